@@ -1,0 +1,11 @@
+# The structured sum of the paper's section on structured tensors: C = A + B for sparse run-length encoded images.
+# Parameters: nt, the number of threads, and sch, the schedule.
+dev = cpu(:t, nt)
+A = Tensor(Dense(SparseRunList(Element(0))))
+B = Tensor(Dense(SparseRunList(Element(0))))
+C = Tensor(Dense(Shard(dev, SparseRunList(Element(0)))))
+C .= 0
+for j = parallel(_, dev, sch)
+    for i = _
+        C[i, j] = A[i, j] + B[i, j]
+return C

@@ -1,0 +1,1 @@
+"""What the package claims, each claim with its test."""

@@ -1,0 +1,5 @@
+"""What pyproject.toml cannot say."""
+
+from setuptools import setup
+
+setup()

@@ -1,0 +1,1 @@
+"""Sparse tensor programs with parallel loops: explored, checked and run."""

@@ -1,0 +1,212 @@
+"""What the operators compute, exactly, and the identities by which programs simplify.
+
+Integers have 64 bits and overflow is a fault; doubles are rationals, so that no result depends on rounding.
+Identities act on literals that stand in the program: those written, and the fill values that `Payload` puts there.
+A value computed at run time never counts as one, so a stored zero is data, in every engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from wingspan.errors import Fault
+from wingspan.lang.ir import (
+    SKIP,
+    Assign,
+    Block,
+    Call,
+    Expression,
+    For,
+    If,
+    Literal,
+    Set,
+    Skip,
+    Statement,
+    Value,
+    kind_of,
+    seq,
+)  # fmt: skip
+
+INT64 = range(-(2**63), 2**63)
+
+
+def exact(value: Value) -> Value:
+    """A double as the rational that it is."""
+    return Fraction(value) if isinstance(value, float) else value
+
+
+def double(value: Value) -> Value:
+    """A rational as the nearest double, infinite beyond the largest; other values as they are."""
+    if not isinstance(value, Fraction):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def show(value: Value) -> str:
+    """A value as a program writes it; rationals that no double equals as a quotient, or roughly if it is long."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, Fraction):
+        return repr(value)
+    near = double(value)
+    if math.isfinite(near) and Fraction(near) == value:
+        return repr(near)
+    n, d = value.numerator, value.denominator
+    if max(n.bit_length(), d.bit_length()) <= 128:
+        return f"{n}/{d}"
+    if math.isfinite(near) and near:
+        return f"≈{near!r}"
+    return f"≈{'-' if n < 0 else ''}2^{n.bit_length() - d.bit_length()}"
+
+
+def convert(value: Value, kind: str) -> Value:
+    """`value` as an element of the given kind; a Fault if it is none."""
+    have = kind_of(value)
+    if have == kind:
+        return _int64(value) if have == "int" else exact(value)  # type: ignore[arg-type]
+    if kind == "float" and have == "int":
+        return Fraction(value)
+    if kind == "int" and have == "float" and value == int(value):
+        return _int64(int(value))
+    raise Fault(f"{show(value)} is not a {KINDS[kind]}")
+
+
+KINDS = {"int": "64-bit integer", "float": "double", "bool": "boolean"}
+
+
+def _int64(value: int) -> int:
+    if value not in INT64:
+        raise Fault(f"overflow: {value} does not fit a 64-bit integer")
+    return value
+
+
+def _divide(x: Value, y: Value) -> Value:
+    return Fraction(x) / Fraction(y)
+
+
+_ARITHMETIC: dict[str, Callable[..., Value]] = {
+    "+": lambda x, *y: x + y[0] if y else x,
+    "-": lambda x, *y: x - y[0] if y else -x,
+    "*": lambda x, y: x * y,
+    "/": _divide,
+    "÷": lambda x, y: x // y,
+    "%": lambda x, y: x % y,
+    "min": lambda *x: min(x),
+    "max": lambda *x: max(x),
+    "abs": abs,
+    "isqrt": math.isqrt,
+}
+_ORDER: dict[str, Callable[[Value, Value], bool]] = {
+    "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
+}  # fmt: skip
+_LOGIC: dict[str, Callable[..., bool]] = {
+    "&&": lambda x, y: x and y, "||": lambda x, y: x or y, "!": lambda x: not x,
+}  # fmt: skip
+
+
+def apply(op: str, *args: Value) -> Value:
+    """⊗ applied to values; also ⊕, of which `=` gives its second argument. A Fault where ⊗ is not defined."""
+    if op == "=":
+        return args[1]
+    if op in ("==", "!="):
+        same = all(isinstance(a, bool) == isinstance(args[0], bool) for a in args) and args[0] == args[1]
+        return same == (op == "==")
+    if op in _LOGIC:
+        _require(op, args, "booleans", lambda a: isinstance(a, bool))
+        return _LOGIC[op](*args)
+    _require(op, args, "numbers", lambda a: not isinstance(a, bool))
+    if op in _ORDER:
+        return _ORDER[op](*args)
+    if op in ("/", "÷", "%") and args[1] == 0:
+        raise Fault("division by zero")
+    if op == "isqrt" and not (isinstance(args[0], int) and args[0] >= 0):
+        raise Fault(f"isqrt needs an integer of at least 0, got {show(args[0])}")
+    if any(isinstance(a, Fraction | float) for a in args):
+        return Fraction(_ARITHMETIC[op](*(exact(a) for a in args)))
+    result = _ARITHMETIC[op](*args)
+    return _int64(result) if isinstance(result, int) else result
+
+
+def _require(op: str, args: tuple[Value, ...], what: str, good: Callable[[Value], bool]) -> None:
+    for a in args:
+        if not good(a):
+            raise Fault(f"{op} needs {what}, got {show(a)}")
+
+
+# ---------------------------------------------------------------------------------------------------- simplification
+
+IDENTITY: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False}
+"""What ⊕ leaves a value unchanged with, on the right (and, except for -, on the left)."""
+
+ANNIHILATOR: dict[str, Value] = {"*": 0, "&&": False, "||": True}
+
+
+def is_literal(e: Expression, value: Value) -> bool:
+    """Whether `e` is a literal equal to `value`; 0 and 0.0 are, 0 and false are not."""
+    return isinstance(e, Literal) and e.value == value and isinstance(e.value, bool) == isinstance(value, bool)
+
+
+Droppable = Callable[[Assign, str, Statement], bool]
+"""Whether an overwrite by a literal may go, given the index and the body of the innermost loop around it."""
+
+
+def simplify(s: Statement, droppable: Droppable | None = None, index: str = "", body: Statement = SKIP) -> Statement:
+    """`s` with identities and annihilators applied and without the updates that change nothing.
+
+    An update by ⊕'s identity goes (rule NullWrite); an overwrite by a literal goes if `droppable` says so. `index` and
+    `body` are those of the innermost loop around `s`.
+    """
+    match s:
+        case Assign(access=access, op=op, value=value):
+            reduced = simplify_expression(value)
+            if op in IDENTITY and is_literal(reduced, IDENTITY[op]):
+                return SKIP
+            changed = s if reduced is value else Assign(access, op, reduced, span=s.span)
+            gone = op == "=" and isinstance(reduced, Literal) and droppable is not None
+            return SKIP if gone and droppable is not None and droppable(changed, index, body) else changed
+        case Set(name=name, value=value):
+            reduced = simplify_expression(value, typed=True)
+            return s if reduced is value else Set(name, reduced, span=s.span)
+        case Block(statements=statements):
+            return seq(*(simplify(each, droppable, index, body) for each in statements))
+        case If(condition=condition, body=then):
+            test = simplify_expression(condition)
+            inner = simplify(then, droppable, index, body)
+            if is_literal(test, False) or (isinstance(inner, Skip) and isinstance(test, Literal)):
+                return SKIP
+            return If(test, inner, span=s.span)
+        case For(index=i, range=r, body=loop):
+            inner = simplify(loop, droppable, i, loop)
+            return SKIP if isinstance(inner, Skip) else For(i, r, inner, span=s.span)
+    return s
+
+
+def simplify_expression(e: Expression, typed: bool = False) -> Expression:
+    """`e` with identities, annihilators and operators over literals worked out; the same object if nothing changed.
+
+    An integer times 1.0 is a double, and 0 times a double is 0.0: where the type of the result matters and not only its
+    value (`typed`), no identity that could change it is used.
+    """
+    if not isinstance(e, Call):
+        return e
+    args = tuple(simplify_expression(a, typed or e.op == "isqrt") for a in e.args)
+    literals = [a for a in args if isinstance(a, Literal)]
+    if len(literals) == len(args):
+        try:
+            return Literal(apply(e.op, *(exact(a.value) for a in literals)), span=e.span)
+        except Fault:
+            return e
+    for zero in literals:
+        if e.op in ANNIHILATOR and is_literal(zero, ANNIHILATOR[e.op]) and not (typed and zero.kind == "int"):
+            return Literal(zero.value, span=e.span)
+    if len(args) == 2 and e.op in IDENTITY:
+        for a, other in ((args[1], args[0]), (args[0], args[1])):
+            drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op != "-")
+            if drops and not (typed and isinstance(a, Literal) and a.kind == "float"):
+                return other
+    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)

@@ -1,0 +1,329 @@
+"""From the grammar's parse tree to `ir`, with what a grammar cannot check.
+
+A name bound by an enclosing `for` is an index, any other a variable; definitions stand at the top level and
+`return` last; numbers fit 64 bits; nothing nests deeper than `layout.LIMIT`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from lark import Token, Tree
+
+from wingspan.errors import Mark, ParseError, Source, Span
+from wingspan.lang import ir
+from wingspan.lang.data import matrix
+from wingspan.lang.layout import LIMIT, too_deep
+
+Branch = Tree[Token]
+
+_REDUCTION = {"&": "&&", "|": "||", "": "="}
+_DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
+
+
+class Builder:
+    """Builds the tree of one program."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
+        self.blocks = 0
+        self.depth = 0
+
+    # ---------------------------------------------------------------------------------------------------- places
+
+    def span(self, at: Branch | Token) -> Span:
+        """Where a tree or a token was written."""
+        meta: Any = at.meta if isinstance(at, Tree) else at
+        return Span(self.source, meta.line, meta.column, meta.end_line, meta.end_column)
+
+    def fail(self, message: str, at: Branch | Token, fix: str | None = None, marks: tuple[Mark, ...] = ()) -> NoReturn:
+        raise ParseError(message, self.span(at), fix=fix, marks=marks)
+
+    def deeper(self, at: Branch | Token) -> None:
+        """One level further down, where a limit waits."""
+        self.depth += 1
+        if self.depth > LIMIT:
+            too_deep(self.span(at))
+
+    # ------------------------------------------------------------------------------------------------ statements
+
+    def program(self, tree: Branch) -> ir.Program:
+        statements: list[Any] = list(tree.children)
+        returns: tuple[str, ...] = ()
+        span = None
+        if statements[-1].data == "return":
+            last = statements.pop()
+            returns, span = tuple(map(self.name, last.children)), self.span(last)
+        return ir.Program(ir.Block(tuple(map(self.statement, statements))), returns, span=span)
+
+    def statement(self, tree: Branch) -> ir.Statement:
+        span = self.span(tree)
+        first: Any = tree.children[0] if tree.children else None
+        match tree.data:
+            case "assign":
+                return self.assign(tree)
+            case "declare":
+                init: Any = tree.children[1]
+                return ir.Declare(self.bindable(first), self.expression(init), span=span)
+            case "freeze":
+                return ir.Freeze(self.bindable(first), span=span)
+            case "thaw":
+                return ir.Thaw(self.bindable(first), span=span)
+            case "skip":
+                return ir.Skip(span=span)
+            case "for":
+                return self.loop(tree)
+            case "if":
+                return self.branch(tree)
+        self.fail(
+            "`return` must be the last statement of the program", tree, "move it to the end, outside of every block"
+        )
+
+    def assign(self, tree: Branch) -> ir.Statement:
+        target, sign, value = tree.children
+        assert isinstance(target, Tree) and isinstance(sign, Token) and isinstance(value, Tree)
+        word = sign[:-1].strip("<> \t")
+        op = _REDUCTION.get(word, word)
+        defines = value.data in _DEFINITIONS
+        if target.data == "access":
+            if defines:
+                self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value)
+            return ir.Assign(self.access(target), op, self.expression(value), span=self.span(tree))
+        token: Any = target.children[0]
+        name = self.bindable(token)
+        if op != "=":
+            called = f"{op}({name}, e)" if op in ir.FUNCTIONS else f"{name} {op} e"
+            fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
+            self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
+        if not defines:
+            return ir.Set(name, self.expression(value), span=self.span(tree))
+        if self.blocks:
+            self.fail("a definition stands at the top level only", tree, "move it before the outermost block")
+        return ir.Define(name, self.definition(value), span=self.span(tree))
+
+    def loop(self, tree: Branch) -> ir.For:
+        header, index, sign, domain, *body = [c for c in tree.children if not ended(c)]
+        assert isinstance(header, Token) and isinstance(index, Token) and isinstance(domain, Tree)
+        if sign != "=":
+            self.fail("a loop binds its index by `=`", self.token(sign), "for i = 1:n")
+        name = self.name(index)
+        if name in self.loops:
+            marks = (Mark(self.loops[name], "the outer loop"),)
+            self.fail(f"{name} is already the index of an enclosing loop", index, "choose another name", marks)
+        made = self.range(domain)
+        self.loops[name] = self.span(index)
+        inside = self.body(body, header)
+        del self.loops[name]
+        return ir.For(name, made, inside, span=self.span(header).to(self.span(domain)))
+
+    def branch(self, tree: Branch) -> ir.If:
+        header, condition, *body = [c for c in tree.children if not ended(c)]
+        assert isinstance(header, Token) and isinstance(condition, Tree)
+        test = self.expression(condition)
+        return ir.If(test, self.body(body, header), span=self.span(header).to(self.span(condition)))
+
+    def body(self, trees: list[Any], header: Token) -> ir.Statement:
+        """A block's statements: none are `skip`, one stands for itself."""
+        self.deeper(header)
+        self.blocks += 1
+        made = tuple(map(self.statement, trees))
+        self.blocks -= 1
+        self.depth -= 1
+        if not made:
+            return ir.SKIP
+        return made[0] if len(made) == 1 else ir.Block(made)
+
+    # --------------------------------------------------------------------------------------------------- ranges
+
+    def range(self, tree: Branch) -> ir.Whole | ir.Range | ir.Parallel:
+        if tree.data != "parallel":
+            return self.extent(tree)
+        inner, device, schedule = (*tree.children, None, None)[:3]
+        return ir.Parallel(
+            self.extent(self.tree(inner)),
+            ir.DEFAULT_DEVICE if device is None else self.device(self.tree(device)),
+            ir.DEFAULT_SCHEDULE if schedule is None else self.schedule(self.tree(schedule)),
+            span=self.span(tree),
+        )
+
+    def extent(self, tree: Branch) -> ir.Whole | ir.Range:
+        if tree.data == "whole":
+            return ir.Whole(span=self.span(tree))
+        start, stop = tree.children
+        return ir.Range(self.expression(self.tree(start)), self.expression(self.tree(stop)), span=self.span(tree))
+
+    # ---------------------------------------------------------------------------------------------- definitions
+
+    def definition(self, tree: Branch) -> ir.Definable:
+        match tree.data:
+            case "cpu":
+                return self.cpu(tree)
+            case "schedule":
+                return self.schedule_call(tree)
+            case "scalar":
+                return ir.ScalarCall(self.literal(self.tree(tree.children[0])), span=self.span(tree))
+        return self.tensor(tree)
+
+    def device(self, tree: Branch) -> ir.Variable | ir.Cpu:
+        return self.variable(tree) if tree.data == "name" else self.cpu(tree)
+
+    def cpu(self, tree: Branch) -> ir.Cpu:
+        symbol, count, parent = tree.children
+        above = None if parent is None else self.variable(self.tree(parent))
+        name = "" if symbol is None else str(self.token(symbol))[1:]
+        return ir.Cpu(name, self.expression(self.tree(count)), above, span=self.span(tree))
+
+    def schedule(self, tree: Branch) -> ir.Variable | ir.ScheduleCall:
+        return self.variable(tree) if tree.data == "name" else self.schedule_call(tree)
+
+    def schedule_call(self, tree: Branch) -> ir.ScheduleCall:
+        kind, *step = tree.children
+        size = self.expression(self.tree(step[0])) if step else None
+        return ir.ScheduleCall(self.token(kind).removesuffix("_schedule"), size, span=self.span(tree))
+
+    def tensor(self, tree: Branch) -> ir.TensorCall:
+        first, *rest = map(self.tree, tree.children)
+        layout = self.format(first)
+        given = [t for t in rest if t.data in ("matrix", "file")]
+        if given and len(rest) > 1:
+            self.fail("data stand alone after the format", given[0], "the extents are those of the data")
+        if not given:
+            return ir.TensorCall(layout, tuple(map(self.expression, rest)), span=self.span(tree))
+        token = self.token(given[0].children[0])
+        data: ir.Data | ir.File
+        if given[0].data == "file":
+            data = ir.File(token[1:-1], span=self.span(token))
+        else:
+            data = matrix(self.source, token, self.number)
+        return ir.TensorCall(layout, (), data, span=self.span(tree))
+
+    def format(self, tree: Branch) -> ir.Format:
+        word, *rest = tree.children
+        name = self.name(self.token(word))
+        if not name[0].isupper():
+            self.fail(f"{name} is not a format: their names begin with a capital", self.token(word))
+        arguments = tuple(self.argument(self.tree(argument)) for argument in rest if argument is not None)
+        return ir.Format(name, arguments, span=self.span(tree))
+
+    def argument(self, tree: Branch) -> ir.Format | ir.Variable | ir.Literal | ir.Cpu:
+        match tree.data:
+            case "format":
+                return self.format(tree)
+            case "name":
+                return self.variable(tree)
+            case "cpu":
+                return self.cpu(tree)
+        return self.literal(tree)
+
+    # ---------------------------------------------------------------------------------------------- expressions
+
+    def expression(self, tree: Branch) -> ir.Expression:
+        while tree.data == "paren":
+            tree = self.tree(tree.children[0])
+        self.deeper(tree)
+        made = self.operation(tree)
+        self.depth -= 1
+        return made
+
+    def operation(self, tree: Branch) -> ir.Expression:
+        match tree.data:
+            case "name":
+                token = self.token(tree.children[0])
+                kind = ir.Index if token in self.loops else ir.Variable
+                return kind(self.name(token), span=self.span(tree))
+            case "access":
+                return self.access(tree)
+            case "number" | "boolean":
+                return self.literal(tree)
+            case "unary" if self.negative(tree):
+                return self.literal(tree)
+            case "unary":
+                sign, operand = tree.children
+                return ir.Call(str(sign), (self.expression(self.tree(operand)),), span=self.span(tree))
+            case "call":
+                return self.call(tree)
+        left, sign, right = tree.children
+        if tree.data == "compare" and self.tree(left).data == "compare":
+            self.fail("comparisons do not chain", self.token(sign), "write a < b && b < c")
+        pair = (self.expression(self.tree(left)), self.expression(self.tree(right)))
+        return ir.Call(str(sign), pair, span=self.span(tree))
+
+    def call(self, tree: Branch) -> ir.Call:
+        function, *given = tree.children
+        many = function in ("min", "max")
+        if many and len(given) < 2:
+            self.fail(f"{function} takes two or more arguments", tree, f"{function}(a, b)")
+        if not many and len(given) != 1:
+            self.fail(f"{function} takes one argument", tree, f"{function}(a)")
+        return ir.Call(str(function), tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
+
+    def access(self, tree: Branch) -> ir.Access:
+        word, *given = tree.children
+        name = self.bindable(self.token(word))
+        subscripts = tuple(self.expression(self.tree(g)) for g in given if g is not None)
+        root = ir.Fiber(name, len(subscripts) + 1, span=self.span(self.token(word)))
+        return ir.Access(root, subscripts, span=self.span(tree))
+
+    def negative(self, tree: Branch) -> bool:
+        """Whether this is a minus sign directly on a number."""
+        sign, operand = tree.children
+        return sign == "-" and self.tree(operand).data == "number"
+
+    def literal(self, tree: Branch) -> ir.Literal:
+        span = self.span(tree)
+        if tree.data == "unary":
+            return ir.Literal(self.number("-" + self.token(self.tree(tree.children[1]).children[0]), span), span=span)
+        word = self.token(tree.children[0])
+        return ir.Literal(word == "true" if tree.data == "boolean" else self.number(word, span), span=span)
+
+    def number(self, text: str, span: Span) -> int | float:
+        """The value of a number as written; it must fit a 64-bit integer or a double."""
+        if text.lstrip("-").isdigit():
+            if len(text.lstrip("-0")) <= 19 and -(2**63) <= int(text) < 2**63:
+                return int(text)
+            raise ParseError(
+                "this integer does not fit 64 bits", span, fix="write it as a double, 1e30, or choose a smaller one"
+            )
+        value = float(text)
+        if math.isinf(value):
+            raise ParseError("this number is larger than every double", span, fix="the largest is about 1.8e308")
+        return value
+
+    # -------------------------------------------------------------------------------------------------- names
+
+    def variable(self, tree: Branch) -> ir.Variable:
+        return ir.Variable(self.name(self.token(tree.children[0])), span=self.span(tree))
+
+    def name(self, token: Any) -> str:
+        """A name, of letters, digits and `_`."""
+        text = str(token)
+        if not text.isidentifier():
+            self.fail(f"{text} is not a name", token, "names are made of letters, digits and `_`")
+        return text
+
+    def bindable(self, token: Token) -> str:
+        """A name that is not the index of an enclosing loop."""
+        name = self.name(token)
+        if name in self.loops:
+            marks = (Mark(self.loops[name], "bound here"),)
+            self.fail(
+                f"{name} is the index of an enclosing loop", token, "an index is only read; choose another name", marks
+            )
+        return name
+
+    @staticmethod
+    def tree(child: Any) -> Branch:
+        assert isinstance(child, Tree)
+        return child
+
+    @staticmethod
+    def token(child: Any) -> Token:
+        assert isinstance(child, Token)
+        return child
+
+
+def ended(child: Any) -> bool:
+    """Whether this is the word that closes a block."""
+    return isinstance(child, Token) and child.type == "END"

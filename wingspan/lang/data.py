@@ -1,0 +1,78 @@
+"""Vector and matrix literals, `[1, 2, 3]` and `[1 2; 3 4]`, where blanks separate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lark import Token
+
+from wingspan.errors import ParseError, Source, Span
+from wingspan.lang import ir
+from wingspan.lang.layout import place
+
+_PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>[^\s;,#]+)")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+def matrix(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:
+    """The data that a bracketed token says.
+
+    Commas make a vector; so do no element and a single one. Blanks separate the elements of a matrix's row,
+    `;` or the end of a line its rows. `[7;]` is the matrix with one element.
+    """
+    offset = (token.start_pos or 0) + 1
+    whole = place(source, offset - 1, 1)
+    rows: list[list[ir.Literal]] = [[]]
+    marks: list[str] = []
+    wanting = True
+    for piece in _PIECE.finditer(token[1:-1]):
+        span = place(source, offset + piece.start(), piece.end() - piece.start())
+        match piece.lastgroup:
+            case "word":
+                rows[-1].append(element(piece[0], span, number))
+                wanting = False
+            case "mark" if piece[0] == ",":
+                if wanting:
+                    raise ParseError("an element is missing before this comma", span, fix="[1, 2, 3]")
+                wanting = True
+                marks.append(",")
+            case "mark":
+                rows.append([])
+                marks.append(piece[0])
+    rows = [row for row in rows if row]
+    flat = [value for row in rows for value in row]
+    if "," in marks or (len(flat) <= 1 and ";" not in marks):
+        if ";" in marks:
+            raise ParseError("a vector has commas, a matrix has none", whole, fix="[1, 2, 3] or [1 2; 3 4]")
+        if (wanting and flat) or len(flat) > marks.count(",") + 1:
+            raise ParseError("the elements of a vector are separated by single commas", whole, fix="[1, 2, 3]")
+        return ir.Data(1, (alike(flat),), span=whole)
+    for row in rows:
+        if len(row) != len(rows[0]):
+            message = f"this row has {len(row)} elements, the first has {len(rows[0])}"
+            raise ParseError(message, row[0].span, fix="rows are separated by `;` or the end of a line")
+    if not rows:
+        raise ParseError("a matrix needs an element", whole, fix="[] is the empty vector")
+    values = iter(alike(flat))
+    return ir.Data(2, tuple(tuple(next(values) for _ in row) for row in rows), span=whole)
+
+
+def element(word: str, span: Span, number: Callable[[str, Span], int | float]) -> ir.Literal:
+    """One element: a signed number, `true` or `false`."""
+    if word in ("true", "false"):
+        return ir.Literal(word == "true", span=span)
+    if not _NUMBER.fullmatch(word):
+        raise ParseError(f"`{word}` is not an element", span, fix="elements are numbers, or true and false")
+    return ir.Literal(number(word, span), span=span)
+
+
+def alike(values: list[ir.Literal]) -> tuple[ir.Literal, ...]:
+    """The values as one kind: integers next to doubles become doubles."""
+    kinds = {value.kind for value in values}
+    if "bool" in kinds and len(kinds) > 1:
+        odd = next(value for value in values if (value.kind == "bool") != (values[0].kind == "bool"))
+        raise ParseError("numbers and booleans do not mix", odd.span, fix="write 1 for true and 0 for false")
+    if kinds == {"int", "float"}:
+        return tuple(ir.Literal(float(value.value), span=value.span) for value in values)
+    return tuple(values)

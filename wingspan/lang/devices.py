@@ -1,0 +1,68 @@
+"""Devices D, tasks t and schedules h: the three highlighted domains of the grammar figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device has an identity, a number of threads and the device that its threads are spawned from."""
+
+    id: str
+    nthreads: int
+    parent: Device | None = None
+
+    def __str__(self) -> str:
+        return self.id
+
+
+SERIAL = Device("serial", 1)
+"""The device that a program starts on."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A thread of a device: task(D, q, t), q counted from 1, with the task that spawned it."""
+
+    device: Device
+    threadid: int
+    parent: Task | None = None
+
+    @cached_property
+    def path(self) -> str:
+        """Its name: the thread ids from the outermost parallel loop inwards, `1.2`; empty for the root."""
+        if self.parent is None:
+            return ""
+        return f"{self.parent.path}.{self.threadid}" if self.parent.path else str(self.threadid)
+
+    @cached_property
+    def chain(self) -> tuple[tuple[str, int], ...]:
+        """(device, thread id) of this task and all those it descends from, outermost first."""
+        return () if self.parent is None else (*self.parent.chain, (self.device.id, self.threadid))
+
+    def thread(self, device: Device) -> int:
+        """The thread id if the task is one of this very device's, 0 otherwise."""
+        return self.threadid if self.device == device else 0
+
+    def __str__(self) -> str:
+        return f"task {self.path}" if self.path else "the root task"
+
+
+ROOT = Task(SERIAL, 1)
+"""The task that a program starts as."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a parallel loop deals its iterations: static, or dynamic in chunks of `step` iterations."""
+
+    kind: str
+    step: int = 1
+
+    def __str__(self) -> str:
+        return "static_schedule()" if self.kind == "static" else f"dynamic_schedule({self.step})"
+
+
+STATIC = Schedule("static")

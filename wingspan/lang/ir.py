@@ -1,0 +1,540 @@
+"""The grammar figure as immutable trees, in the figure's order.
+
+Metavariables, as in the paper::
+
+    T tensor   F fiber   A access   e expression   x variable   i index   v literal   ⊕ reduction operator
+    r range    s statement   D device   h schedule   t task   σ store   C context ⟨s, t, σ⟩
+
+Forms that only the rules produce are marked *run-time*; those that the figure lacks come last.
+Source spans take part in neither equality nor hashing; hashes are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, TypeVar, dataclass_transform
+
+from wingspan.errors import Span
+from wingspan.lang.devices import Device, Schedule, Task
+
+Value = int | bool | float | Fraction
+"""64-bit integers, booleans, and doubles (`float` as written, `Fraction` once computed with: values are exact)."""
+
+Instance = tuple[tuple[str, int], ...]
+"""What tells copies of a level apart: (tag, key) for each shard or private copy on the way down, outermost first."""
+
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(cls: type[_T]) -> type[_T]:
+    """A frozen dataclass that computes its hash once."""
+    made: Any = dataclass(frozen=True)(cls)
+    structural: Callable[[Any], int] = made.__hash__
+
+    def cached_hash(self: Any) -> int:
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = structural(self)
+        return known
+
+    made.__hash__ = cached_hash
+    return made  # type: ignore[no-any-return]
+
+
+@node
+class Node:
+    """What every tree has: where it was written, outside of equality, and its parts."""
+
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below this one, in reading order."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (item for item in value if isinstance(item, Node))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, a parent before its children."""
+        stack: list[Node] = [self]
+        while stack:
+            top = stack.pop()
+            yield top
+            stack.extend(reversed(list(top.children())))
+
+    def map(self, change: Callable[[Any], Any]) -> Any:
+        """This tree with every node replaced by what `change` makes of it, children before their parent.
+
+        Parts in which nothing changes are kept as they are.
+        """
+        changes = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Node):
+                made: Any = value.map(change)
+            elif isinstance(value, tuple):
+                made = tuple(item.map(change) if isinstance(item, Node) else item for item in value)
+                made = value if all(a is b for a, b in zip(value, made, strict=True)) else made
+            else:
+                continue
+            if made is not value:
+                changes[f.name] = made
+        return change(replace(self, **changes) if changes else self)
+
+
+# ---------------------------------------------------------------------------------------------- fibers and accesses
+
+
+@node
+class Fiber(Node):
+    """fiber(T, l, p): the fiber at position p of level l, the leaf being level 1.
+
+    The surface program names root fibers only (position 1). `instance` tells copies of one level apart: the keys
+    that shards, isolated fibers and private copies add on the way down (*run-time*).
+    """
+
+    tensor: str
+    level: int
+    position: int = 1
+    instance: Instance = ()
+
+
+@node
+class Access(Node):
+    """access(F, i…): the subscripts from the leaf-most to the root-most, as written in `T[i, j]`."""
+
+    fiber: Fiber
+    subscripts: tuple[Expression, ...]
+
+
+# ------------------------------------------------------------------------------------------------------- expressions
+
+
+def kind_of(value: Value) -> str:
+    """`bool`, `int` or `float`, the three types of a tensor's elements."""
+    if isinstance(value, bool):
+        return "bool"
+    return "int" if isinstance(value, int) else "float"
+
+
+@node
+class Literal(Node):
+    """v. `kind` keeps 0, 0.0 and false apart, which Python holds equal."""
+
+    value: Value
+    kind: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.__dict__["kind"] = kind_of(self.value)
+
+
+@node
+class Variable(Node):
+    """x"""
+
+    name: str
+
+
+@node
+class Index(Node):
+    """i, the index of an enclosing loop"""
+
+    name: str
+
+
+OPERATORS = frozenset({"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"})
+"""The operators ⊗ of `Call`; `isqrt` (the integer square root) and `abs` are called by name like min and max."""
+
+FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
+
+REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||")
+"""The operators ⊕ of `Assign`; `=` overwrites."""
+
+
+@node
+class Call(Node):
+    """call(⊗, e…). `-e` is a call of `-` with one argument."""
+
+    op: str
+    args: tuple[Expression, ...]
+
+
+@node
+class Unwrap(Node):
+    """unwrap(F): the value of a leaf (*run-time*), with the suspended program of its level."""
+
+    fiber: Fiber
+    frame: Hashable = None
+
+
+Expression = Literal | Variable | Index | Call | Access | Unwrap
+
+
+# ------------------------------------------------------------------------------------------------------------ ranges
+
+
+@node
+class Whole(Node):
+    """`_`: the whole axis on which the loop's index stands bare"""
+
+
+@node
+class Range(Node):
+    """a:b, both ends included"""
+
+    start: Expression
+    stop: Expression
+
+
+@node
+class Looplet(Node):
+    """looplet(a:b): a range whose fibers have been unfurled (*run-time*)"""
+
+    start: int
+    stop: int
+    fibers: tuple[Fiber, ...] = ()
+
+
+@node
+class Parallel(Node):
+    """parallel(r, D, h). As written, the device and the schedule may be names or definitions."""
+
+    range: Whole | Range
+    device: Device | Variable | Cpu
+    schedule: Schedule | Variable | ScheduleCall
+
+
+RangeLike = Whole | Range | Looplet | Parallel
+
+
+# -------------------------------------------------------------------------------------------------------- statements
+
+
+@node
+class Block(Node):
+    """s₁; s₂; …"""
+
+    statements: tuple[Statement, ...]
+
+
+@node
+class If(Node):
+    """if(e, s)"""
+
+    condition: Expression
+    body: Statement
+
+
+@node
+class Par(Node):
+    """C₁ ‖ C₂ ‖ … (*run-time*)"""
+
+    contexts: tuple[Any, ...]
+
+
+@node
+class Context(Node):
+    """⟨s, t, σ⟩ inside a program: a local scope (*run-time*)"""
+
+    body: Statement
+    task: Task
+    store: Any
+
+
+@node
+class Set(Node):
+    """x = e"""
+
+    name: str
+    value: Expression
+
+
+@node
+class Assign(Node):
+    """assign(A, ⊕, e)"""
+
+    access: Access
+    op: str
+    value: Expression
+
+
+@node
+class Skip(Node):
+    """skip"""
+
+
+@node
+class Increment(Node):
+    """increment(F, ⊕, e) (*run-time*), with the suspended program of its level"""
+
+    fiber: Fiber
+    op: str
+    value: Literal
+    frame: Hashable = None
+
+
+@node
+class Unfurl(Node):
+    """unfurl(F) (*run-time*), with the suspended program of its level"""
+
+    fiber: Fiber
+    start: int
+    frame: Hashable = None
+
+
+@node
+class Declare(Node):
+    """declare(T, z, ⊕, n…), written `T .= z`; ⊕ and n… are filled in by elaboration"""
+
+    tensor: str
+    init: Expression
+    op: str = "="
+    extents: tuple[int, ...] = ()
+    frame: Hashable = None
+
+
+@node
+class Freeze(Node):
+    """freeze(T, ⊕)"""
+
+    tensor: str
+    op: str = ""
+    frame: Hashable = None
+
+
+@node
+class Thaw(Node):
+    """thaw(T, ⊕)"""
+
+    tensor: str
+    op: str = ""
+    frame: Hashable = None
+
+
+@node
+class Spawn(Node):
+    """spawn(s, D, e) (*run-time*)"""
+
+    body: Statement
+    device: Device
+    count: Expression
+
+
+@node
+class Transfer(Node):
+    """transfer(T, s) (*run-time*)"""
+
+    tensor: str
+    body: Statement
+
+
+@node
+class For(Node):
+    """for i = r do s end"""
+
+    index: str
+    range: RangeLike
+    body: Statement
+
+
+@node
+class Worker(Node):
+    """worker(i, r, h, s) (*run-time*); the range has been evaluated"""
+
+    index: str
+    range: Range
+    schedule: Schedule
+    body: Statement
+
+
+@node
+class Checkout(Node):
+    """checkout(T, l, m, t) (*run-time*), of the fibers in one instance of level l"""
+
+    tensor: str
+    level: int
+    mode: str
+    task: Task
+    instance: Instance = ()
+    frame: Hashable = None
+
+
+@node
+class Commit(Node):
+    """commit(T, l, m, t) (*run-time*), of the fibers in one instance of level l"""
+
+    tensor: str
+    level: int
+    mode: str
+    task: Task
+    instance: Instance = ()
+    frame: Hashable = None
+
+
+# ------------------------------------------------------------------------------ administrative forms (not in figure)
+
+
+@node
+class Enter(Node):
+    """At a new index: descend into the loop's fibers (Payload, Child), run the body, leave them (*run-time*)."""
+
+    index: str
+    at: int
+    reads: tuple[Fiber, ...]
+    updates: tuple[Fiber, ...]
+    body: Statement
+    left: tuple[Statement, ...] = ()
+    frame: Hashable = None
+
+
+@node
+class Leave(Node):
+    """At the end of an index: advance a cursor that was read, or record the child that was updated (*run-time*)."""
+
+    fiber: Fiber
+    at: int
+    child: Fiber | None = None
+    frame: Hashable = None
+
+
+@node
+class Finish(Node):
+    """At the end of a loop: close a fiber that was updated (*run-time*)."""
+
+    fiber: Fiber
+    frame: Hashable = None
+
+
+# ------------------------------------------------------------------------------------------------------- definitions
+
+
+@node
+class Cpu(Node):
+    """`cpu(:id, n)` or `cpu(:id, n, parent)`; a device without a name has the empty id, `cpu(n)`"""
+
+    id: str
+    nthreads: Expression
+    parent: Variable | None = None
+
+
+@node
+class ScheduleCall(Node):
+    """`static_schedule()` or `dynamic_schedule(c)`"""
+
+    kind: str
+    step: Expression | None = None
+
+
+@node
+class Format(Node):
+    """A format as written: a level's name and its arguments, `Dense(Shard(dev, Element(0.0)))`"""
+
+    name: str
+    args: tuple[Format | Variable | Literal | Cpu, ...]
+
+
+@node
+class Data(Node):
+    """A vector `[1, 2, 3]` (one row, rank 1) or a matrix literal `[1 2; 3 4]` (rank 2, row by row)"""
+
+    rank: int
+    rows: tuple[tuple[Literal, ...], ...]
+
+
+@node
+class File(Node):
+    """Data in a file, its path relative to the program"""
+
+    path: str
+
+
+@node
+class TensorCall(Node):
+    """`Tensor(FORMAT)`, `Tensor(FORMAT, 3, 4)`, `Tensor(FORMAT, [1 2; 3 4])`, `Tensor(FORMAT, "file.mtx")`"""
+
+    format: Format
+    extents: tuple[Expression, ...] = ()
+    data: Data | File | None = None
+
+
+@node
+class ScalarCall(Node):
+    """`Scalar(0.0)`: a tensor of rank 0"""
+
+    init: Literal
+
+
+Definable = Cpu | ScheduleCall | TensorCall | ScalarCall
+
+
+@node
+class Define(Node):
+    """`dev = cpu(:t, 2)`, `C = Tensor(…)`, `sch = dynamic_schedule(2)`: a name for a device, a schedule or a tensor"""
+
+    name: str
+    value: Definable
+
+
+Statement = (
+    Block | If | Par | Context | Set | Assign | Skip | Increment | Unfurl | Declare | Freeze | Thaw
+    | Spawn | Transfer | For | Worker | Checkout | Commit | Define
+    | Enter | Leave | Finish
+)  # fmt: skip
+
+
+@node
+class Program(Node):
+    """A whole file: its statements in order and the tensors that it returns; its span is that of `return`."""
+
+    body: Block
+    returns: tuple[str, ...] = ()
+
+
+SKIP = Skip()
+
+DEFAULT_DEVICE = Cpu("", Literal(2))
+"""The device of `parallel(r)`: two threads."""
+
+DEFAULT_SCHEDULE = ScheduleCall("static")
+"""The schedule of `parallel(r)` and `parallel(r, D)`."""
+
+
+def seq(*statements: Statement) -> Statement:
+    """s₁; s₂; … flattened, without skips: a single statement stands for itself, nothing at all is skip."""
+    flat: list[Statement] = []
+    for s in statements:
+        if isinstance(s, Block):
+            flat += s.statements
+        elif not isinstance(s, Skip):
+            flat.append(s)
+    if not flat:
+        return SKIP
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+def accesses(s: Node) -> tuple[tuple[Access, bool], ...]:
+    """The accesses in s in the order of the text, those in subscripts too, each with whether it is updated.
+
+    The answer is kept in the node, not by its value: equal terms stand in different places.
+    """
+    known: tuple[tuple[Access, bool], ...] | None = s.__dict__.get("_accesses")
+    if known is None:
+        known = s.__dict__["_accesses"] = tuple(_accesses(s))
+    return known
+
+
+def _accesses(s: Node) -> Iterator[tuple[Access, bool]]:
+    if isinstance(s, Assign):
+        yield s.access, True
+        for e in (*s.access.subscripts, s.value):
+            yield from accesses(e)
+        return
+    if isinstance(s, Access):
+        yield s, False
+    for below in s.children():
+        yield from accesses(below)

@@ -1,0 +1,207 @@
+"""Line structure: where statements end and blocks close, in either of the two layouts.
+
+A program that says `end` anywhere closes every block by it; any other closes blocks by indentation. Both are
+handed to the grammar in one shape: a separator after each statement and header, `END` after each block.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import NoReturn
+
+from lark import Token
+from lark.lark import PostLex
+
+from wingspan.errors import Mark, ParseError, Source, Span
+
+LIMIT = 100
+"""How deep brackets may nest, and how deep blocks and operators may nest together."""
+
+_STRUCTURE = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]|(?<![\w:])end(?!\w)')
+_CLOSER = {"(": ")", "[": "]"}
+
+
+class LayoutError(Exception):
+    """A mistake of the line structure, at a token: a parse error whose source is not known here."""
+
+    def __init__(self, message: str, token: Token, fix: str) -> None:
+        super().__init__(message)
+        self.message, self.token, self.fix = message, token, fix
+
+
+def closed_by_end(source: Source) -> bool:
+    """Whether blocks are closed by `end`. Every bracket is matched on the way; ParseError if one is not."""
+    opened: list[int] = []  # where the brackets stand that are still open
+    by_end = False
+    for match in _STRUCTURE.finditer(source.text):
+        word = match[0]
+        if word == "end":
+            by_end = True
+        elif word in _CLOSER:
+            opened.append(match.start())
+            if len(opened) > LIMIT:
+                too_deep(place(source, match.start(), 1))
+        elif word in _CLOSER.values():
+            if not opened:
+                here = place(source, match.start(), 1)
+                raise ParseError("this bracket closes nothing", here, fix=f"remove {word} or open it before")
+            start = opened.pop()
+            awaited = _CLOSER[source.text[start]]
+            if awaited != word:
+                here = place(source, match.start(), 1)
+                mark = Mark(place(source, start, 1), f"{awaited} is still to come")
+                raise ParseError("this bracket closes another kind of bracket", here, marks=(mark,))
+    if opened:
+        missing = _CLOSER[source.text[opened[-1]]]
+        span = place(source, opened[-1], 1)
+        raise ParseError("this bracket is never closed", span, fix=f"add the missing {missing}")
+    return by_end
+
+
+def place(source: Source, offset: int, length: int) -> Span:
+    """The span of `length` characters of one line, from `offset` (counted from 0) on."""
+    line = source.text.count("\n", 0, offset) + 1
+    column = offset - source.text.rfind("\n", 0, offset)
+    return Span(source, line, column, line, column + length)
+
+
+def too_deep(span: Span) -> NoReturn:
+    """Refuse what later passes could not walk."""
+    raise ParseError(
+        f"this is nested more than {LIMIT} deep", span, fix="split it; x = … names a part of an expression"
+    )
+
+
+class Layout(PostLex):
+    """Between the lexer and the grammar: newlines inside brackets vanish, all others become separators."""
+
+    always_accept = ("NEWLINE", "SEMICOLON", "END")
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        """The tokens of `stream` with separators and block ends put in."""
+        self.begin()
+        depth = 0
+        separated = True
+        last = None
+        for token in stream:
+            last = token
+            depth += (token.type in ("LPAR", "LSQB")) - (token.type in ("RPAR", "RSQB"))
+            if depth == 0 and token.type in ("NEWLINE", "SEMICOLON"):
+                self.line_ends(token)
+                if not separated:
+                    yield Token.new_borrow_pos("_SEP", "", token)
+                separated = True
+            elif token.type != "NEWLINE":
+                if depth == 0 and token.type == "END" and not separated:
+                    yield Token.new_borrow_pos("_SEP", "", token)
+                yield from self.token(token)
+                separated = False
+        if last is not None:
+            end = Token("_SEP", "", line=last.end_line, column=last.end_column)
+            if not separated:
+                yield end
+            yield from self.finish(end)
+
+    @abstractmethod
+    def begin(self) -> None:
+        """A new program begins."""
+
+    @abstractmethod
+    def line_ends(self, token: Token) -> None:
+        """A newline outside of brackets, or a semicolon."""
+
+    @abstractmethod
+    def token(self, token: Token) -> Iterator[Token]:
+        """What the grammar sees of an ordinary token."""
+
+    @abstractmethod
+    def finish(self, end: Token) -> Iterator[Token]:
+        """What the grammar sees at the end of the text."""
+
+
+class EndLayout(Layout):
+    """Blocks closed by `end`; indentation is free."""
+
+    def begin(self) -> None:
+        self.opened: list[Token] = []
+
+    def line_ends(self, token: Token) -> None:
+        pass
+
+    def token(self, token: Token) -> Iterator[Token]:
+        if token.type in ("FOR", "IF"):
+            self.opened.append(token)
+        elif token.type == "END":
+            if not self.opened:
+                raise LayoutError("this `end` closes nothing", token, "remove it")
+            self.opened.pop()
+        yield token
+
+    def finish(self, end: Token) -> Iterator[Token]:
+        if self.opened:
+            header = self.opened[-1]
+            fix = "close it by `end`; a program that says `end` once closes every block by it"
+            raise LayoutError(f"this `{header}` is never closed", header, fix)
+        yield from ()
+
+
+class IndentLayout(Layout):
+    """Blocks closed by indentation."""
+
+    def begin(self) -> None:
+        self.columns: list[int] = []
+        self.header: Token | None = None
+        self.fresh = True
+        self.tab: Token | None = None
+
+    def line_ends(self, token: Token) -> None:
+        if token.type == "NEWLINE":
+            self.fresh = True
+            self.tab = token if "\t" in token else None
+        elif self.header is not None:
+            raise LayoutError(f"a `{self.header}` on one line must be closed", token, "add `; end` at its end")
+
+    def token(self, token: Token) -> Iterator[Token]:
+        if self.fresh:
+            yield from self.first_of_line(token)
+        self.fresh = False
+        if token.type in ("FOR", "IF"):
+            self.header = token
+        yield token
+
+    def first_of_line(self, token: Token) -> Iterator[Token]:
+        """Compare the line's indentation with the blocks that are open: END for each one that it leaves."""
+        if self.tab is not None:
+            raise LayoutError("a tab stands in the indentation", token, "indent by blanks, or close blocks by `end`")
+        column = token.column or 1
+        if not self.columns:
+            self.columns.append(column)
+        if self.header is not None:
+            if column <= self.columns[-1]:
+                fix = "indent its body, or close it by `end`; an empty body is `skip`"
+                raise LayoutError(f"this `{self.header}` has no body", self.header, fix)
+            self.columns.append(column)
+            self.header = None
+        elif column > self.columns[-1]:
+            raise LayoutError("this line is indented, but no block begins before it", token, "remove the indentation")
+        elif column not in self.columns:
+            fix = f"begin it in column {' or '.join(map(str, self.columns))}"
+            raise LayoutError("this line's indentation matches no open block", token, fix)
+        while column < self.columns[-1]:
+            self.columns.pop()
+            yield from close(token)
+
+    def finish(self, end: Token) -> Iterator[Token]:
+        if self.header is not None:
+            fix = "indent its body, or close it by `end`; an empty body is `skip`"
+            raise LayoutError(f"this `{self.header}` has no body", self.header, fix)
+        for _ in self.columns[1:]:
+            yield from close(end)
+
+
+def close(token: Token) -> Iterator[Token]:
+    """The end of a block, just before `token`."""
+    yield Token.new_borrow_pos("END", "end", token)
+    yield Token.new_borrow_pos("_SEP", "", token)

@@ -1,0 +1,133 @@
+"""What to say of a text that the grammar refuses: found, where, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from lark import Token
+from lark.exceptions import UnexpectedInput
+
+from wingspan.errors import ParseError, Source, Span
+
+RESERVED = frozenset(
+    [
+        "for",
+        "if",
+        "end",
+        "return",
+        "parallel",
+        "true",
+        "false",
+        "min",
+        "max",
+        "isqrt",
+        "abs",
+        "skip",
+        "freeze",
+        "thaw",
+        "Tensor",
+        "Scalar",
+        "cpu",
+        "static_schedule",
+        "dynamic_schedule",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A common slip: what the line says before the refused place, what it says from there on, and the message."""
+
+    before: str
+    rest: str
+    message: str
+    fix: str
+
+
+HINTS = (
+    Hint(r"\bfor\s+\w+\s*$", r"(in\b|∈)", "a loop binds its index by `=`", "for i = 1:n"),
+    Hint(r"(^|;)\s*else(if)?\b[^;]*$", "", "`if` has no `else`", "write a second `if` with the opposite condition"),
+    Hint(r"(^|[\s;])for\b", r"do\b", "a loop's header has no `do`", "remove it"),
+    Hint(r"(^|[\s;])(for|if)\b", r":\s*(#|$)", "a header does not end in `:`", "remove it"),
+    Hint("", r"(and|or)\b", "`and` and `or` are not operators", "write && for and, || for or"),
+    Hint(r"\bnot\s+$", "", "`not` is not an operator", "write ! for not"),
+    Hint("", r"\^(?!=)", "there is no power operator", "multiply: x * x"),
+    Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
+    Hint("", r"[/÷%^]=", "this is no reduction", "write A[i] = A[i] / e; there are += -= *= <<min>>= <<max>>= &= |="),
+    Hint("", r"<<", "this is no reduction", "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>="),
+    Hint(r"\d$", r"[^\W\d]", "a number and a name stand together", "put an operator between them: 2 * i"),
+    Hint(r"\d$", r"\.", "digits must follow the point", "write 0.0 for 0."),
+    Hint("", r"\.\d", "a digit must stand before the point", "write 0.5 for .5"),
+    Hint(r"\bdynamic_schedule\(\s*$", r"\)", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
+    Hint(r"\bdynamic_schedule\s*$", "", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
+    Hint(r"\bstatic_schedule\(\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(r"\bfor\s+\w+\s*=[^:]*$", r"(#|;|$)", "a range has two ends", "1:n, or _ for the whole axis"),
+    Hint(r"\bTensor\(\s*\w+\s*$", r"[,)]", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
+    Hint(
+        r"(^|;)\s*\w+(\[[^=]*\])?\s*$",
+        r"([-+*/÷%<>|&]|==|!=)[^;]*",
+        "an expression alone is no statement",
+        "bind it: x = …",
+    ),
+    Hint(r"\breturn\s*$", r"(#|$)", "`return` names the tensors to give back", "return C"),
+    Hint("", r'"[^"]*$', "this text is never closed", 'add the missing "'),
+    Hint("", r"'", "text stands in double quotes", '"file.mtx"'),
+    Hint("", r";", "`;` cannot stand here", "inside brackets, arguments are separated by `,`"),
+    Hint(r"(^|;)\s*[^\W\d]\w*\s*$", r"(#|$)", "a name alone is no statement", "bind it, x = 1, or declare it, T .= 0"),
+    Hint("", r"(#|$)", "the line ends too early", "finish it, or open a bracket to go on in the next line"),
+)
+
+
+def explain(source: Source, error: UnexpectedInput) -> ParseError:
+    """The message for what the grammar refuses."""
+    token = getattr(error, "token", None)
+    line, column = error.line, error.column
+    if isinstance(token, Token):
+        line, column = token.line or 1, token.column or 1
+    text = source.line(line)
+    before, rest = text[: column - 1], text[column - 1 :].lstrip(" \t")
+    found = re.match(r"\w+|[^\w\s]|", rest)
+    width = len(found[0]) if found else 1
+    begins = "FOR" in (getattr(error, "expected", None) or getattr(error, "allowed", None) or ())
+    message, fix = describe(before, rest, token.type if isinstance(token, Token) else "", begins)
+    return ParseError(message, Span(source, line, column, line, column + max(1, width)), fix=fix)
+
+
+def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str | None]:
+    """Headline and remedy.
+
+    They are told from the line before and after the refused place, the kind of the refused token, and whether a
+    statement could have begun there.
+    """
+    for hint in HINTS:
+        if re.search(hint.before, before) and re.match(hint.rest, rest):
+            return hint.message, hint.fix
+    word = re.match(r"\w+", rest)
+    if begins and rest[0].isprintable() and not (word and word[0] in RESERVED):
+        return (
+            f"no statement begins with `{rest[0]}`",
+            "x = 1, A[i] += 1, T .= 0, for, if, freeze(T), thaw(T), return T",
+        )
+    name = re.search(r"([^\W\d]\w*)\s*$", before)
+    if rest.startswith("(") and name and name[1] not in RESERVED:
+        if name[1][0].isupper():
+            return f"a format such as {name[1]}(…) stands inside Tensor(…)", f"C = Tensor({name[1]}(…))"
+        return f"there is no function {name[1]}", "the functions are min, max, isqrt and abs; A[i] accesses a tensor"
+    if kind == "MATRIX":
+        return "brackets cannot stand here", "A[i] accesses a tensor by name; data stand in Tensor(FORMAT, [1, 2, 3])"
+    if kind == "SYMBOL":
+        return "a device's name cannot stand here", "write it in cpu(:t, 2)"
+    if kind == "STRING":
+        return "text cannot stand here", 'a file is read by Tensor(FORMAT, "file.mtx")'
+    if word and word[0] in RESERVED:
+        return f"`{word[0]}` cannot stand here: it is a reserved word", None
+    if word:
+        return (
+            f"`{word[0]}` cannot stand here",
+            "put an operator between two expressions, a newline or `;` between two statements",
+        )
+    if rest[0].isascii() and rest[0].isprintable():
+        return f"`{rest[0]}` cannot stand here", None
+    return f"the character U+{ord(rest[0]):04X} {unicodedata.name(rest[0], '')}".rstrip() + " cannot stand here", None

@@ -1,0 +1,55 @@
+"""From text to tree: `parse(text, name)` gives an `ir.Program` or raises `errors.ParseError`, whatever the text.
+
+Layout (`layout.py`) finds statements and blocks, the grammar (`grammar.lark`) their shape, the builder (`builder.py`)
+makes the tree and checks what a grammar cannot; `mistakes.py` puts what the grammar refuses into words.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from wingspan.errors import ParseError, Source, Span
+from wingspan.lang import ir
+from wingspan.lang.builder import Builder
+from wingspan.lang.layout import EndLayout, IndentLayout, LayoutError, closed_by_end
+from wingspan.lang.mistakes import explain
+
+
+def parse(text: str, name: str = "<program>") -> ir.Program:
+    """The program that `text` says; `name` is what messages call it.
+
+    >>> parse("for i = 1:3; c[i] += 1; end").body.statements[0].index
+    'i'
+    """
+    # Whatever Python counts as the end of a line is one: messages and tokens then agree on line numbers.
+    source = Source(name, "\n".join(text.removeprefix("\ufeff").splitlines()))
+    by_end = closed_by_end(source)
+    try:
+        tree = grammar(by_end).parse(source.text)
+    except LayoutError as error:
+        token = error.token
+        line, column = token.line or 1, token.column or 1
+        span = Span(source, line, column, line, column + max(1, len(token.strip())))
+        raise ParseError(error.message, span, fix=error.fix) from None
+    except UnexpectedInput as error:
+        raise explain(source, error) from None
+    if not tree.children:
+        raise ParseError("the program is empty", Span(source, 1, 1, 1, 1), fix="write a statement, such as x = 1")
+    return Builder(source).program(tree)
+
+
+@cache
+def grammar(by_end: bool) -> Lark:
+    """The compiled grammar, for blocks closed by `end` or by indentation."""
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        start="program",
+        parser="lalr",
+        lexer="contextual",
+        postlex=EndLayout() if by_end else IndentLayout(),
+        propagate_positions=True,
+    )

@@ -1,0 +1,260 @@
+"""From tree to text: `show(node)` is the canonical text of every node.
+
+The text of a surface program parses back to the same tree. Comments are not part of the tree: a program that is
+parsed and printed loses them. Run-time forms print in the paper's notation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from wingspan.lang import ir
+from wingspan.lang.devices import Device, Schedule, Task
+
+INDENT = "    "
+
+_PRECEDENCE = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "÷": 5, "%": 5} | dict.fromkeys(
+    ("==", "!=", "<", "<=", ">", ">="), 3
+)
+_COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 6, 7
+
+
+def show(node: ir.Node) -> str:
+    """The canonical text of `node`, without a newline at its end.
+
+    >>> show(ir.Call("*", (ir.Call("+", (ir.Variable("x"), ir.Literal(1))), ir.Literal(0.5))))
+    '(x + 1) * 0.5'
+    """
+    match node:
+        case ir.Program(body, returns):
+            ending = [f"return {', '.join(returns)}"] if returns else []
+            return "\n".join((*lines(body), *ending)) if body.statements else "\n".join(ending)
+        case ir.Literal() | ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap():
+            return expression(node)[0]
+        case ir.Whole() | ir.Range() | ir.Looplet() | ir.Parallel():
+            return domain(node)
+        case ir.Fiber():
+            return fiber(node)
+        case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Format() | ir.Data() | ir.File():
+            return definition(node)
+    return "\n".join(lines(node))
+
+
+# ------------------------------------------------------------------------------------------------------- expressions
+
+
+def expression(e: ir.Expression) -> tuple[str, int]:
+    """The text of an expression and how tightly its outermost operator binds."""
+    match e:
+        case ir.Literal(v):
+            text = value(v)
+            return text, _PRODUCT if "/" in text else _UNARY if text.startswith("-") else _PRIMARY
+        case ir.Variable(name) | ir.Index(name):
+            return name, _PRIMARY
+        case ir.Access(ir.Fiber(tensor, level, 1, ()), subscripts) if level == len(subscripts) + 1:
+            return f"{tensor}[{commas(subscripts)}]", _PRIMARY
+        case ir.Access(f, subscripts):
+            return f"access({', '.join((fiber(f), *map(show, subscripts)))})", _PRIMARY
+        case ir.Unwrap(f):
+            return f"unwrap({fiber(f)})", _PRIMARY
+        case ir.Call("-" | "!" as sign, (operand,)):
+            text, tightness = expression(operand)
+            # A minus directly on a number would be read as the number's sign.
+            number = sign == "-" and isinstance(operand, ir.Literal) and text[0].isdigit()
+            return sign + (f"({text})" if number or tightness < _UNARY else text), _UNARY
+        case ir.Call(op, args) if op in _PRECEDENCE and len(args) > 1:
+            own = _PRECEDENCE[op]
+            first, *rest = args
+            left = enclosed(first, own + 1 if own == _COMPARISON else own)
+            return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
+        case ir.Call(op, args):
+            return f"{op}({commas(args)})", _PRIMARY
+
+
+def enclosed(e: ir.Expression, least: int) -> str:
+    """The text of an operand, in parentheses unless it binds at least so tightly."""
+    text, tightness = expression(e)
+    return text if tightness >= least else f"({text})"
+
+
+def commas(nodes: Iterable[ir.Node]) -> str:
+    """A list of nodes."""
+    return ", ".join(map(show, nodes))
+
+
+def value(v: Any) -> str:
+    """A value as a literal; a fraction as a double where that is exact, else `1/3`."""
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, Fraction):
+        try:
+            exact = Fraction(float(v)) == v
+        except OverflowError:
+            exact = False
+        return repr(float(v)) if exact else f"{v.numerator}/{v.denominator}"
+    return repr(v) if isinstance(v, (int, float)) else str(v)
+
+
+def fiber(f: ir.Fiber) -> str:
+    """`fiber(T, l, p)`, and after the position which copy of the level is meant."""
+    return f"fiber({f.tensor}, {f.level}, {f.position}{copy(f.instance)})"
+
+
+def copy(instance: tuple[Any, ...]) -> str:
+    """The keys that tell copies of a level apart."""
+    return f" in {'.'.join(f'{tag} {key}' for tag, key in instance)}" if instance else ""
+
+
+# ------------------------------------------------------------------------------------------- ranges and definitions
+
+
+def domain(r: ir.RangeLike) -> str:
+    """The range of a loop."""
+    match r:
+        case ir.Whole():
+            return "_"
+        case ir.Range(start, stop):
+            return f"{show(start)}:{show(stop)}"
+        case ir.Looplet(first, last):
+            return f"looplet({first}:{last})"
+        case ir.Parallel(inner, dev, sch):
+            plain = sch == ir.DEFAULT_SCHEDULE
+            if plain and dev == ir.DEFAULT_DEVICE:
+                return f"parallel({domain(inner)})"
+            return f"parallel({domain(inner)}, {device(dev)}{'' if plain else ', ' + schedule(sch)})"
+
+
+def device(d: Device | ir.Variable | ir.Cpu) -> str:
+    """A device, as written or resolved."""
+    return (d.id or f"cpu({d.nthreads})") if isinstance(d, Device) else show(d)
+
+
+def schedule(h: Schedule | ir.Variable | ir.ScheduleCall) -> str:
+    """A schedule, as written or resolved."""
+    return str(h) if isinstance(h, Schedule) else show(h)
+
+
+def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
+    """What a name is defined as, or a part of it."""
+    match d:
+        case ir.Cpu(name, count, parent):
+            parts = [f":{name}"] if name else []
+            parts += [show(count), *([parent.name] if parent else [])]
+            return f"cpu({', '.join(parts)})"
+        case ir.ScheduleCall(kind, step):
+            return f"{kind}_schedule({show(step) if step else ''})"
+        case ir.TensorCall(layout, extents, data):
+            return f"Tensor({commas((layout, *extents, *((data,) if data else ())))})"
+        case ir.ScalarCall(init):
+            return f"Scalar({show(init)})"
+        case ir.Format(name, args):
+            return f"{name}({commas(args)})"
+        case ir.File(path):
+            return f'"{path}"'
+        case ir.Data(1, rows):
+            return f"[{commas(rows[0])}]"
+        case ir.Data(_, rows):
+            text = "; ".join(" ".join(map(show, row)) for row in rows)
+            return f"[{text};]" if len(rows) == len(rows[0]) == 1 else f"[{text}]"
+
+
+# -------------------------------------------------------------------------------------------------------- statements
+
+
+def lines(s: Any) -> list[str]:
+    """The lines of a statement."""
+    match s:
+        case ir.Block(statements):
+            return [line for part in statements for line in lines(part)] or ["skip"]
+        case ir.If(condition, body):
+            return [f"if {show(condition)}", *indented(body), "end"]
+        case ir.For(index, r, body):
+            header = f"for {index} = {domain(r)}" + (" do" if isinstance(r, ir.Looplet) else "")
+            return [header, *indented(body), "end"]
+        case ir.Par(contexts):
+            return par(contexts)
+        case ir.Context(body, t, store):
+            return around("⟨", body, f", {task(t)}, {bindings(store)}⟩")
+        case ir.Spawn(body, d, count):
+            return around("spawn(", body, f", {device(d)}, {show(count)})")
+        case ir.Transfer(tensor, body):
+            return around(f"transfer({tensor}, ", body, ")")
+        case ir.Worker(index, r, h, body):
+            return around(f"worker({index}, {domain(r)}, {h}, ", body, ")")
+        case ir.Enter(index, at, _, _, body):
+            return around(f"enter({index} = {at}, ", body, ")")
+    return [simple(s)]
+
+
+def simple(s: Any) -> str:
+    """A statement that fits on one line."""
+    match s:
+        case ir.Set(name, e):
+            return f"{name} = {show(e)}"
+        case ir.Define(name, d):
+            return f"{name} = {definition(d)}"
+        case ir.Assign(access, op, e):
+            sign = "=" if op == "=" else f"{op}=" if op in ("+", "-", "*") else f"<<{op}>>="
+            return f"{show(access)} {sign} {show(e)}"
+        case ir.Skip():
+            return "skip"
+        case ir.Declare(tensor, init, "=", ()):
+            return f"{tensor} .= {show(init)}"
+        case ir.Declare(tensor, init, op, extents):
+            return f"declare({', '.join((tensor, show(init), op, *map(str, extents)))})"
+        case ir.Freeze(tensor, op):
+            return f"freeze({tensor}{', ' + op if op else ''})"
+        case ir.Thaw(tensor, op):
+            return f"thaw({tensor}{', ' + op if op else ''})"
+        case ir.Increment(f, op, e):
+            return f"increment({fiber(f)}, {op}, {show(e)})"
+        case ir.Unfurl(f):
+            return f"unfurl({fiber(f)})"
+        case ir.Unwrap(f):
+            return f"unwrap({fiber(f)})"
+        case ir.Leave(f, at):
+            return f"leave({fiber(f)}, {at})"
+        case ir.Finish(f):
+            return f"finish({fiber(f)})"
+        case ir.Checkout(tensor, level, mode, t, instance):
+            return f"checkout({tensor}, {level}{copy(instance)}, {mode}, {task(t)})"
+        case ir.Commit(tensor, level, mode, t, instance):
+            return f"commit({tensor}, {level}{copy(instance)}, {mode}, {task(t)})"
+    raise TypeError(f"not a node: {s!r}")
+
+
+def indented(s: Any) -> list[str]:
+    """The lines of a statement, one step to the right."""
+    return [INDENT + line for line in lines(s)]
+
+
+def around(opening: str, body: Any, closing: str) -> list[str]:
+    """A statement between two texts: on its line if it has one, else indented on lines of its own."""
+    inside = lines(body)
+    if len(inside) == 1:
+        return [opening + inside[0] + closing]
+    return [opening.rstrip(), *(INDENT + line for line in inside), closing.removeprefix(", ")]
+
+
+def par(contexts: tuple[Any, ...]) -> list[str]:
+    """C₁ ‖ C₂ ‖ …, each but the first on lines of its own if one of them has several."""
+    parts = [lines(context) for context in contexts]
+    if all(len(part) == 1 for part in parts):
+        return [" ‖ ".join(part[0] for part in parts)]
+    first, *rest = parts
+    return [*first, *(("‖ " if i == 0 else "  ") + line for part in rest for i, line in enumerate(part))]
+
+
+def task(t: Task) -> str:
+    """A task by its path."""
+    return str(t).removeprefix("the ")
+
+
+def bindings(store: Any) -> str:
+    """A store as `{i ↦ 1, x ↦ 2.0}`, its keys in order."""
+    if not isinstance(store, Mapping):
+        return str(store)
+    pairs = sorted(((str(key), bound) for key, bound in store.items()), key=lambda pair: pair[0])
+    return "{" + ", ".join(f"{key} ↦ {value(bound)}" for key, bound in pairs) + "}"
