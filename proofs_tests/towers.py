@@ -1,0 +1,262 @@
+"""Towers of levels, their data, and procedures run by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from wingspan.lang.algebra import exact
+from wingspan.lang.devices import ROOT, Device, Task
+from wingspan.levels import Tower, procedures, resolve
+from wingspan.levels.cells import LOADER, Cells
+from wingspan.levels.frames import Cell, Code, Frame, advance, start
+from wingspan.tensor import Tensor, _format
+
+DEVICES = {"dev": Device("dev", 2), "far": Device("far", 3)}
+COUNTS = {name: device.nthreads for name, device in DEVICES.items()}
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "0": st.integers(-3, 3),
+    "2": st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)]),
+    "0.0": st.sampled_from([0.0, 1.5, -2.0, 0.1, 5e-324, 1.7976931348623157e308]),
+    "-0.5": st.sampled_from([0.0, -0.5, 0.25]),
+    "false": st.booleans(),
+    "true": st.booleans(),
+}
+"""Fill values as programs write them, and elements of their kind."""
+
+
+def tower(form: str, *shape: int) -> Tower:
+    """The tower of a format, its devices among DEVICES."""
+    return Tower.of(resolve(_format(form), DEVICES), shape)
+
+
+DTYPES: dict[type, type] = {bool: np.bool_, int: np.int64, float: np.float64}
+
+
+@st.composite
+def forms(draw: st.DrawFn, rank: int | None = None, modified: bool = True) -> tuple[str, str]:
+    """A format of rank 0 to 3 with Shards of one or two devices anywhere, and its fill value."""
+    fill = draw(st.sampled_from(sorted(VALUES)))
+
+    def shard(form: str) -> str:
+        on = draw(st.lists(st.sampled_from(sorted(DEVICES)), max_size=2, unique=True)) if modified else []
+        for device in on:
+            form = f"Shard({device}, {form})"
+        return form
+
+    form = shard(f"{draw(st.sampled_from(['Element', 'Atomic']))}({fill})")
+    for _ in range(draw(st.integers(0, 3)) if rank is None else rank):
+        form = shard(f"{draw(st.sampled_from(['Dense', 'SparseList', 'SparseByteMap']))}({form})")
+    return form, fill
+
+
+@st.composite
+def arrays(draw: st.DrawFn, rank: int, fill: str, extent: int = 4, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """An array whose elements are of the fill value's kind, many of them the fill value."""
+    if shape is None:
+        shape = tuple(draw(st.integers(0, extent)) for _ in range(rank))
+    size = int(np.prod(shape, dtype=int))
+    elements = draw(st.lists(st.just(worth(fill)) | VALUES[fill], min_size=size, max_size=size))
+    return np.array(elements, dtype=DTYPES[type(worth(fill))]).reshape(shape)
+
+
+def worth(fill: str) -> Any:
+    """A fill value as a Python number."""
+    return {"true": True, "false": False}[fill] if fill.isalpha() else float(fill) if "." in fill else int(fill)
+
+
+def rank_of(form: str) -> int:
+    return sum(form.count(f"{name}(") for name in ("Dense", "SparseList", "SparseByteMap"))
+
+
+@st.composite
+def tensors(draw: st.DrawFn, modified: bool = True) -> tuple[str, np.ndarray]:
+    """A format and an array for it."""
+    form, fill = draw(forms(modified=modified))
+    return form, draw(arrays(rank_of(form), fill))
+
+
+def same(tensor: Tensor, array: np.ndarray) -> bool:
+    """Whether a tensor holds exactly the array, of its kind."""
+    out = tensor.to_numpy()
+    return out.dtype == array.dtype and out.shape == array.shape and bool((out == array).all())
+
+
+def thread(device: str, number: int, of: Task = ROOT) -> Task:
+    """A thread of a device."""
+    return Task(DEVICES[device], number, of)
+
+
+@dataclass
+class ByHand:
+    """The procedures of one tensor run one access at a time on a memory that notes every access."""
+
+    tower: Tower
+    z: Any = None
+    task: Task = LOADER
+
+    def __post_init__(self) -> None:
+        self.z = exact(self.tower.fill) if self.z is None else self.z
+        self.cells = Cells()
+        self.log: list[tuple[str, str, int]] = []
+
+    def load(self, cell, position, index):
+        self.log.append(("load", cell.buffer, cell.offset))
+        return self.cells.load(cell, position, index)
+
+    def store(self, cell, value, position, index):
+        self.log.append(("store", cell.buffer, cell.offset))
+        self.cells.store(cell, value, position, index)
+
+    def update(self, cell, change, position, index):
+        self.log.append(("atomic", cell.buffer, cell.offset))
+        self.cells.update(cell, change, position, index)
+
+    def begin(self, code: Code, instance=(), **inputs: Any) -> Frame:
+        return start(code, "T", instance, {"z": self.z, "task": self.task, **inputs})
+
+    def run(self, code: Code, instance=(), **inputs: Any) -> Frame:
+        frame = self.begin(code, instance, **inputs)
+        while not frame.done:
+            frame = advance(frame, self)
+        return frame
+
+    def whole(self, *operations: str) -> ByHand:
+        """Declare, freeze or thaw the tensor; checkout or commit its levels."""
+        for operation in operations:
+            if operation in ("checkout", "commit"):
+                self.run(procedures.transfer(self.tower, self.tower.rank + 1, operation))
+            else:
+                self.run(procedures.whole(self.tower, operation))
+        return self
+
+    def update_all(self, elements: dict[tuple[int, ...], Any], op: str = "=") -> ByHand:
+        """Update elements by their subscripts, as loops over each axis, root first, would."""
+        ordered = sorted(elements.items(), key=lambda entry: entry[0][::-1])
+        self._below(self.tower.rank + 1, 1, (), [(at, exact(v)) for at, v in ordered], op)
+        return self
+
+    def _below(self, number, position, instance, elements, op):
+        if number == 1:
+            for _, value in elements:
+                self.run(procedures.increment(self.tower, op), instance, position=position, value=value)
+            return
+        opened = self.run(procedures.open_(self.tower, number), instance, position=position, start=1)
+        cursor, instance = opened.result(), opened.bound()
+        for index in dict.fromkeys(at[number - 2] for at, _ in elements):
+            entered = self.run(procedures.enter(self.tower, number), instance, **cursor, index=index)
+            cursor = entered.result()
+            child = cursor.pop("position")
+            below = [entry for entry in elements if entry[0][number - 2] == index]
+            self._below(number - 1, child, entered.bound(), below, op)
+            left = self.run(procedures.step(self.tower, number, "exit"), instance, **cursor, index=index)
+            cursor = left.result()
+        self.run(procedures.close(self.tower, number), instance, **cursor)
+
+    def tensor(self) -> Tensor:
+        """The tensor that the cells hold now."""
+        values = {cell._replace(tensor=""): value for cell, value in self.cells.values.items()}
+        return Tensor(self.tower, Cells(values), self.z)
+
+    def elements(self) -> dict[tuple[int, ...], Any]:
+        """The stored elements."""
+        return dict(self.tensor().entries())
+
+    def cell(self, depth: int, buffer: str, offset: int, instance=()) -> Any:
+        """What a cell holds."""
+        return self.cells.values.get(Cell("T", depth, buffer, instance, offset), 0)
+
+    def buffer(self, depth: int, name: str, length: int, instance=()) -> list:
+        """The first cells of a buffer."""
+        return [self.cell(depth, name, k, instance) for k in range(1, length + 1)]
+
+
+def elements_of(array: np.ndarray, fill: Any) -> dict[tuple[int, ...], Any]:
+    """The elements of an array that differ from fill, by subscripts from 1, exact."""
+    found = {}
+    for at in np.ndindex(array.shape):
+        value = array[at].item()
+        if value != fill:
+            found[tuple(i + 1 for i in at)] = Fraction(value) if isinstance(value, float) else value
+    return found
+
+
+def frozen(form: str, array: np.ndarray) -> ByHand:
+    """A tensor written access by access."""
+    h = ByHand(tower(form, *array.shape)).whole("declare", "checkout")
+    return h.update_all(elements_of(array, h.tower.fill)).whole("commit", "freeze")
+
+
+def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[str]:
+    """What the cells of a frozen tensor break of the levels' docstrings, from a depth down."""
+    if h.tower.levels[depth].leaf:
+        return []
+    name = h.tower.levels[depth].name
+    if name == "Shard":
+        return _broken_shard(h, depth, instance, positions)
+    found: list[str] = []
+    n = h.tower.extent(depth)
+    children = positions * n
+    if name == "SparseList":
+        children, found = _broken_list(h, depth, instance, positions, n)
+    if name == "SparseByteMap":
+        found = _broken_byte_map(h, depth, instance, positions, n)
+    return found + broken(h, depth + 1, instance, children)
+
+
+def _claims(**claims: bool) -> list[str]:
+    return [name.replace("_", " ") for name, holds in claims.items() if not holds]
+
+
+def _broken_list(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    ptr = h.buffer(depth, "ptr", positions + 1, instance)
+    entries = ptr[-1] - 1
+    idx = h.buffer(depth, "idx", entries, instance)
+    fibers = [idx[a - 1 : b - 1] for a, b in pairwise(ptr)]
+    return entries, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        idx_ascends_in_a_fiber=all(sorted(set(fiber)) == fiber for fiber in fibers),
+        idx_is_in_bounds=all(1 <= i <= n for i in idx),
+        fill_counts_the_entries=h.buffer(depth, "fill", 1, instance) == [entries],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
+        == [max((p for p, fiber in enumerate(fibers, 1) if fiber), default=0)],
+    )
+
+
+def _broken_byte_map(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:
+    entries = h.cell(depth, "fill", 1, instance)
+    srt, ptr = h.buffer(depth, "srt", entries, instance), h.buffer(depth, "ptr", positions + 1, instance)
+    flags = {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth, "tbl", instance) and v}
+    return _claims(
+        srt_ascends=sorted(set(srt)) == srt,
+        tbl_and_srt_agree=flags == dict.fromkeys(srt, 2),
+        ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
+        == [[q for q in srt if p * n < q <= (p + 1) * n] for p in range(positions)],
+    )
+
+
+def _broken_shard(h: ByHand, depth: int, instance, positions: int) -> list[str]:
+    device = h.tower.levels[depth].key
+    ptr, task = h.buffer(depth, "ptr", positions, instance), h.buffer(depth, "task", positions, instance)
+    found: list[str] = []
+    for t in range(1, DEVICES[device].nthreads + 1):
+        used = h.cell(depth, "used", t, instance)
+        mine = [q for q, owner in zip(ptr, task, strict=True) if q and owner == t]
+        found += _claims(
+            ptr_is_injective=len(set(mine)) == len(mine), used_bounds_ptr=all(1 <= q <= used for q in mine)
+        )
+        found += broken(h, depth + 1, (*instance, (device, t)), used)
+    return found
+
+
+def zero_filled(made: tuple[str, np.ndarray]) -> bool:
+    """Whether SciPy can hold it."""
+    form, _ = made
+    return rank_of(form) > 0 and not form.rstrip(")").endswith(("2", "-0.5", "true"))

@@ -1,0 +1,37 @@
+"""Atomic: the leaf whose updates are single steps.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(Atomic(0))", [1, 2]))
+Dense(Atomic(0))  2
+├─ 1: 1
+└─ 2: 2
+
+Invariant: as Element's.
+Stability {node, sibling, cousin}: "a leaf level guarded by system atomics" (section 4.3). Overwriting is atomic too,
+but the last one wins: race-free and yet dependent on the order.
+
+| buffer | cell  | length    | meaning            |
+|--------|-------|-----------|--------------------|
+| val    | value | positions | the value at p     |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import EVERY, Dependence, Leaf
+from wingspan.levels.element import VALUES, Element
+
+
+@dataclass(frozen=True)
+class Atomic(Leaf):
+    """A value a position, updated by one atomic read-modify-write."""
+
+    buffers = Element.buffers
+    operations = f"""{VALUES}
+    def increment(p, v):
+        atomic(val, p, v)
+    """
+
+    def stability(self) -> frozenset[Dependence]:
+        return EVERY

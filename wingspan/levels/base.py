@@ -1,0 +1,192 @@
+"""What a level format is: its buffers, its operations, its stability; and a tower of them.
+
+A *storage level* holds the fibers of one axis, a *leaf* holds the elements, and a *modifier* wraps the level below it
+and has no axis of its own. A format is a tower of levels, root first; each level has a *depth* in its tower (0 is the
+root's outermost modifier) and a *number* (1 is the leaf; a modifier has the number of the level that it wraps).
+
+Operations, in the buffer language (P: number of fibers, p, q: positions, i: an index, c: a cursor)::
+
+    every level   declare()  assemble(p)  freeze(P)  thaw(P)            checkout()  commit()  passed on if not defined
+    storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
+                            index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
+                  updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
+                            close(c)
+    leaf          unwrap(p) → v        increment(p, v)
+    modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from wingspan.lang.algebra import show
+from wingspan.lang.devices import Device
+from wingspan.lang.ir import Value, kind_of
+
+Dependence = Literal["node", "sibling", "cousin"]
+EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
+NONE: frozenset[Dependence] = frozenset()
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A growable array of a level. Cells never written read as zero, as fresh memory does; buffers never move."""
+
+    name: str
+    cell: Literal["position", "index", "value", "flag", "thread", "count"]
+    length: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of a tower. What a format is stands in the class, what one use of it is in the fields."""
+
+    leaf: ClassVar[bool] = False
+    modifier: ClassVar[bool] = False
+    buffers: ClassVar[tuple[Buffer, ...]] = ()
+    operations: ClassVar[str] = ""
+    cursor: ClassVar[tuple[str, ...]] = ()
+    """the fields of the cursor c, beside the position p"""
+    assembles: ClassVar[bool] = False
+    """whether a child exists only once something below it has been written: then the iteration has a dirty flag"""
+    lookup: ClassVar[bool] = False
+    """whether every index has a child whose position is computed, so that there is nothing to step through"""
+    once: ClassVar[bool] = False
+    """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
+
+    @property
+    def name(self) -> str:
+        """The name that programs use."""
+        return type(self).__name__
+
+    @property
+    def key(self) -> str:
+        """What tells the instances below a modifier apart: the identity of its device."""
+        return "" if self.device is None else self.device.id
+
+    @property
+    def device(self) -> Device | None:
+        """The device that gates the level, if one does."""
+        return None
+
+    def stability(self) -> frozenset[Dependence]:
+        """The dependences that the level supports, by the stability figure; of a modifier, those that it adds to S."""
+        return NONE
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Leaf(Level):
+    """A leaf of a tower: its fill value also says what the elements are."""
+
+    fill: Value
+    kind: str = field(init=False, repr=False)
+    """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not"""
+
+    leaf = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.fill))
+
+    def __str__(self) -> str:
+        return f"{self.name}({show(self.fill)})"
+
+
+@dataclass(frozen=True)
+class Storage(Level):
+    """A level with an axis: it iterates over indices and has children."""
+
+    child: Level
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.child})"
+
+
+@dataclass(frozen=True)
+class Modifier(Level):
+    """A level without an axis, around another."""
+
+    child: Level
+
+    modifier = True
+
+
+@dataclass(frozen=True)
+class Tower:
+    """The levels of a tensor, root first, and its extents in the order of the subscripts."""
+
+    levels: tuple[Level, ...]
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(root: Level, shape: tuple[int, ...]) -> Tower:
+        """The tower under `root`."""
+        levels = [root]
+        while isinstance(levels[-1], Storage | Modifier):
+            levels.append(levels[-1].child)
+        return Tower(tuple(levels), shape)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The level number at each depth."""
+        below = 0
+        numbers = []
+        for level in reversed(self.levels):
+            below += not level.modifier
+            numbers.append(below)
+        return tuple(reversed(numbers))
+
+    @cached_property
+    def depths(self) -> dict[int, int]:
+        """The depth of the storage level or leaf with a number."""
+        return {number: d for d, number in enumerate(self.numbers) if not self.levels[d].modifier}
+
+    def modifiers(self, number: int) -> range:
+        """The depths of the modifiers around the level with this number, outermost first."""
+        depth = self.depths[number]
+        return range(self.depths[number + 1] + 1 if number < self.rank + 1 else 0, depth)
+
+    @cached_property
+    def rank(self) -> int:
+        """The number of axes."""
+        return sum(isinstance(level, Storage) for level in self.levels)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.levels, self.shape))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def extent(self, depth: int) -> int:
+        """The extent of the axis that the level at `depth` iterates over."""
+        return self.shape[self.numbers[depth] - 2]
+
+    @property
+    def leaf(self) -> Leaf:
+        """The last level."""
+        leaf = self.levels[-1]
+        assert isinstance(leaf, Leaf)
+        return leaf
+
+    @property
+    def fill(self) -> Value:
+        """The fill value of the format."""
+        return self.leaf.fill
+
+    @property
+    def kind(self) -> str:
+        """What the elements are: int, float or bool."""
+        return self.leaf.kind
+
+    def tracked(self, number: int) -> bool:
+        """Whether some level above the one with this number must know if something below it was written."""
+        return any(level.assembles for level in self.levels[: self.depths[number]])
+
+    def __str__(self) -> str:
+        return str(self.levels[0])

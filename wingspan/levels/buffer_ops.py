@@ -1,0 +1,195 @@
+"""The buffer language: what the operations of a level are written in, and what a consumer gets to see of them.
+
+A level writes its operations as Python text (`Level.operations`). `staging.Stager` turns one operation of one level of
+a concrete tower of levels into the structured statements of this module: calls to the child level are inlined,
+extents and operators are constants, and every access to a buffer is a statement of its own. The semantics runs the
+statements one memory access per step; a compiler prints them. Buffers never move, so growing needs no statement.
+
+The text may use::
+
+    x = e      c.q = e               private registers; c is the cursor of the fiber being iterated, at position c.p
+    buf[e]     buf[e] = e            a load; a store; loads happen left to right, none under and / or / if-else
+    atomic(buf, e, v)                read, combine with ⊕ and write in one step
+    child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
+    if / else, while, pass, return   return only as the last statement
+    check(e, "message {x}")          a fault unless e holds
+    sort(buf, n)                     the first n cells in ascending order, in one step
+    combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
+    n, z                             this level's extent; the fill value
+    thread(), threads                the current thread of the level's device, 0 off it; how many it has
+    child.leaf                       whether the child is a leaf
+    + - * //, comparisons, and or not, a if e else b, numbers, True, False
+
+A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. All else is an
+`InternalError` when the level is staged.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+# ------------------------------------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True)
+class Const:
+    """A number, a truth value or a device, known when the program is staged."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Reg:
+    """A private register."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator over private values: Python's by its symbol, and `combine`, `thread`, `select`."""
+
+    op: str
+    args: tuple[Expr, ...]
+
+
+Expr = Const | Reg | Op
+
+Keys = tuple[tuple[str, Expr], ...]
+"""What leads from the instance that a procedure starts in to another: (tag, value), outermost first."""
+
+
+# -------------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A buffer: the depth of its level in the tower, its name, and the keys that lead to its instance."""
+
+    depth: int
+    buffer: str
+    keys: Keys = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """The position and the index that an access is made for, if it is made for one; reports classify races by them."""
+
+    position: Expr | None = None
+    index: Expr | None = None
+
+
+@dataclass(frozen=True)
+class SetReg:
+    """reg = value"""
+
+    reg: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Load:
+    """reg = ref[index]"""
+
+    reg: str
+    ref: Ref
+    index: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Store:
+    """ref[index] = value"""
+
+    ref: Ref
+    index: Expr
+    value: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """ref[index] = ref[index] ⊕ value, in one step"""
+
+    ref: Ref
+    index: Expr
+    op: str
+    value: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Sort the cells 1 to count, in one step."""
+
+    ref: Ref
+    count: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Check:
+    """A fault with this message unless the condition holds; `{x}` in the message stands for a value."""
+
+    condition: Expr
+    message: str
+    values: tuple[tuple[str, Expr], ...]
+    depth: int
+
+
+@dataclass(frozen=True)
+class When:
+    """if condition: then, else: otherwise"""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class While:
+    """Run `test`; while the condition holds, run the body and the test again."""
+
+    test: tuple[Stmt, ...]
+    condition: Expr
+    body: tuple[Stmt, ...]
+
+
+Stmt = SetReg | Load | Store | Atomic | Sort | Check | When | While
+MemoryStmt = Load | Store | Atomic | Sort
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A staged operation: its inputs, its body, the values it ends with, and the keys of the instance these are in."""
+
+    name: str
+    inputs: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    results: tuple[tuple[str, Expr], ...] = ()
+    keys: Keys = ()
+
+
+# ----------------------------------------------------------------------------------------------------------- folding
+
+_FOLD: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "==": operator.eq,
+    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "not": operator.not_, "and": lambda *a: all(a), "or": lambda *a: any(a), "select": lambda c, a, b: a if c else b,
+}  # fmt: skip
+"""What the private operators compute."""
+
+
+def fold(op: str, *args: Expr) -> Expr:
+    """An operator over expressions, computed now if all of them are constants."""
+    if all(isinstance(a, Const) for a in args):
+        return Const(_FOLD[op](*(a.value for a in args if isinstance(a, Const))))
+    match op, args:
+        case (("+" | "-"), (x, Const(value=0))):
+            return x
+        case "*", (x, Const(value=1)) | (Const(value=1), x):
+            return x
+    return Op(op, args)

@@ -1,0 +1,98 @@
+"""Shard(D): each thread of D has a level of its own; a position belongs to the thread that first writes there.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(Shard(dev, SparseList(Element(0))))", [[1, 0], [2, 0]], devices={"dev": 2}))
+Dense(Shard(dev, SparseList(Element(0))))  2×2
+├─ [:, 1]  thread 1
+│  ├─ 1: 1
+│  └─ 2: 2
+└─ [:, 2]  unclaimed
+
+Invariant: position p is unclaimed (ptr[p] = 0, its fiber is all fill), or it is fiber ptr[p] of thread task[p]'s level,
+and 1 ≤ ptr[p] ≤ used[task[p]]. A claim lasts until the tensor is declared again; a second thread at p faults.
+Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
+(section 4.3). Each thread freezes its own level when it ends (commit) and thaws it when it starts (checkout).
+Stability: adds cousin from its level down (figure "stability"), since different positions lie in different levels or
+belong to one thread.
+
+| buffer | cell     | length    | meaning                                 |
+|--------|----------|-----------|-----------------------------------------|
+| ptr    | position | positions | the fiber within the thread's level     |
+| task   | thread   | positions | the thread that claimed p               |
+| used   | count    | threads   | the fibers that thread t has claimed    |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.lang.devices import Device
+from wingspan.levels.base import Buffer, Dependence, Modifier
+
+
+@dataclass(frozen=True)
+class Shard(Modifier):
+    """A level for each thread of a device."""
+
+    on: Device
+
+    buffers = (
+        Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
+        Buffer("task", "thread", "positions", "the thread that claimed p"),
+        Buffer("used", "count", "threads", "the fibers that thread t has claimed"),
+    )
+    operations = """
+    def declare():
+        t = 1
+        while t <= threads:
+            used[t] = 0
+            child[t].declare()
+            t = t + 1
+    def assemble(p):
+        ptr[p] = 0
+    def freeze(P):
+        pass
+    def thaw(P):
+        pass
+    def checkout():
+        t = thread()
+        if t > 0:
+            child[t].thaw(used[t])
+            child[t].checkout()
+    def commit():
+        t = thread()
+        if t > 0:
+            child[t].commit()
+            child[t].freeze(used[t])
+
+    def bind(p):
+        t = thread()
+        check(t > 0, "position {p} is updated outside of a task of the device that the level is sharded over")
+        q = ptr[p]
+        if q == 0:
+            q = used[t] + 1
+            used[t] = q
+            task[p] = t
+            ptr[p] = q
+            child[t].assemble(q)
+        else:
+            owner = task[p]
+            check(owner == t, "position {p} belongs to thread {owner}, and thread {t} comes to it")
+        return t, q
+    def bind_read(p):
+        q = ptr[p]
+        t = 0
+        if q > 0:
+            t = task[p]
+        return t, q
+    """
+
+    def stability(self) -> frozenset[Dependence]:
+        return frozenset({"cousin"})
+
+    @property
+    def device(self) -> Device:
+        return self.on
+
+    def __str__(self) -> str:
+        return f"Shard({self.on}, {self.child})"

@@ -1,0 +1,137 @@
+"""SparseByteMap: a flag for every index, and a list of the flags that are set. The workspace of Gustavson's algorithm.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("SparseByteMap(Element(0))", [0, 4, 0, 9]))
+SparseByteMap(Element(0))  4
+├─ 2: 4
+└─ 4: 9
+
+Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. tbl[q] ≠ 0 exactly for the q in
+srt[1..fill], each there once; when frozen these are the written ones (tbl[q] = 2), srt ascends, and the entries of
+fiber p are at ptr[p] ≤ k < ptr[p+1]. No flag is set before the first declaration, and declaring clears those that are.
+A leaf below is assembled when it is first entered, other levels with the fiber. Fibers may be visited in any order, any
+number of times, also while a visit goes on.
+Stability ∅ ("for any other level format", section 3.1): fill and srt are shared by all fibers.
+
+| buffer | cell     | length        | meaning                                                          |
+|--------|----------|---------------|------------------------------------------------------------------|
+| tbl    | flag     | positions · n | 0: the child at q is not there, 1: it is assembled, 2: written   |
+| srt    | position | entries       | the children that are there                                      |
+| ptr    | position | positions + 1 | frozen: the first entry of fiber p                               |
+| fill   | count    | 1             | the number of entries                                            |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import Buffer, Storage
+
+
+@dataclass(frozen=True)
+class SparseByteMap(Storage):
+    """A flag for every index, written in any order."""
+
+    cursor = ("k", "end", "q", "seen")
+    assembles = True
+    buffers = (
+        Buffer("tbl", "flag", "positions · n", "0: the child at q is not there, 1: it is assembled, 2: written"),
+        Buffer("srt", "position", "entries", "the children that are there"),
+        Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
+        Buffer("fill", "count", "1", "the number of entries"),
+    )
+    operations = """
+    def declare():
+        k = fill[1]
+        while k >= 1:
+            tbl[srt[k]] = 0
+            k = k - 1
+        fill[1] = 0
+        child.declare()
+    def assemble(p):
+        if not child.leaf:
+            q = (p - 1) * n + 1
+            while q <= p * n:
+                child.assemble(q)
+                q = q + 1
+    def freeze(P):
+        there = fill[1]
+        entries = 0
+        k = 1
+        while k <= there:
+            q = srt[k]
+            if tbl[q] == 2:
+                entries = entries + 1
+                if entries < k:
+                    srt[entries] = q
+            else:
+                tbl[q] = 0
+            k = k + 1
+        if entries < there:
+            fill[1] = entries
+        sort(srt, entries)
+        ptr[1] = 1
+        k = 1
+        p = 1
+        while p <= P:
+            inside = k <= entries
+            while inside:
+                inside = srt[k] <= p * n
+                if inside:
+                    k = k + 1
+                    inside = k <= entries
+            ptr[p + 1] = k
+            p = p + 1
+        child.freeze(P * n)
+    def thaw(P):
+        child.thaw(P * n)
+
+    def unfurl(c):
+        c.k = ptr[c.p]
+        c.end = ptr[c.p + 1]
+        c.seen = 0
+        c.q = 0
+        if c.k < c.end:
+            c.q = srt[c.k]
+    def seek(c, i):
+        high = c.end
+        while c.k < high:
+            middle = (c.k + high) // 2
+            if srt[middle] < (c.p - 1) * n + i:
+                c.k = middle + 1
+            else:
+                high = middle
+        if c.k < c.end:
+            c.q = srt[c.k]
+    def index(c):
+        return c.q - (c.p - 1) * n if c.k < c.end else 0
+    def child(c, i):
+        return c.q if c.k < c.end and c.q == (c.p - 1) * n + i else 0
+    def next(c, i):
+        if c.k < c.end and c.q == (c.p - 1) * n + i:
+            c.k = c.k + 1
+            if c.k < c.end:
+                c.q = srt[c.k]
+
+    def open(c):
+        c.k = 0
+        c.end = 0
+        c.q = 0
+        c.seen = 0
+    def enter(c, i):
+        c.q = (c.p - 1) * n + i
+        c.seen = tbl[c.q]
+        if c.seen == 0:
+            tbl[c.q] = 1
+            new = fill[1] + 1
+            fill[1] = new
+            srt[new] = c.q
+            if child.leaf:
+                child.assemble(c.q)
+        return c.q
+    def exit(c, i):
+        if c.seen < 2:
+            tbl[c.q] = 2
+    def close(c):
+        pass
+    """

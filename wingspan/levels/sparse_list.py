@@ -1,0 +1,118 @@
+"""SparseList: the indices of each fiber in ascending order, all fibers one after the other (CSC's inner level).
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(SparseList(Element(0)))", [[0, 5], [0, 0], [3, 6]]))
+Dense(SparseList(Element(0)))  3×2
+├─ [:, 1]
+│  └─ 3: 3
+└─ [:, 2]
+   ├─ 1: 5
+   └─ 3: 6
+
+Invariant (when frozen): the entries of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1; idx ascends within a fiber.
+While updating, ptr[p+1] counts the entries of fiber p, and entries are appended at fill + 1: fibers must be visited in
+ascending order, each once, indices ascending. Entries are counted only if something below them was written. fill and
+prev stay as they are while frozen.
+Stability ∅ ("for any other level format", section 3.1): fill, ptr and idx are shared by all fibers.
+
+| buffer | cell     | length        | meaning                                                               |
+|--------|----------|---------------|-----------------------------------------------------------------------|
+| ptr    | position | positions + 1 | frozen: first entry of fiber p; updating: ptr[p+1] counts its entries |
+| idx    | index    | entries       | the index of entry q                                                  |
+| fill   | count    | 1             | entries in closed fibers                                              |
+| prev   | position | 1             | the last fiber with entries                                           |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import Buffer, Storage
+
+
+@dataclass(frozen=True)
+class SparseList(Storage):
+    """The indices of each fiber in ascending order, appended in order."""
+
+    cursor = ("q", "end", "i")
+    assembles = True
+    once = True
+    buffers = (
+        Buffer(
+            "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"
+        ),
+        Buffer("idx", "index", "entries", "the index of entry q"),
+        Buffer("fill", "count", "1", "entries in closed fibers"),
+        Buffer("prev", "position", "1", "the last fiber with entries"),
+    )
+    operations = """
+    def declare():
+        ptr[1] = 1
+        fill[1] = 0
+        prev[1] = 0
+        child.declare()
+    def assemble(p):
+        ptr[p + 1] = 0
+    def freeze(P):
+        p = 1
+        while p <= P:
+            ptr[p + 1] = ptr[p] + ptr[p + 1]
+            p = p + 1
+        child.freeze(ptr[P + 1] - 1)
+    def thaw(P):
+        entries = ptr[P + 1] - 1
+        p = P
+        while p >= 1:
+            ptr[p + 1] = ptr[p + 1] - ptr[p]
+            p = p - 1
+        child.thaw(entries)
+
+    def unfurl(c):
+        c.q = ptr[c.p]
+        c.end = ptr[c.p + 1]
+        c.i = 0
+        if c.q < c.end:
+            c.i = idx[c.q]
+    def seek(c, i):
+        high = c.end
+        while c.q < high:
+            middle = (c.q + high) // 2
+            if idx[middle] < i:
+                c.q = middle + 1
+            else:
+                high = middle
+        if c.q < c.end:
+            c.i = idx[c.q]
+    def index(c):
+        return c.i if c.q < c.end else 0
+    def child(c, i):
+        return c.q if c.q < c.end and c.i == i else 0
+    def next(c, i):
+        if c.q < c.end and c.i == i:
+            c.q = c.q + 1
+            if c.q < c.end:
+                c.i = idx[c.q]
+
+    def open(c):
+        p = c.p
+        before = prev[1]
+        check(before < p, "fibers are appended in ascending order, each once, but {p} comes after {before}")
+        c.q = fill[1] + 1
+        c.end = 0
+        c.i = 0
+    def enter(c, i):
+        last = c.i
+        check(last < i, "indices are appended in ascending order, but {i} comes after {last}")
+        child.assemble(c.q)
+        return c.q
+    def exit(c, i):
+        idx[c.q] = i
+        c.q = c.q + 1
+        c.i = i
+    def close(c):
+        new = c.q - 1 - fill[1]
+        if new > 0:
+            ptr[c.p + 1] = ptr[c.p + 1] + new
+            fill[1] = c.q - 1
+            prev[1] = c.p
+    """
