@@ -1,0 +1,328 @@
+"""The serial meaning of a program over dense NumPy arrays: the oracle that everything else is compared with.
+
+It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order
+of their indices. Values are exact: integers of 64 bits that fault when they overflow, and fractions for doubles.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from wingspan.errors import Fault, InputError, InternalError, Span
+from wingspan.lang import ir
+from wingspan.lang.ir import Value
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+KINDS = {"int": "a 64-bit integer", "float": "a finite double", "bool": "a boolean"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the root scope holds when the program has ended."""
+
+    tensors: dict[str, Array]
+    """the inputs and the tensors declared at the root, as object arrays of exact values"""
+    variables: dict[str, Value]
+
+
+def evaluate(
+    body: ir.Statement,
+    inputs: Mapping[str, Array],
+    shapes: Mapping[str, tuple[int, ...]],
+    kinds: Mapping[str, str],
+) -> Results:
+    """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
+
+    `shapes` and `kinds` (`int`, `float` or `bool`) are those of all tensors, inputs and declared ones.
+
+    >>> y_i = ir.Access(ir.Fiber("y", 1), (ir.Index("i"),))
+    >>> loop = ir.For("i", ir.Range(ir.Literal(1), ir.Literal(2)), ir.Assign(y_i, "+", ir.Index("i")))
+    >>> evaluate(loop, {"y": np.array([10, 20])}, {"y": (2,)}, {"y": "int"}).tensors["y"].tolist()
+    [11, 22]
+    """
+    root = _Scope()
+    for name, array in inputs.items():
+        if np.shape(array) != tuple(shapes[name]):
+            raise InputError(f"{name} has the shape {np.shape(array)}, the program needs {tuple(shapes[name])}")
+        root.tensors[name] = exact(array, kinds[name])
+    _Evaluator(shapes, kinds).run(body, root)
+    return Results(root.tensors, root.variables)
+
+
+def exact(array: Array, kind: str) -> Array:
+    """The array as an object array of exact values of one kind.
+
+    >>> exact(np.array([0.5, 2.0]), "float").tolist()
+    [Fraction(1, 2), Fraction(2, 1)]
+    """
+    array = np.asarray(array)
+    result = np.empty(array.shape, dtype=object)
+    for index, item in np.ndenumerate(array):
+        raw = item.item() if isinstance(item, np.generic) else item
+        value = _computed(raw)
+        fitting = None if value is None else _converted(value, kind)
+        if fitting is None:
+            text = show(raw) if value is None else show(value)
+            raise InputError(f"{text} is not {KINDS[kind]}")
+        result[index] = fitting
+    return result
+
+
+def show(value: object) -> str:
+    """A value as a program would write it; a double that has no short decimal as a fraction."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Fraction):
+        try:
+            rounded = float(value)
+        except OverflowError:
+            return str(value)
+        return repr(rounded) if rounded == value else str(value)
+    return str(value)
+
+
+def _computed(raw: object) -> Value | None:
+    """A Python number as what programs compute with; None for what is no number or not finite."""
+    if isinstance(raw, bool | int | Fraction):
+        return raw
+    return Fraction(raw) if isinstance(raw, float) and math.isfinite(raw) else None
+
+
+def _converted(value: Value, kind: str) -> Value | None:
+    """The value as an element of a tensor of that kind, None when it has no place there."""
+    if isinstance(value, bool) or kind == "bool":
+        return value if isinstance(value, bool) and kind == "bool" else None
+    if kind == "float":
+        return Fraction(value)
+    integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
+    return int(value) if integral and INT_MIN <= value <= INT_MAX else None
+
+
+# ------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def _floored(a: Value, b: Value) -> Value:
+    quotient = a // b
+    return quotient if _both_int(a, b) else Fraction(quotient)
+
+
+def _least(a: Value, b: Value) -> Value:
+    return min(a, b) if _both_int(a, b) else Fraction(min(a, b))
+
+
+def _greatest(a: Value, b: Value) -> Value:
+    return max(a, b) if _both_int(a, b) else Fraction(max(a, b))
+
+
+def _both_int(a: Value, b: Value) -> bool:
+    return isinstance(a, int) and isinstance(b, int)
+
+
+def _quotient(a: Value, b: Value) -> Value:
+    return Fraction(a) / Fraction(b)
+
+
+NUMERIC: dict[str, Callable[[Value, Value], Value]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _quotient,
+    "÷": _floored,
+    "%": operator.mod,
+    "min": _least,
+    "max": _greatest,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+EQUALITY: dict[str, Callable[[Value, Value], bool]] = {"==": operator.eq, "!=": operator.ne}
+
+LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||": operator.or_}
+
+
+def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
+    """What a ⊗ b is, exactly."""
+    if op in LOGICAL:
+        return LOGICAL[op](_boolean(op, a, span), _boolean(op, b, span))
+    if op in EQUALITY:
+        if isinstance(a, bool) != isinstance(b, bool):
+            raise Fault(f"{op} needs two numbers or two booleans, got {show(a)} and {show(b)}", span)
+        return EQUALITY[op](a, b)
+    if op not in NUMERIC:
+        raise InternalError(f"the reference has no operator {op} of two arguments", span)
+    a, b = _number(op, a, span), _number(op, b, span)
+    if op in ("/", "÷", "%") and b == 0:
+        raise Fault(f"division by zero: {show(a)} {op} {show(b)}", span)
+    return _bounded(NUMERIC[op](a, b), span)
+
+
+def _unary(op: str, a: Value, span: Span | None) -> Value:
+    """What ⊗ a is, exactly."""
+    if op == "!":
+        return not _boolean(op, a, span)
+    a = _number(op, a, span)
+    if op == "-":
+        return _bounded(-a, span)
+    if op == "abs":
+        return _bounded(max(a, -a), span)
+    if op == "isqrt":
+        if not isinstance(a, int) or a < 0:
+            raise Fault(f"isqrt needs an integer that is not negative, got {show(a)}", span)
+        return math.isqrt(a)
+    if op in ("+", "min", "max"):
+        return a
+    raise InternalError(f"the reference has no operator {op} of one argument", span)
+
+
+def _number(op: str, value: Value, span: Span | None) -> Value:
+    if isinstance(value, bool):
+        raise Fault(f"{op} needs numbers, got {show(value)}", span)
+    return value
+
+
+def _boolean(op: str, value: Value, span: Span | None) -> bool:
+    if not isinstance(value, bool):
+        raise Fault(f"{op} needs booleans, got {show(value)}", span)
+    return value
+
+
+def _bounded(value: Value, span: Span | None) -> Value:
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        raise Fault(f"{value} overflows a 64-bit integer", span)
+    return value
+
+
+# -------------------------------------------------------------------------------------------------------- evaluation
+
+
+@dataclass
+class _Scope:
+    """The variables, indices and tensors that one body binds, and the scope around it."""
+
+    parent: _Scope | None = None
+    variables: dict[str, Value] = field(default_factory=dict)
+    tensors: dict[str, Array] = field(default_factory=dict)
+
+    def binding(self, name: str) -> _Scope | None:
+        """The nearest scope that binds the variable."""
+        scope: _Scope | None = self
+        while scope is not None and name not in scope.variables:
+            scope = scope.parent
+        return scope
+
+    def tensor(self, name: str, span: Span | None) -> Array:
+        """The contents of the nearest tensor of that name."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.tensors:
+                return scope.tensors[name]
+            scope = scope.parent
+        raise Fault(f"{name} is not declared here", span)
+
+
+@dataclass(frozen=True)
+class _Evaluator:
+    """A walk over the tree; the scopes are its only state."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    kinds: Mapping[str, str]
+
+    def run(self, s: ir.Statement, scope: _Scope) -> None:
+        """Do one statement."""
+        match s:
+            case ir.Block(statements):
+                for each in statements:
+                    self.run(each, scope)
+            case ir.If(condition, body):
+                if _boolean("if", self.value(condition, scope), condition.span):
+                    self.run(body, _Scope(scope))
+            case ir.Set(name, value):
+                result = self.value(value, scope)
+                (scope.binding(name) or scope).variables[name] = result
+            case ir.Assign():
+                self.assign(s, scope)
+            case ir.Declare(name, init):
+                fill = self.stored(name, self.value(init, scope), init.span or s.span)
+                scope.tensors[name] = np.full(self.shapes[name], fill, dtype=object)
+            case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body):
+                start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
+                for i in range(start, stop + 1):
+                    self.run(body, _Scope(scope, {index: i}))
+            case ir.Skip() | ir.Freeze() | ir.Thaw():
+                pass
+            case _:
+                raise InternalError(f"the reference has no meaning for {type(s).__name__}", s.span)
+
+    def assign(self, s: ir.Assign, scope: _Scope) -> None:
+        """T[i…] ⊕= e"""
+        value = self.value(s.value, scope)
+        array, index = self.cell(s.access, scope)
+        if s.op != "=":
+            value = _binary(s.op, array[index], value, s.span)
+        array[index] = self.stored(s.access.fiber.tensor, value, s.value.span or s.span)
+
+    def value(self, e: ir.Expression, scope: _Scope) -> Value:
+        """What an expression is worth. Arguments are evaluated from left to right, always all of them."""
+        match e:
+            case ir.Literal(raw):
+                known = _computed(raw)
+                if known is None:
+                    raise Fault(f"{raw} is not a finite double", e.span)
+                return _bounded(known, e.span)
+            case ir.Variable(name) | ir.Index(name):
+                binding = scope.binding(name)
+                if binding is None:
+                    raise Fault(f"{name} has no value", e.span)
+                return binding.variables[name]
+            case ir.Call(op, args):
+                first, *rest = (self.value(arg, scope) for arg in args)
+                if not rest:
+                    return _unary(op, first, e.span)
+                return reduce(lambda a, b: _binary(op, a, b, e.span), rest, first)
+            case ir.Access():
+                array, index = self.cell(e, scope)
+                found: Value = array[index]
+                return found
+            case _:
+                raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
+
+    def cell(self, access: ir.Access, scope: _Scope) -> tuple[Array, tuple[int, ...]]:
+        """The array that an access names and the 0-based place in it."""
+        name = access.fiber.tensor
+        index = tuple(self.integer(subscript, scope) for subscript in access.subscripts)
+        array = scope.tensor(name, access.span)
+        if len(index) != array.ndim:
+            raise InternalError(f"{name} has {array.ndim} axes but {len(index)} subscripts", access.span)
+        for axis, (i, extent) in enumerate(zip(index, array.shape, strict=True), start=1):
+            if not 1 <= i <= extent:
+                span = access.subscripts[axis - 1].span or access.span
+                raise Fault(f"{name} has the indices 1:{extent} on axis {axis}, got {i}", span, label="out of bounds")
+        return array, tuple(i - 1 for i in index)
+
+    def integer(self, e: ir.Expression, scope: _Scope) -> int:
+        """The value of a bound or a subscript."""
+        value = self.value(e, scope)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Fault(f"an integer is needed here, got {show(value)}", e.span)
+        return value
+
+    def stored(self, tensor: str, value: Value, span: Span | None) -> Value:
+        """The value as an element of the tensor."""
+        kind = self.kinds[tensor]
+        fitting = _converted(value, kind)
+        if fitting is None:
+            raise Fault(f"{show(value)} is not {KINDS[kind]}", span)
+        return fitting
