@@ -1,0 +1,24 @@
+"""Strategies that explore the interleavings of any `Machine`."""
+
+from wingspan.explorer.graph import explore_graph
+from wingspan.explorer.interleaving import Replay, format_interleaving, parse_interleaving, replay
+from wingspan.explorer.machine import Blocked, Machine, Step, Touch
+from wingspan.explorer.verdict import VERDICTS, AccessReport, Incident, Race, Result, Verdict
+
+__all__ = [
+    "VERDICTS",
+    "AccessReport",
+    "Blocked",
+    "Incident",
+    "Machine",
+    "Race",
+    "Replay",
+    "Result",
+    "Step",
+    "Touch",
+    "Verdict",
+    "explore_graph",
+    "format_interleaving",
+    "parse_interleaving",
+    "replay",
+]

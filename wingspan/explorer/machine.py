@@ -1,0 +1,102 @@
+"""What exploration asks of a machine: tasks, their next operations with footprints, and states that compare.
+
+The strategies know nothing else. The paper's semantics is one machine; anything that offers these methods
+is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from wingspan.errors import Fault, Span
+
+Effect = Literal["read", "write", "atomic"]
+"""An atomic effect reads and writes in one; two atomic effects on one cell are ordered but do not race."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One cell that a step touches: what it does there, and where in a tensor the cell is (if it is in one)."""
+
+    cell: Hashable
+    effect: Effect
+    tensor: str
+    level: int | None = None
+    level_name: str = ""
+    buffer: str = ""
+    position: int | None = None
+    index: int | None = None
+    value: Any = None
+    """What was read or is written, for people; it takes no part in conflicts."""
+
+    def conflicts(self, other: Touch) -> bool:
+        """Same cell, and at least one of the two does more than read it."""
+        return self.cell == other.cell and not (self.effect == other.effect == "read")
+
+    def races(self, other: Touch) -> bool:
+        """A conflict of which at least one side is not atomic."""
+        return self.conflicts(other) and not (self.effect == other.effect == "atomic")
+
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """One step of one task.
+
+    `visible` says whether another task could observe the step (or be observed by it); the others commute with all
+    that the other tasks can do, and a strategy may take them eagerly. A step that faults is visible: it ends the run.
+    """
+
+    task: str
+    rule: str
+    footprint: tuple[Touch, ...]
+    visible: bool
+    next: S | Fault
+    span: Span | None = None
+    indices: tuple[tuple[str, int], ...] = ()
+    """The loop indices in force, outermost first, for reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A task that cannot step: what it waits for and which task holds it (None: no task will ever give it)."""
+
+    task: str
+    waits_for: str
+    holder: str | None
+    span: Span | None = None
+    touch: Touch | None = None
+
+
+class Machine(Protocol[S]):
+    """Programs are finite: every sequence of steps ends."""
+
+    name: str
+    """`semantics`, `native`, …: printed with every verdict."""
+
+    def initial(self) -> S:
+        """The state before the first step."""
+        ...
+
+    def tasks(self, state: S) -> Sequence[str]:
+        """The paths of the tasks that have not finished and are not waiting for children, in a fixed order.
+
+        Empty exactly when the run is over. A path is "" for the root task, "1", "2", …, "1.2" for spawned ones.
+        """
+        ...
+
+    def step(self, state: S, task: str) -> Step[S] | Blocked:
+        """What `task` does next in `state`; states are immutable."""
+        ...
+
+    def fingerprint(self, state: S) -> Hashable:
+        """Equal exactly for states with the same future."""
+        ...
+
+    def outcome(self, state: S) -> Hashable:
+        """What a finished run computed; runs that computed the same compare equal."""
+        ...

@@ -1,0 +1,63 @@
+"""Invisible steps are taken at once: they commute with whatever the other tasks do, so their order is no choice.
+
+The search and `replay` share this file, and so agree on which states a list of visible steps passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from wingspan.errors import Fault, InternalError
+from wingspan.explorer.machine import Blocked, Machine, Step
+
+S = TypeVar("S")
+
+LONG = 1024
+"""From so many invisible steps of one task on, a look is kept for a loop that never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[S]):
+    """A state in which every task's next step is visible, faults or is blocked; and the steps that led to it."""
+
+    state: S
+    choices: dict[str, Step[S] | Blocked]
+    taken: list[Step[S]]
+
+
+def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None]) -> tuple[S, list[Step[S]]]:
+    """Take the invisible steps of one task, up to its next visible or faulting one; `tick` is called at each."""
+    taken: list[Step[S]] = []
+    anchor: Hashable = None
+    while task in machine.tasks(state):
+        tick()
+        step = machine.step(state, task)
+        if isinstance(step, Blocked) or step.visible or isinstance(step.next, Fault):
+            break
+        taken.append(step)
+        state = step.next
+        if len(taken) >= LONG:  # Brent 1980: compare with the state at the last power of two
+            here = machine.fingerprint(state)
+            if here == anchor:
+                raise InternalError(f"task {task or '0'} repeats invisible steps without end", step.span)
+            if len(taken).bit_count() == 1:
+                anchor = here
+    return state, taken
+
+
+def settle(
+    machine: Machine[S], state: S, last: str | None = None, tick: Callable[[], None] = lambda: None
+) -> Settled[S]:
+    """Take invisible steps until none is left: those of the task `last` first, then of each task in turn."""
+    taken: list[Step[S]] = []
+    order = [last] if last is not None else []
+    while True:
+        before = len(taken)
+        for task in (*order, *machine.tasks(state)):
+            state, ahead = run_ahead(machine, state, task, tick)
+            taken += ahead
+        order = []
+        if len(taken) == before:
+            return Settled(state, {task: machine.step(state, task) for task in machine.tasks(state)}, taken)

@@ -1,0 +1,105 @@
+"""What a search found, and how far it went."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.errors import Span
+
+VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
+"""From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
+
+
+@dataclass(frozen=True)
+class AccessReport:
+    """One side of a race."""
+
+    task: str
+    rule: str
+    operation: str
+    position: int | None
+    index: int | None
+    span: Span | None
+    indices: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two conflicting operations, not both atomic, of two tasks that can both come next in one reachable state."""
+
+    tensor: str
+    level: int | None
+    level_name: str
+    buffer: str
+    kind: str
+    """node, sibling or cousin; empty for a variable, which has no levels"""
+    cell: str
+    first: AccessReport
+    second: AccessReport
+    interleaving: str
+    """the shortest one that puts the two back to back, as its last two steps"""
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A fault or a deadlock, with the shortest interleaving that leads to it."""
+
+    message: str
+    span: Span | None
+    interleaving: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One outcome, in how many interleavings it comes about, and a shortest one."""
+
+    outcome: Any
+    """whatever the machine calls an outcome; hashable"""
+    interleavings: int | None
+    """the exact number, if the search is complete"""
+    interleaving: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a search found. `complete` is True only if every interleaving is covered."""
+
+    verdict: str
+    complete: bool
+    stopped_by: str | None
+    strategy: str
+    machine: str
+    executions: int
+    interleavings: int | None
+    """the exact number of interleavings of visible steps, if the search is complete"""
+    states: int
+    steps: int
+    seconds: float
+    results: tuple[Result, ...]
+    races: tuple[Race, ...]
+    faults: tuple[Incident, ...]
+    deadlocks: tuple[Incident, ...]
+
+
+def judge(
+    complete: bool,
+    expected: Hashable | None,
+    results: Sequence[Result],
+    races: Sequence[Race],
+    faults: Sequence[Incident],
+    deadlocks: Sequence[Incident],
+) -> str:
+    """The worst that was found; when nothing was, `safe` after a complete search and `incomplete` otherwise."""
+    if faults:
+        return "fault"
+    if deadlocks:
+        return "deadlock"
+    if races:
+        return "race"
+    if len(results) > 1:
+        return "order-dependent"
+    if expected is not None and any(result.outcome != expected for result in results):
+        return "wrong"
+    return "safe" if complete else "incomplete"
