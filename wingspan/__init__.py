@@ -1,1 +1,40 @@
-"""Sparse tensor programs with parallel loops: explored, checked and run."""
+"""Sparse tensor programs with parallel loops: explored, checked and run.
+
+>>> import wingspan
+>>> program = wingspan.parse('''
+... c = Tensor(Dense(Element(0)), 1)
+... c .= 0
+... for i = parallel(1:2)
+...     c[1] += i
+... end
+... ''')
+>>> verdict = wingspan.explore(program).verdict
+>>> verdict.verdict, verdict.interleavings, len(verdict.races)
+('race', 6, 1)
+>>> wingspan.run(program).tensors["c"].to_numpy().tolist()
+[3]
+"""
+
+from wingspan.api import Exploration, Program, Run, explore, load, parse, replay, run
+from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
+from wingspan.explorer.verdict import Verdict
+from wingspan.tensor import Tensor
+
+__all__ = [
+    "Exploration",
+    "Fault",
+    "InputError",
+    "InternalError",
+    "ParseError",
+    "Program",
+    "ProgramError",
+    "Run",
+    "Tensor",
+    "Verdict",
+    "WingspanError",
+    "explore",
+    "load",
+    "parse",
+    "replay",
+    "run",
+]

@@ -1,0 +1,285 @@
+"""Random programs that bind without inputs and mostly run without a fault, as text.
+
+Every axis has extent n or one that the loops decide, and subscripts are made to lie in 1:n. Each output has one
+reduction operator; a statement of the scope that declares a tensor either reads or updates it. Programs fault now and
+then all the same: a subscript leaves an inferred extent, an ordered level is visited out of order, a sharded one
+outside of its device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+T = TypeVar("T")
+
+OPERATORS = {
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
+    "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
+    "bool": ("=", "&=", "|="),
+}
+LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false")}
+FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
+INDICES = ("i", "j", "k", "l")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely."""
+
+    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseList")
+    leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
+    parallel: bool = True
+    sharded: bool = True
+    depth: int = 3
+    statements: int = 3
+    extent: int = 3
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the program; `inferred` if its extents are."""
+
+    name: str
+    rank: int
+    kind: str
+    op: str = ""
+    inferred: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a statement stands: indices (True if their loops' ranges can be told), variables, tensors, devices."""
+
+    indices: tuple[tuple[str, bool], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    reads: tuple[Tensor, ...] = ()
+    updates: tuple[Tensor, ...] = ()
+    around: tuple[str, ...] = ()
+    depth: int = 0
+
+
+@dataclass
+class Writer:
+    """Writes one program; `draw` is Hypothesis's."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    options: Options
+    n: int = 2
+    updated: set[str] = field(default_factory=set)
+    inferred: set[str] = field(default_factory=set)
+    workspaces: list[Tensor] = field(default_factory=list)
+
+    def pick(self, items: Sequence[T]) -> T:
+        chosen: T = items[self.draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
+        return chosen
+
+    def chance(self, one_in: int) -> bool:
+        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+
+    # -- the program
+
+    def program(self) -> str:
+        self.n = self.draw(st.integers(1, self.options.extent))
+        inputs = [Tensor("A", 2, self.pick(("int", "int", "float"))), Tensor("v", 1, "int"), Tensor("r", 1, "int")]
+        inputs += [Tensor("m", 1, "bool")] if self.chance(3) else []
+        outputs = [self.output(name) for name in self.pick(("C", "Cd", "CdS", "dS", "C", "d"))]
+        lines = [f"{t.name} .= {self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]}" for t in outputs]
+        modes = dict.fromkeys((t.name for t in outputs), "update")
+        here = Place()
+        for _ in range(self.draw(st.integers(1, self.options.statements))):
+            updates = tuple(t for t in outputs if not self.chance(3))
+            place = replace(here, updates=updates, reads=(*inputs, *(t for t in outputs if t not in updates)))
+            made, here = self.statement(place)
+            lines += made
+            lines += self.by_hand(outputs, made, modes)
+        head = [*self.devices(), *map(self.data, inputs), *map(self.definition, (*outputs, *self.workspaces))]
+        return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
+
+    def by_hand(self, outputs: Sequence[Tensor], made: list[str], modes: dict[str, str]) -> list[str]:
+        """Freeze or thaw an output by hand where that is allowed."""
+        text = "\n".join(made)
+        for t in outputs:
+            if f"{t.name}[" in text:
+                modes[t.name] = "update" if any(line.lstrip().startswith(f"{t.name}[") for line in made) else "read"
+        if not self.chance(4):
+            return []
+        t = self.pick(outputs)
+        verb = {"update": "freeze", "read": "thaw"}[modes[t.name]]
+        modes[t.name] = {"freeze": "read", "thaw": "update"}[verb]
+        return [f"{verb}({t.name})"]
+
+    def devices(self) -> list[str]:
+        if not self.options.parallel:
+            return []
+        threads = (self.pick(("1", "2", "3")) for _ in range(2))
+        return [f"dev = cpu(:t, {next(threads)})", f"dev2 = cpu({next(threads)}, dev)"]
+
+    def output(self, name: str) -> Tensor:
+        kind = self.pick(("int", "int", "float", "bool"))
+        rank = {"C": 2, "d": 1, "S": 0}[name]
+        return self.deciding(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(2)))
+
+    def deciding(self, t: Tensor) -> Tensor:
+        """A tensor that is remembered if its extents are inferred."""
+        if t.inferred:
+            self.inferred.add(t.name)
+        return t
+
+    def definition(self, t: Tensor) -> str:
+        extents = "" if t.inferred and t.name in self.updated else f", {self.n}" * t.rank
+        return f"{t.name} = Tensor({self.format(t)}{extents})"
+
+    def format(self, t: Tensor) -> str:
+        text = f"{self.pick(self.options.leaves)}({self.pick(FILLS[t.kind])})"
+        sharded = self.options.parallel and self.options.sharded
+        for _ in range(t.rank):
+            text = f"Shard(dev, {text})" if sharded and self.chance(8) else text
+            text = f"{self.pick(self.options.levels)}({text})"
+        return text
+
+    def data(self, t: Tensor) -> str:
+        choices = {"int": ("0", "1", "2", "0"), "float": ("0.0", "0.5", "2.0", "0.0"), "bool": ("true", "false")}[
+            t.kind
+        ]
+        choices = tuple(str(k + 1) for k in range(self.n)) if t.name == "r" else choices
+        rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
+        text = ", ".join(rows[0]) if t.rank == 1 else "; ".join(" ".join(row) for row in rows)
+        text += ";" if t.rank == 2 and self.n == 1 else ""
+        levels = [self.pick(("Dense", "SparseList", "SparseByteMap")) for _ in range(t.rank)]
+        leaf = f"Element({FILLS[t.kind][0]})"
+        return f"{t.name} = Tensor({'('.join((*levels, leaf))}{')' * t.rank}, [{text}])"
+
+    # -- statements
+
+    def statement(self, here: Place) -> tuple[list[str], Place]:
+        """The lines of a statement, and the place of the next one."""
+        kinds = ["update", "update", "set"] + ["for"] * 4 + ["if"] if here.depth < self.options.depth else ["update"]
+        match self.pick(kinds):
+            case "for":
+                return self.loop(here), here
+            case "if":
+                inner = replace(here, depth=here.depth + 1)
+                return [f"if {self.expression(here, 'bool')}", *self.body(inner), "end"], here
+            case "update" if here.updates:
+                return [self.update(here)], here
+        kind = self.pick(("int", "float", "bool"))
+        name = f"x{kind[0]}"
+        line = f"{name} = {self.expression(here, kind)}"
+        variables = here.variables if (name, kind) in here.variables else (*here.variables, (name, kind))
+        return [line], replace(here, variables=variables)
+
+    def body(self, here: Place) -> list[str]:
+        lines = []
+        w: Tensor | None = None
+        if here.depth <= 2 and self.chance(3):
+            kind = self.pick(("int", "float"))
+            name, rank = f"w{len(self.workspaces)}", self.pick((1, 1, 0))
+            w = self.deciding(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(3)))
+            self.workspaces.append(w)
+            lines.append(f"{w.name} .= {self.pick(LITERALS[kind])}")
+        for _ in range(self.draw(st.integers(1, self.options.statements))):
+            place = here
+            if w is not None:
+                reading = self.chance(2)
+                place = replace(
+                    here, reads=(*here.reads, w) if reading else here.reads,
+                    updates=here.updates if reading else (*here.updates, w, w),
+                )  # fmt: skip
+            made, after = self.statement(place)
+            here = replace(here, variables=after.variables)
+            lines += made
+        return ["    " + line for line in lines]
+
+    def loop(self, here: Place) -> list[str]:
+        index = INDICES[len(here.indices)]
+        ends, told = self.range(here)
+        header, around = self.domain(here)
+        inner = replace(here, indices=(*here.indices, (index, told)), around=around, depth=here.depth + 1)
+        body = self.body(inner)
+        if ends == f"1:{self.n}" and self.whole(index, "\n".join(body)) and self.chance(2):
+            ends = "_"
+        return [f"for {index} = {header.replace('RANGE', ends)}", *body, "end"]
+
+    def whole(self, index: str, body: str) -> bool:
+        """Whether the index stands bare on an axis of an input, and no tensor with inferred extents is near."""
+        bare = any(text in body for text in (f"A[{index}, ", f", {index}]", f"v[{index}]", f"r[{index}]"))
+        return bare and not any(f"{name}[" in body for name in self.inferred)
+
+    def range(self, here: Place) -> tuple[str, bool]:
+        """The ends of a range, and whether they can be told before the program runs."""
+        n = self.n
+        choices = [(f"1:{n}", True)] * 5 + [(f"2:{n}", True), (f"{n}:1", True), ("1:r[1]", False)]
+        for index, told in here.indices:
+            choices += [(f"1:{index}", told), (f"{index}:{n}", told), (f"1:r[{index}]", False)]
+        return self.pick(choices)
+
+    def domain(self, here: Place) -> tuple[str, tuple[str, ...]]:
+        """A range with RANGE in the place of its ends, and the devices around the loop's body."""
+        if not self.options.parallel or len(here.around) == 2 or not self.chance(3):
+            return "RANGE", here.around
+        schedule = self.pick(("", ", static_schedule()", ", dynamic_schedule(1)", ", dynamic_schedule(2)"))
+        device = {(): "dev", ("dev",): "dev2"}.get(here.around, "cpu(2)")
+        device = device if not self.chance(4) else "cpu(2)"
+        if device == "cpu(2)" and not schedule:
+            return "parallel(RANGE)", (*here.around, device)
+        return f"parallel(RANGE, {device}{schedule})", (*here.around, device)
+
+    def update(self, here: Place) -> str:
+        t = self.pick(here.updates)
+        self.updated.add(t.name)
+        return f"{self.access(here, t, pure=t.inferred)} {t.op} {self.expression(here, t.kind)}"
+
+    # -- expressions
+
+    def access(self, here: Place, t: Tensor, pure: bool = False, depth: int = 1) -> str:
+        """An element; the last subscripts tend to be those of the outer loops. `pure` ones can be told."""
+        indices = [index for index, told in here.indices if told or not pure]
+        if self.chance(2) and len(indices) >= t.rank:
+            chosen = indices[: t.rank] if self.chance(2) else indices[len(indices) - t.rank :]
+            return f"{t.name}[{', '.join(reversed(chosen))}]"
+        return f"{t.name}[{', '.join(self.subscript(here, indices, pure, depth) for _ in range(t.rank))}]"
+
+    def subscript(self, here: Place, indices: list[str], pure: bool, depth: int) -> str:
+        n = self.n
+        choices = [str(self.pick(range(1, n + 1)))]
+        for i in indices:
+            choices += [i, i, i, f"{n + 1} - {i}", f"{i} % {n} + 1", f"min({i} + 1, {n})", f"max({i} - 1, 1)"]
+        if pure:
+            choices += [f"{i} - {i} % 2 + 1" for i in indices]
+        elif depth:
+            loaded = self.access(here, Tensor("r", 1, "int"), depth=0)
+            choices += [loaded, loaded, f"{loaded} % {n} + 1"]
+        return self.pick(choices)
+
+    def expression(self, here: Place, kind: str, depth: int = 2) -> str:
+        leaves = [lambda: self.pick(LITERALS[kind])]
+        kinds = ("int", "float") if kind == "float" else (kind,)
+        tensors = [t for t in here.reads if t.kind in kinds]
+        leaves += [lambda: self.access(here, self.pick(tensors))] * 3 if tensors else []
+        variables = [name for name, k in here.variables if k in kinds]
+        leaves += [lambda: self.pick(variables)] if variables else []
+        if kind != "bool" and here.indices:
+            leaves.append(lambda: self.pick(here.indices)[0])
+        if depth == 0 or self.chance(2):
+            return self.pick(leaves)()
+        a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
+        b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
+        if kind == "bool":
+            return f"({a} {self.pick(('<', '<=', '==', '!=', '>'))} {b})"
+        match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", "/" if kind == "float" else "-")):
+            case "min" | "max" as f:
+                return f"{f}({a}, {b})"
+            case "÷" | "%" | "/" as op:
+                return f"({a}) {op} 2"
+            case op:
+                return f"({a} {op} {b})"
+
+
+@st.composite
+def programs(draw: Any, options: Options = Options()) -> str:
+    """Texts of programs."""
+    return Writer(draw, options).program()

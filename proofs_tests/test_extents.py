@@ -1,0 +1,142 @@
+"""Extents and ranges: `_` is the axis on which the index stands bare, and loops give extents to what has none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, same_text, shown
+from wingspan.errors import InputError
+
+HEAD = f"A = {MATRIX}, [1 2 3; 4 5 6]); v = {VECTOR}, [1, 2, 3]); c = {VECTOR}); d = {VECTOR}); x = 2\n"
+
+
+def extent(statements: str, tensor: str = "c", **given) -> tuple[int, ...]:
+    """The extents of a tensor after HEAD and its declaration."""
+    return elaborated(f"{HEAD}{tensor} .= 0; {statements}", **given).towers[tensor].shape
+
+
+# -------------------------------------------------------------------------------------------------------- by example
+
+
+def test_whole_is_the_axis_on_which_the_index_stands_bare():
+    text = f"{HEAD}c .= 0; for j = _; for i = _; c[j] += A[i, j]; end; end"
+    assert "for j = 1:3\n    for i = 1:2\n        c[j] += A[i, j]" in shown(text)
+
+
+def test_whole_in_a_parallel_loop_keeps_its_device_and_its_schedule():
+    text = f"{HEAD}c .= 0; for i = parallel(_, cpu(:t, 3), dynamic_schedule(2)); c[i] += v[i]; end"
+    assert "for i = parallel(1:3, t, dynamic_schedule(2))" in shown(text)
+
+
+def test_an_extent_is_found_through_other_tensors_with_inferred_extents():
+    """v gives i in the first loop, c gives it in the second, and d follows."""
+    text = f"{HEAD}c .= 0; d .= 0; for i = _; c[i + 1] += v[i]; end; for i = _; d[i] += c[i]; end"
+    towers = elaborated(text).towers
+    assert (towers["c"].shape, towers["d"].shape) == ((4,), (4,))
+
+
+def test_loops_over_an_axis_of_extent_zero_are_empty():
+    text = f"z = {VECTOR}, []); c = {VECTOR})\nc .= 0; for i = _; c[i] += z[i]; end"
+    assert same_text(text, "declare(c, 0, +)\nfor i = 1:0\n    c[i] += z[i]\nend\nfreeze(c, +)")
+    assert elaborated(text).towers["c"].shape == (0,)
+
+
+LARGEST = {
+    "for i = 1:4; c[i] += 1; end": 4,
+    "for i = 1:4; c[i - i % 2 + 1] += 1; end": 5,
+    "for i = 2:4; c[6 - i] += 1; end": 4,
+    "for i = 1:3; for j = 1:i; c[i + j] += 1; end; end": 6,
+    "for i = 1:3; for j = i:2; c[i * j] += 1; end; end": 4,
+    "for i = 3:2; c[i] += 1; end": 0,
+    "for i = -3:-1; c[i] += 1; end": 0,
+    "for i = -3:2; c[i] += 1; end": 2,
+    "c[7] += 1": 7,
+    "for i = 0:4; c[12 ÷ i] += 1; end": 12,
+    "for i = 1:3; c[i / 2] += 1; end": 0,
+    "for i = 1:2; c[i] += 1; end; c[3] += 1; y = 1; for i = 1:9; y = y + i; end": 3,
+    "for i = 1:4; if i < 3; c[i] += 1; end; end": 4,
+    "for i = 1:n; c[i + k] += 1; end": 9,
+    "y = c[5]": 5,
+    "c[2] += 1; for i = 1:5; y = c[min(i, 2)]; end": 2,
+}
+
+
+@pytest.mark.parametrize("statements", LARGEST)
+def test_an_axis_without_an_extent_gets_the_largest_subscript_of_the_loops(statements):
+    """Conditions apart; updates decide, and reads only where there are none; what faults does not count."""
+    params = {"n": 4, "k": 5} if "n;" in statements else {}
+    assert extent(statements, params=params) == (LARGEST[statements],)
+
+
+def test_extents_may_be_expressions_of_parameters():
+    text = f"C = {MATRIX}, n, isqrt(n) + 1)\nC .= 0"
+    assert elaborated(text, params={"n": 9}).towers["C"].shape == (9, 4)
+
+
+def test_an_input_brings_its_extents():
+    bound = elaborated("for i = _; x = A[i, 1]; end", inputs={"A": np.ones((2, 5))})
+    assert bound.towers["A"].shape == (2, 5)
+    assert str(bound.towers["A"]) == "Dense(SparseList(Element(0.0)))"
+
+
+# ---------------------------------------------------------------------------------------------------------- mistakes
+
+MISTAKES = {
+    "for i = _; y = i; end": Mistake("2:1", "the range of i cannot be told: i stands bare on no axis", "for i = 1:n"),
+    "for i = _; y = v[i + 1]; end": Mistake(
+        "2:1", "the range of i cannot be told: i stands bare on no axis", "for i = 1:n"
+    ),
+    "c .= 0; for i = parallel(_); c[i] += 1; end": Mistake(
+        "2:9", "the range of i cannot be told: no tensor that i subscripts has a known extent", "for i = 1:n"
+    ),
+    "for i = _; y = A[i, i]; end": Mistake(
+        "2:16", "i runs over axis 1 of A, which has extent 2, and over axis 2 of A, which has 3",
+        "give the range: for i = 1:n",
+    ),
+    "for i = _; y = A[i, 1] + v[i]; end": Mistake(
+        "2:26", "i runs over axis 1 of A, which has extent 2, and over axis 1 of v, which has 3",
+        "give the range: for i = 1:n",
+    ),
+    "c .= 0; c[5] += 1; for i = _; y = c[i] + v[i]; end": Mistake(
+        "2:42", "i runs over axis 1 of c, which has extent 5, and over axis 1 of v, which has 3",
+        "give the range: for i = 1:n",
+    ),
+    "c .= 0; c[x] += 1": Mistake(
+        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+    ),
+    "c .= 0; for i = 1:v[1]; c[i] += 1; end": Mistake(
+        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+    ),
+    "c .= 0; for i = 1:2000000; c[i % 2 + 1] += 1; end": Mistake(
+        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+    ),
+    f"E = {MATRIX}); E .= 0": Mistake(
+        "2:1", "the extent of axis 1 of E cannot be told from the loops", "give the extents: E = Tensor(FORMAT, n, n)"
+    ),
+    f"E = {MATRIX}, 2); E .= 0": Mistake(
+        "2:1", "E has 2 axes and 1 extent", "give one extent for each axis, or none"
+    ),
+    f"E = {VECTOR}, 0 - 1)": Mistake("2:31", "an extent is an integer of at least 0, not -1", "use 0 or more"),
+    f"E = {VECTOR}, 1.5)": Mistake("2:31", "an extent is an integer of at least 0, not 1.5", "use 0 or more"),
+    f"E = {VECTOR}, n + 1)": Mistake(
+        "2:31", "n has no value", "assign it before, or give it as a parameter: -p n=…"
+    ),
+    f"E = {VECTOR}, x)": Mistake(
+        "2:31", "x has no value here", "assign it before, in this scope or in one around it: x = 0"
+    ),
+    f"E = {VECTOR}, 1 ÷ 0)": Mistake("2:31", "an extent has no value: division by zero", "use another expression"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_range_or_an_extent_that_is_missing_or_disagrees_is_told(text):
+    assert mistake(HEAD + text) == MISTAKES[text]
+
+
+def test_an_input_must_have_the_extents_that_the_program_gives():
+    text = f"v = {VECTOR}, 3)\ny = v[1]"
+    expected = Mistake(
+        "1:1", "axis 1 of v has extent 3, that of the input 2", "leave the extents out, or bind another input"
+    )
+    assert mistake(text, InputError, inputs={"v": [1, 2]}) == expected

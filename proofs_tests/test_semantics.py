@@ -1,0 +1,460 @@
+"""What the rules compute and refuse, one claim each: the readings that docs/reading-notes.md settles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from proofs_tests.exploring import explored, outcomes, steps, values, verdict
+from wingspan import api
+from wingspan.errors import Fault, InternalError
+from wingspan.lang import ir
+from wingspan.lang.devices import ROOT
+from wingspan.lang.printer import show
+from wingspan.semantics.config import EMPTY, Config, refocus, whole
+from wingspan.semantics.machine import Semantics
+
+
+def serial(text: str, **options: Any) -> dict[str, Any]:
+    """The values by the rules, which must be those of the reference."""
+    found = values(text, **options)
+    assert found == values(text, engine="reference", **options)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- one step at a
+
+
+def test_an_increment_is_a_load_and_a_store() -> None:
+    """`+=` on Element takes two steps that another task can see, on Atomic one; overwriting takes one on both."""
+    text = "c = Tensor(Dense({leaf}(0)), 1)\nc .= 0\nfor i = parallel(1:1, cpu(1))\nc[1] {op} 1\nend"
+    seen = {
+        (leaf, op): [step.footprint[0].effect for step in steps(text.format(leaf=leaf, op=op)) if step.visible]
+        for leaf in ("Element", "Atomic")
+        for op in ("+=", "=")
+    }
+    assert seen == {
+        ("Element", "+="): ["read", "write"],
+        ("Element", "="): ["write"],
+        ("Atomic", "+="): ["atomic"],
+        ("Atomic", "="): ["atomic"],
+    }
+
+
+def test_every_step_touches_at_most_one_cell() -> None:
+    """A rule whose level does more takes several steps under its own name."""
+    text = """
+        d = cpu(:d, 2)
+        A = Tensor(Dense(SparseList(Element(0))), [1 0; 2 3])
+        C = Tensor(Dense(Shard(d, SparseList(Element(0)))))
+        C .= 0
+        for j = parallel(_, d)
+            for i = _
+                C[i, j] = A[i, j]
+            end
+        end
+    """
+    taken = steps(text)
+    assert max(len(step.footprint) for step in taken) == 1
+    assert {"Unfurl", "Child", "Access", "Assign", "Leave", "Finish", "Commit"} <= {
+        step.rule for step in taken if step.footprint
+    }
+
+
+def test_accesses_carry_their_place() -> None:
+    """Each access of a level says for which level, position and index it is made, and where that was written."""
+    text = "A = Tensor(Dense(SparseList(Element(0))), [0 7; 5 6])\ny = Tensor(Element(0))\ny .= 0\ny[] = A[2, 2]"
+    loads = [(step.rule, t) for step in steps(text) for t in step.footprint if t.tensor == "A"]
+    assert [(rule, t.level, t.level_name, t.buffer, t.position, t.index, t.value) for rule, t in loads] == [
+        ("Unfurl", 2, "SparseList", "ptr", 2, None, 2),
+        ("Unfurl", 2, "SparseList", "ptr", 2, None, 4),
+        ("Unfurl", 2, "SparseList", "idx", 2, None, 1),
+        ("Unfurl", 2, "SparseList", "idx", 2, 2, 2),
+        ("Unfurl", 2, "SparseList", "idx", 2, 2, 1),
+        ("Unfurl", 2, "SparseList", "idx", 2, 2, 2),
+        ("Access", 1, "Element", "val", 3, None, 6),
+    ]
+    assert all(step.span is not None for step in steps(text) if step.footprint)
+
+
+def test_configurations_print_as_programs() -> None:
+    """At any moment the focused configuration plugs back into a term that shows."""
+    bound = api.bind(api.parse("c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = parallel(_)\nc[i] += 1\nend"))
+    machine = api.semantics(bound)
+    state = machine.initial()
+    texts = []
+    while tasks := machine.tasks(state):
+        state = machine.step(state, tasks[-1]).next  # type: ignore[assignment]
+        texts.append(show(whole(state.root)))
+    assert any("‖" in text for text in texts)
+    assert any("spawn(worker(i, 1:2, static_schedule()" in text for text in texts)
+    assert any("checkout(c, 2, update" in text for text in texts)
+    assert texts[-1].startswith("⟨skip, root task")
+
+
+def test_a_stuck_configuration_is_our_defect_and_says_so() -> None:
+    """An access that no loop has unfurled is not the program's fault: elaboration should have made it concordant."""
+    bound = api.bind(api.parse("A = Tensor(Dense(Element(0)), [1, 2])\nx = A[1]"))
+    access = ir.Access(ir.Fiber("A", 2), (ir.Literal(1),))
+    machine = Semantics(ir.Set("x", access), bound.towers, bound.inputs, ())
+    with pytest.raises(InternalError, match=r"no rule applies to `A\[1\]`"):
+        machine.step(machine.initial(), "")
+
+
+def test_the_context_is_found_again() -> None:
+    """Refocusing and plugging back are inverse."""
+    body = ir.Block((ir.Set("x", ir.Call("+", (ir.Variable("y"), ir.Literal(1)))), ir.SKIP))
+    C = refocus(Config(body, ROOT, EMPTY))
+    assert C.s == ir.Variable("y")
+    assert whole(C) == ir.Context(body, ROOT, EMPTY)
+
+
+# --------------------------------------------------------------------------------------- what counts as a fill value
+
+
+def test_a_stored_zero_is_data() -> None:
+    """Identities act on fill values, not on values that happen to be zero: the product is stored."""
+    text = """
+        A = Tensor(SparseList(Element(0)), [0, 2, 3])
+        B = Tensor(Dense(Element(0)), [5, 0, 1])
+        C = Tensor(SparseList(Element(0)))
+        C .= 0
+        for i = _
+            C[i] = A[i] * B[i]
+        end
+    """
+    run = api.run(api.parse("\n".join(line.strip() for line in text.strip().splitlines())))
+    assert list(run.tensors["C"].entries()) == [((2,), 0), ((3,), 3)]
+
+
+def test_overwriting_by_a_fill_value_is_no_empty_write() -> None:
+    """x[1] = 5 and then x[1] = 0 leaves 0, also where the 0 comes from a fiber without entries."""
+    text = """
+        A = Tensor(SparseList(Element(0)), [0, 2])
+        x = Tensor({form}(Element(0)))
+        x .= 0
+        for i = _
+            x[i] = 5
+            x[i] = A[i]
+        end
+    """
+    for form in ("Dense", "SparseByteMap", "SparseList"):
+        assert serial(text.format(form=form)) == {"x": [0, 2]}
+
+
+def test_overwriting_in_an_inner_loop_keeps_the_last() -> None:
+    text = """
+        B = Tensor(SparseList(Element(0)), [5, 0])
+        C = Tensor(SparseList(Element(0)), 2)
+        C .= 0
+        for i = _
+            for k = _
+                C[i] = B[k]
+            end
+        end
+    """
+    assert serial(text) == {"C": [0, 0]}
+
+
+def test_a_sparse_result_stores_no_fill() -> None:
+    """A plain copy of a sparse vector stores what the vector stores."""
+    text = (
+        "A = Tensor(SparseList(Element(0)), [0, 2, 0])\nC = Tensor(SparseList(Element(0)))\nC .= 0\n"
+        "for i = _\nC[i] = A[i]\nend"
+    )
+    assert api.run(api.parse(text)).tensors["C"].nnz == 1
+
+
+@pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "SparseByteMap(Element(0))"])
+def test_declaring_with_another_value(form: str) -> None:
+    """After `T .= z` every element is z and z is the fill value, whatever the format's."""
+    text = (
+        f"C = Tensor({form}, 3)\nC .= 7\nfor i = 2:2\nC[i] += 1\nend\ny = Tensor(Dense(Element(0)), 3)\n"
+        f"y .= 0\nfor i = _\ny[i] = C[i]\nend"
+    )
+    assert serial(text) == {"C": [7, 8, 7], "y": [7, 8, 7]}
+
+
+def test_what_is_not_written_is_not_stored() -> None:
+    """An entry is recorded only if something below it was written, through all levels."""
+    text = """
+        A = Tensor(Dense(Dense(Element(0))), [1 0 5; 0 0 7])
+        C = Tensor(SparseList(SparseList(Element(0))))
+        C .= 0
+        for j = _
+            for i = _
+                if A[i, j] > 1
+                    C[i, j] += A[i, j]
+                end
+            end
+        end
+    """
+    run = api.run(api.parse(dedent(text)))
+    assert list(run.tensors["C"].entries()) == [((1, 3), 5), ((2, 3), 7)]
+    assert str(run.tensors["C"].to_numpy().tolist()) == "[[0, 0, 5], [0, 0, 7]]"
+
+
+@pytest.mark.parametrize("form", ["Dense", "SparseByteMap"])
+def test_overwriting_on_a_second_visit(form: str) -> None:
+    """Levels that may be visited again keep the last value, a fill value too."""
+    text = f"""
+        B = Tensor(Dense(SparseList(Element(0))), [5 0; 6 7])
+        x = Tensor({form}(Element(0)), 2)
+        x .= 0
+        for k = _
+            for i = _
+                x[i] = B[i, k]
+            end
+        end
+    """
+    assert serial(text) == {"x": [0, 7]}
+
+
+def test_a_loaded_subscript_is_read_once() -> None:
+    """The two ends of the single-iteration range around `c[x]` are one expression, evaluated once."""
+    text = "c = Tensor(Dense(Atomic(0)), 3)\nc .= 0\nx = 1\nfor i = parallel(1:2)\nc[x] += 1\nx = 1\nend"
+    assert Counter(step.rule for step in steps(text) if step.visible)["ReadGlobal"] == 2
+
+
+def test_cancelled_cursors_move_on() -> None:
+    """Where one factor is fill the other is not read, and yet its cursor passes the index."""
+    text = """
+        A = Tensor(SparseList(Element(0)), [0, 2, 0, 3, 4])
+        B = Tensor(SparseList(Element(0)), [1, 0, 5, 7, 2])
+        C = Tensor(SparseList(Element(0)))
+        C .= 0
+        for i = _
+            C[i] = A[i] * B[i]
+        end
+    """
+    assert serial(text) == {"C": [0, 0, 0, 21, 8]}
+
+
+def test_chunks_seek_to_their_start() -> None:
+    """Each chunk of a parallel loop reads a sparse fiber from its own first index on."""
+    text = """
+        A = Tensor({form}(Element(0)), [1, 0, 3, 4, 0, 6, 7])
+        y = Tensor(Dense(Element(0)))
+        y .= 0
+        for i = parallel(_, cpu(3), {schedule})
+            y[i] = A[i]
+        end
+    """
+    for form in ("SparseList", "SparseByteMap"):
+        for schedule in ("static_schedule()", "dynamic_schedule(2)"):
+            assert serial(text.format(form=form, schedule=schedule)) == {"y": [1, 0, 3, 4, 0, 6, 7]}
+
+
+def test_an_unclaimed_shard_reads_as_fill() -> None:
+    text = """
+        d = cpu(:d, 2)
+        C = Tensor(Dense(Shard(d, SparseList(Element(0)))), 2, 3)
+        y = Tensor(Dense(Element(0)), 3)
+        C .= 0
+        y .= 0
+        for j = parallel(2:3, d)
+            for i = 1:2
+                C[i, j] = i * j
+            end
+        end
+        for j = _
+            for i = _
+                y[j] += C[i, j]
+            end
+        end
+    """
+    assert serial(text) == {"C": [[0, 2, 3], [0, 4, 6]], "y": [0, 6, 9]}
+
+
+# ---------------------------------------------------------------------------------------------- scopes and lifecycles
+
+
+def test_a_workspace_is_each_tasks_own() -> None:
+    """A tensor that a parallel loop's body declares is copied for each task, so nothing of it is shared."""
+    text = """
+        w = Tensor(SparseByteMap(Element(0)), 2)
+        y = Tensor(Dense(Element(0)), 2)
+        y .= 0
+        for j = parallel(1:2)
+            w .= 0
+            w[j] += j
+            w[j] += j
+            for i = _
+                y[j] += w[i]
+            end
+        end
+    """
+    found = explored(text).verdict
+    assert found.verdict == "safe"
+    assert found.interleavings == 6
+    assert serial(text) == {"y": [2, 4]}
+
+
+def test_a_dropped_workspace_tells_no_states_apart() -> None:
+    """Which task had which chunk leaves nothing behind: all interleavings end in one state."""
+    text = """
+        w = Tensor(SparseByteMap(Element(0)), 3)
+        y = Tensor(Dense(Element(0)), 3)
+        y .= 0
+        for j = parallel(_, cpu(2), dynamic_schedule(1))
+            w .= 0
+            w[j] += j
+            y[j] += w[j]
+        end
+    """
+    found = explored(text).verdict
+    assert (found.verdict, found.executions) == ("safe", 1)
+
+
+def test_a_workspace_starts_anew_in_every_iteration() -> None:
+    text = """
+        w = Tensor(Dense(Element(0)), 2)
+        y = Tensor(Dense(Element(0)), 3)
+        y .= 0
+        for j = _
+            w .= 0
+            w[1] += j
+            y[j] = 10
+            freeze(w)
+            for i = 1:2
+                x = w[i]
+            end
+        end
+    """
+    assert serial(text) == {"y": [10, 10, 10]}
+
+
+def test_thaw_keeps_what_is_there() -> None:
+    text = "C = Tensor(SparseList(Element(0)), [4, 0, 0])\nfor i = 3:3\nC[i] += 5\nend"
+    with pytest.raises(Fault, match="1 comes after 1"):
+        values(text)
+    text = "C = Tensor(Dense(SparseList(Element(0))), [4 0; 0 0])\nfor j = 2:2\nfor i = 1:2\nC[i, j] += i\nend\nend"
+    assert serial(text) == {"C": [[4, 1], [0, 2]]}
+
+
+def test_ordered_levels_refuse_what_they_cannot_append() -> None:
+    """An update out of order, or a second visit, is a fault that names the level."""
+    text = "C = Tensor(SparseList(Element(0)), 3)\nC .= 0\nfor i = 1:3\nC[4 - i] += 1\nend"
+    with pytest.raises(
+        Fault, match="C, level 2 SparseList: fibers are appended in ascending order, each once"
+    ) as error:
+        values(text)
+    assert error.value.span is not None and error.value.span.line == 4
+
+
+@pytest.mark.parametrize("access", ["C[1]", "C[i]"])
+def test_ordered_levels_refuse_overlapping_visits(access: str) -> None:
+    """While a fiber is appended to, a second visit would append at the same place: a fault, not a wrong result."""
+    text = f"C = Tensor(SparseList(Element(0)), 2)\nC .= 0\nfor i = 2:2\nC[i] = 1\nfor k = 1:1\n{access} = 5\nend\nend"
+    if access == "C[i]":
+        assert serial(text) == {"C": [0, 5]}
+    else:
+        with pytest.raises(Fault, match="fiber 1 is visited while a visit of fiber 1 goes on"):
+            values(text)
+
+
+def test_an_index_out_of_bounds_faults_only_where_it_is_used() -> None:
+    text = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = 1:4\nif i <= 2\nc[i] += i\nend\nend"
+    assert serial(text) == {"c": [1, 2]}
+
+
+def test_a_task_without_iterations_touches_nothing() -> None:
+    """Three tasks and one iteration: two of them unfurl nothing, so they cannot race on the list."""
+    text = "C = Tensor(SparseList(Element(0)), 1)\nC .= 0\nfor j = parallel(_, cpu(3))\nC[j] += 1\nend"
+    assert verdict(text) == "safe"
+
+
+def test_an_if_scope_ends() -> None:
+    text = "x = 1\nif x == 1\ny = 5\nx = y\nend\nif x == 1\nx = 7\nend"
+    assert serial(text) == {"x": 5}
+
+
+# --------------------------------------------------------------------------------------------------------- schedules
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "schedule", ["static_schedule()", "dynamic_schedule(1)", "dynamic_schedule(2)", "dynamic_schedule(9)"]
+)
+@pytest.mark.parametrize("stop", [0, 1, 4])
+def test_every_iteration_is_done_once(schedule: str, threads: int, stop: int) -> None:
+    """Chunks partition the range, for any number of threads, chunk size and extent."""
+    text = (
+        f"y = Tensor(Dense(Element(0)), 4)\ny .= 0\n"
+        f"for i = parallel(1:{stop}, cpu({threads}), {schedule})\ny[i] += 1\nend"
+    )
+    assert values(text)["y"] == [1] * stop + [0] * (4 - stop)
+
+
+def test_static_chunks_are_those_of_the_paper() -> None:
+    """Thread q of n gets a + ⌊(q-1)(b-a+1)/n⌋ to a + ⌊q(b-a+1)/n⌋ - 1."""
+    text = "y = Tensor(Dense(Element(0)), 9)\ny .= 0\nfor i = parallel(3:9, cpu(3))\ny[i] = 1\nend"
+    owners: dict[str, list[int]] = {}
+    for step in steps(text):
+        if step.visible:
+            owners.setdefault(step.task, []).append(dict(step.indices)["i"])
+    assert owners == {"1": [3, 4], "2": [5, 6], "3": [7, 8, 9]}
+
+
+def test_dynamic_claims_are_single_steps() -> None:
+    """Two tasks, two chunks of one iteration: a claim, and at the end a look, are one atomic step each."""
+    text = "y = Tensor(Dense(Element(0)), 2)\ny .= 0\nfor i = parallel(_, cpu(2), dynamic_schedule(1))\ny[i] = 1\nend"
+    effects = [
+        step.footprint[0].effect for step in steps(text) if step.visible and step.footprint[0].tensor == "i_chunk"
+    ]
+    assert effects == ["atomic"] * 4
+    assert outcomes(text).keys() == {"{'y': [1, 1]}"}
+
+
+# ------------------------------------------------------------------------------------------------------------ faults
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = 1:3\nc[i] += 1\nend", "c has the indices 1:2 on axis 1, got 3"),
+    ("c = Tensor(Dense(Element(0)), 2)\nc .= 0\nc[0] += 1", "c has the indices 1:2 on axis 1, got 0"),
+    ("x = 1 ÷ 0", "division by zero"),
+    ("x = 9223372036854775807 + 1", "overflow: 9223372036854775808 does not fit a 64-bit integer"),
+    ("c = Tensor(Dense(Element(0)), 1)\nc .= 0\nc[1] += 0.5", "0.5 is not a 64-bit integer"),
+    ("c = Tensor(Dense(Element(false)), 1)\nc .= false\nc[1] = 1", "1 is not a boolean"),
+    ("if 1\nx = 1\nend", "a condition is true or false, not 1"),
+    ("for i = 1:1.5\nx = i\nend", "an integer is needed here, got 1.5"),
+    ("d = cpu(:d, 2)\nc = Tensor(Dense(Shard(d, Element(0))), 1)\nc .= 0\nfor i = _\nc[i] += 1\nend",
+     "c, level 1 Shard: position 1 is updated outside of a task of the device that the level is sharded over"),
+])  # fmt: skip
+def test_faults_say_what_and_where(text: str, message: str) -> None:
+    with pytest.raises(Fault) as error:
+        values(text)
+    assert error.value.message == message
+    assert error.value.span is not None
+
+
+def test_a_fault_in_one_interleaving_is_found_and_replayed() -> None:
+    text = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nx = 1\nfor i = parallel(1:2)\nx = x + 1\nc[x] += 1\nend"
+    found = explored(text).verdict
+    assert found.verdict == "fault"
+    (fault,) = found.faults
+    assert fault.message == "c has the indices 1:2 on axis 1, got 3"
+    replay = api.replay(api.parse(text), fault.interleaving)
+    list(replay.steps)
+    assert replay.end == "fault" and replay.fault is not None and replay.fault.message == fault.message
+
+
+# ------------------------------------------------------------------------------------------------------- exact values
+
+
+def test_doubles_are_exact() -> None:
+    """0.1 + 0.2 - 0.3 in any order is one number: results never differ merely by rounding."""
+    text = (
+        "c = Tensor(Dense(Atomic(0.0)), 1)\nv = Tensor(Dense(Element(0.0)), [0.1, 0.2, -0.3])\nc .= 0\n"
+        "for i = parallel(_, cpu(3))\nc[1] += v[i]\nend"
+    )
+    assert verdict(text.replace("_", "1:3")) == "safe"
+
+
+def test_floor_division_and_remainder() -> None:
+    assert serial("a = -7 ÷ 2\nb = -7 % 2\nc = 7 % -2\nd = isqrt(17)\ne = abs(-3)") == {
+        "a": -4, "b": 1, "c": -1, "d": 4, "e": 3,
+    }  # fmt: skip

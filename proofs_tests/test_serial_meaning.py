@@ -1,0 +1,126 @@
+"""Without concurrency the rules mean what the reference means: random programs, every device with one thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from proofs_tests.programs import Options, programs
+from wingspan import api
+from wingspan.errors import Fault
+from wingspan.outcome import Outcome
+
+EXAMPLES = 1500
+
+DENSE = Options(levels=("Dense",), sharded=False)
+"""Levels that can be updated in any order, so that nothing is refused."""
+
+REFUSALS = (
+    "appended in ascending order",
+    "is visited while a visit",
+    "outside of a task of the device",
+    "belongs to thread",
+)
+"""Faults of levels that are ordered or sharded; the reference knows no levels."""
+
+
+def result(program: api.Program, engine: str) -> Outcome | Fault:
+    """What an engine computes, or the fault that it meets."""
+    try:
+        run = api.run(program, engine=engine, threads=1)
+    except Fault as fault:
+        return fault
+    return Outcome.of({name: tensor.to_exact() for name, tensor in run.tensors.items()}, run.variables)
+
+
+def compare(text: str, counts: Counter[str]) -> None:
+    """Both engines give one result; a level may refuse, and what is never needed may fault in the reference only."""
+    program = api.parse(text)
+    expected, found = result(program, "reference"), result(program, "semantics")
+    if isinstance(expected, Fault):
+        counts["fault" if isinstance(found, Fault) else "fault of the reference only"] += 1
+    elif isinstance(found, Fault):
+        assert any(why in found.message for why in REFUSALS), f"{text}\n{found.render()}"
+        counts["refused"] += 1
+    else:
+        assert found == expected, f"{text}\n{found.values()}\n{expected.values()}"
+        counts["same"] += 1
+
+
+def test_serial_runs_compute_what_the_reference_computes():
+    """Tensors and the variables of the outermost scope, with their types; at most a quarter is refused by a level."""
+    counts: Counter[str] = Counter()
+
+    @settings(derandomize=True, deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @given(programs())
+    def check(text: str) -> None:
+        compare(text, counts)
+
+    check()
+    assert counts.total() >= EXAMPLES
+    assert counts["refused"] <= counts.total() / 4, counts
+    assert counts["fault"] + counts["fault of the reference only"] <= counts.total() / 50, counts
+
+
+def test_dense_levels_refuse_nothing():
+    counts: Counter[str] = Counter()
+
+    @settings(derandomize=True, deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+    @given(programs(DENSE))
+    def check(text: str) -> None:
+        compare(text, counts)
+
+    check()
+    assert counts["refused"] == 0, counts
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("v[1] * 1.0", 1.0),
+        ("0.0 + v[1]", 1.0),
+        ("v[1] - 0.0", 1.0),
+        ("0 * u[1]", 0.0),
+        ("0 * v[1]", 0),
+        ("1 * v[1]", 1),
+    ],
+)
+def test_identities_keep_the_type_of_a_variable(value, expected):
+    program = api.parse(f"v = Tensor(Dense(Element(0)), [1]); u = Tensor(Dense(Element(0.0)), [2.0])\nx = {value}")
+    found = result(program, "semantics")
+    assert found == result(program, "reference") == Outcome.of({}, {"x": expected})
+
+
+CORNERS = {
+    "two visits of one ordered fiber overlap": """
+        C = Tensor(SparseList(Element(0)), 2)
+        C .= 0
+        for i = 2:2
+            C[i] = 1
+            C[1] = 5
+        end
+        return C
+    """,
+    "a condition keeps the index inside of the axis": """
+        c = Tensor(Dense(Element(0)), 3)
+        c .= 0
+        for i = 1:4
+            if i <= 3
+                c[i] += 1
+            end
+        end
+        return c
+    """,
+    "the end of a range is a quotient": "x = 0\nfor i = 1:4/2; x = x + i; end",
+}
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_both_engines_agree_or_a_level_refuses(name):
+    program = api.parse(CORNERS[name])
+    expected, found = result(program, "reference"), result(program, "semantics")
+    refused = isinstance(found, Fault) and any(why in found.message for why in REFUSALS)
+    both = isinstance(found, Fault) and isinstance(expected, Fault)
+    assert refused or both or found == expected

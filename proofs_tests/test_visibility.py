@@ -1,0 +1,138 @@
+"""Steps that no other task can observe are taken at once: that changes nothing that a verdict says.
+
+The oracle is the same machine with every step visible, so that all steps of all tasks are interleaved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from wingspan import api
+from wingspan.explorer.graph import explore_graph
+from wingspan.explorer.machine import Step
+from wingspan.explorer.verdict import Verdict
+from wingspan.semantics.config import State
+from wingspan.semantics.machine import Semantics
+
+PROGRAMS = {
+    "lost update": """
+        c = Tensor(Dense(Element(0)), 5)
+        c .= 0
+        for i = parallel(1:4)
+            c[i - i % 2 + 1] += 1
+        end
+    """,
+    "append": """
+        C = Tensor(SparseList(Element(0)), 2)
+        C .= 0
+        for i = parallel(_)
+            C[i] += 1
+        end
+    """,
+    "byte map": """
+        C = Tensor(SparseByteMap(Element(0)), 2)
+        C .= 0
+        for i = parallel(_)
+            C[i] += 1
+        end
+    """,
+    "shards of two columns": """
+        d = cpu(:d, 2)
+        A = Tensor(Dense(SparseList(Element(0))), [1 0; 0 2])
+        C = Tensor(Dense(Shard(d, SparseList(Element(0)))))
+        C .= 0
+        for j = parallel(_, d)
+            for i = _
+                C[i, j] = A[i, j]
+            end
+        end
+    """,
+    "double claim": """
+        d = cpu(:d, 2)
+        c = Tensor(Shard(d, Dense(Atomic(0))), 1)
+        c .= 0
+        for k = parallel(1:2, d)
+            c[1] += 1
+        end
+    """,
+    "dynamic chunks and a workspace": """
+        d = cpu(:d, 2)
+        w = Tensor(SparseByteMap(Element(0)), 1)
+        y = Tensor(Dense(Element(0)), 2)
+        y .= 0
+        for j = parallel(_, d, dynamic_schedule(1))
+            w .= 0
+            w[1] += j
+            y[j] += w[1]
+        end
+    """,
+    "variables": """
+        x = 0
+        z = 4
+        for i = parallel(1:3, cpu(3))
+            y = z
+            x = x + y
+        end
+    """,
+    "nested tasks": """
+        d = cpu(:d, 2)
+        e = cpu(:e, 2)
+        c = Tensor(Dense(Element(0)), 2)
+        c .= 0
+        for j = parallel(1:1, d)
+            for i = parallel(1:2, e)
+                c[1] += i
+            end
+        end
+    """,
+    "a fault in one order": """
+        c = Tensor(Dense(Element(0)), 1)
+        c .= 0
+        x = 0
+        for i = parallel(1:2)
+            x = x + 1
+            c[x] += 1
+        end
+    """,
+    "a dirty flag of the parent": """
+        C = Tensor(SparseList(Dense(Atomic(0))), 2, 1)
+        C .= 0
+        for j = _
+            for i = parallel(_)
+                C[i, j] += i
+            end
+        end
+    """,
+}
+
+
+class Everything(Semantics):
+    """The semantics with nothing taken for granted: every step is one that others may observe."""
+
+    def step(self, state: State, task: str) -> Step[State]:
+        return replace(super().step(state, task), visible=True)
+
+
+def findings(verdict: Verdict) -> dict[str, Any]:
+    """What a verdict says, apart from counts and examples."""
+    assert verdict.complete
+    return {
+        "verdict": verdict.verdict,
+        "outcomes": {result.outcome for result in verdict.results},
+        "races": {(race.tensor, race.level, race.level_name, race.buffer, race.kind) for race in verdict.races},
+        "faults": {fault.message for fault in verdict.faults},
+    }
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_invisible_steps_change_no_finding(name: str) -> None:
+    """The same verdict, outcomes, races and faults as with all steps interleaved, in fewer states."""
+    bound = api.bind(api.parse(dedent(PROGRAMS[name])))
+    eager = explore_graph(api.semantics(bound))
+    every = explore_graph(Everything(bound.body, bound.towers, bound.inputs, bound.outputs))
+    assert findings(eager) == findings(every)
+    assert eager.states < every.states

@@ -1,0 +1,185 @@
+"""The package's verbs: what joins language, elaboration, machines, exploration and the reference."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wingspan import reference
+from wingspan.elaborate import Elaborated, elaborate
+from wingspan.errors import Fault, InputError
+from wingspan.explorer import graph, interleaving
+from wingspan.explorer.graph import Progress
+from wingspan.explorer.verdict import Verdict
+from wingspan.lang import ir, parser
+from wingspan.lang.printer import show
+from wingspan.outcome import Outcome
+from wingspan.semantics.config import State
+from wingspan.semantics.machine import Semantics
+from wingspan.tensor import Tensor, from_exact
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as written, the name it goes by in messages, and the folder that its files are relative to."""
+
+    tree: ir.Program
+    name: str
+    folder: Path = field(default=Path())
+
+    def __str__(self) -> str:
+        return show(self.tree)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The verdict on a program, with the program as it was explored."""
+
+    verdict: Verdict
+    program: Elaborated
+    expected: Outcome | None
+    """the outcome by the reference, None if it faults"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run computed: every tensor updated or returned, by name, and the variables of the outermost scope."""
+
+    tensors: dict[str, Tensor]
+    variables: dict[str, ir.Value]
+    engine: str
+    seconds: float
+
+
+def parse(text: str, name: str = "<program>") -> Program:
+    """A program from its text. ParseError if it is none."""
+    return Program(parser.parse(text, name), name)
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start + 1})", fix="save the program as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    return Program(parser.parse(text, str(path)), str(path), path.parent)
+
+
+Runnable = Program | str | os.PathLike[str]
+"""A program, or the path of its file."""
+
+
+def bind(
+    program: Runnable,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> Elaborated:
+    """The program with its inputs and parameters bound, ready for an engine.
+
+    `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files; `params` numbers, or text as on the command line;
+    `threads` replaces the number of threads of every device. ProgramError or InputError if something does not fit.
+    """
+    program = program if isinstance(program, Program) else load(program)
+    return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads)
+
+
+def explore(
+    program: Runnable,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    strategy: str = "graph",
+    max_states: int | None = None,
+    max_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Exploration:
+    """Explore every interleaving of the program under the paper's rules."""
+    if strategy != "graph":
+        raise InputError(f"there is no strategy {strategy}", fix="use graph")
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    machine = semantics(bound)
+    expected = _expected(bound)
+    verdict = graph.explore_graph(
+        machine, expected=expected, max_states=max_states, max_seconds=max_seconds, progress=progress
+    )
+    return Exploration(verdict, bound, expected)
+
+
+def replay(
+    program: Runnable,
+    text: str,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> interleaving.Replay[State]:
+    """Run the program along one interleaving, written as in a verdict; every step is shown."""
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    return interleaving.replay(semantics(bound), text)
+
+
+def run(
+    program: Runnable,
+    *,
+    engine: str = "semantics",
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Run the program once: under the rules, each task as far as it gets in turn, or as the reference means it.
+
+    A Fault if a step is forbidden.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    began = time.perf_counter()
+    match engine:
+        case "semantics":
+            machine = semantics(bound)
+            state = machine.run(progress)
+            tensors, variables = machine.results(state), machine.variables(state)
+        case "reference":
+            tensors, variables = _reference(bound)
+        case _:
+            raise InputError(f"there is no engine {engine}", fix="use semantics or reference")
+    return Run(tensors, variables, engine, time.perf_counter() - began)
+
+
+def semantics(bound: Elaborated) -> Semantics:
+    """The machine that runs a bound program by the rules."""
+    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs)
+
+
+def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value]]:
+    """The serial meaning of a bound program; its tensors come in the formats that the program gives them."""
+    results = _evaluate(bound)
+    tensors = {name: from_exact(bound.towers[name], results.tensors[name]) for name in bound.outputs}
+    return tensors, results.variables
+
+
+def _evaluate(bound: Elaborated) -> reference.Results:
+    inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
+    shapes = {name: tower.shape for name, tower in bound.towers.items()}
+    kinds = {name: tower.kind for name, tower in bound.towers.items()}
+    return reference.evaluate(bound.plain, inputs, shapes, kinds)
+
+
+def _expected(bound: Elaborated) -> Outcome | None:
+    """What the program should compute; None if its serial meaning is a fault."""
+    try:
+        results = _evaluate(bound)
+    except Fault:
+        return None
+    return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)

@@ -1,0 +1,126 @@
+"""Concordization: loops so that every access's subscripts are bare indices, in the order in which the loops nest.
+
+"It is always possible to convert a non-concordant program to a concordant one by inserting single-iteration loops"
+(section 4.1). They stand directly around the statement, in the order root to leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from wingspan.lang import ir
+
+
+def concordize(body: ir.Statement, used: frozenset[str]) -> ir.Statement:
+    """The program made concordant; `used` are the names that new indices must avoid."""
+    return _Concordizer(name for k in count(1) if (name := f"s{k}") not in used).block(body, (), {}, frozenset())
+
+
+class _Concordizer:
+    """A walk over the program; new indices are taken from `fresh`."""
+
+    def __init__(self, fresh: Iterator[str]) -> None:
+        self.fresh = fresh
+
+    def block(
+        self, s: ir.Statement, loops: tuple[str, ...], depths: Mapping[str, int], bound: frozenset[str]
+    ) -> ir.Statement:
+        """A scope: `loops` are those around it, `depths` how many stand around each tensor's declaration, `bound` the
+        variables that an enclosing scope binds.
+        """
+        out: list[ir.Statement] = []
+        for each in s.statements if isinstance(s, ir.Block) else (s,):
+            match each:
+                case ir.Declare(tensor=T):
+                    depths = {**depths, T: len(loops)}
+                    out.append(each)
+                case ir.Set(name=name):
+                    out += self.variable(each, loops, depths, bound)
+                    bound |= {name}
+                case _:
+                    out.append(self.statement(each, loops, depths, bound))
+        return ir.seq(*out)
+
+    def statement(
+        self, s: ir.Statement, loops: tuple[str, ...], depths: Mapping[str, int], bound: frozenset[str]
+    ) -> ir.Statement:
+        wrap = _Wrap(self, loops, depths)
+        match s:
+            case ir.Assign(access=access, op=op, value=value):
+                target, value = wrap.access(access), wrap.expression(value)
+                return wrap.around(ir.Assign(target, op, value, span=s.span))
+            case ir.If(condition=condition, body=body):
+                condition = wrap.expression(condition)
+                return wrap.around(ir.If(condition, self.block(body, wrap.order, depths, bound), span=s.span))
+            case ir.For(index=index, range=r, body=body):
+                r = wrap.range(r)
+                inner = self.block(body, (*wrap.order, index), depths, bound)
+                return wrap.around(ir.For(index, r, inner, span=s.span))
+        return s
+
+    def variable(
+        self, s: ir.Set, loops: tuple[str, ...], depths: Mapping[str, int], bound: frozenset[str]
+    ) -> list[ir.Statement]:
+        """`x = e`: where loops are needed, x is first bound outside of them, unless an enclosing scope binds it."""
+        wrap = _Wrap(self, loops, depths)
+        value = wrap.expression(s.value)
+        wrapped = wrap.around(ir.Set(s.name, value, span=s.span))
+        first = [ir.Set(s.name, ir.Literal(0), span=s.span)] if wrap.made and s.name not in bound else []
+        return [*first, wrapped]
+
+
+class _Wrap:
+    """The single-iteration loops around one statement, outermost first."""
+
+    def __init__(self, owner: _Concordizer, loops: tuple[str, ...], depths: Mapping[str, int]) -> None:
+        self.owner, self.order, self.depths = owner, loops, depths
+        self.made: list[tuple[str, ir.Expression]] = []
+
+    def around(self, s: ir.Statement) -> ir.Statement:
+        for index, e in reversed(self.made):
+            s = ir.For(index, ir.Range(e, e, span=e.span), s, span=e.span)
+        return s
+
+    def access(self, a: ir.Access) -> ir.Access:
+        """From the root to the leaf, each subscript a bare index of a loop inside the one before."""
+        last = self.depths.get(a.fiber.tensor, 0) - 1
+        subscripts: list[ir.Expression] = []
+        for e in reversed(a.subscripts):
+            e = self.expression(e)
+            at = self.order.index(e.name) if isinstance(e, ir.Index) else -1
+            if not (isinstance(e, ir.Index) and at > last):
+                e, at = self.loop(e, last)
+            subscripts.append(e)
+            last = at
+        return ir.Access(a.fiber, tuple(reversed(subscripts)), span=a.span)
+
+    def loop(self, e: ir.Expression, last: int) -> tuple[ir.Index, int]:
+        """A loop over e:e inside of loop number `last`, one made before if it serves."""
+        pure = not any(isinstance(node, ir.Access | ir.Variable) for node in e.walk())
+        for index, other in self.made:
+            at = self.order.index(index)
+            if pure and other == e and at > last:
+                return ir.Index(index, span=e.span), at
+        index = next(self.owner.fresh)
+        self.made.append((index, e))
+        self.order = (*self.order, index)
+        return ir.Index(index, span=e.span), len(self.order) - 1
+
+    def expression(self, e: ir.Expression) -> ir.Expression:
+        match e:
+            case ir.Access():
+                return self.access(e)
+            case ir.Call(op=op, args=args):
+                return ir.Call(op, tuple(self.expression(a) for a in args), span=e.span)
+        return e
+
+    def range(self, r: ir.RangeLike) -> ir.RangeLike:
+        match r:
+            case ir.Range(start=start, stop=stop):
+                return ir.Range(self.expression(start), self.expression(stop), span=r.span)
+            case ir.Parallel(range=ir.Range() as inner, device=device, schedule=schedule):
+                changed = self.range(inner)
+                assert isinstance(changed, ir.Range)
+                return ir.Parallel(changed, device, schedule, span=r.span)
+        return r

@@ -1,0 +1,237 @@
+"""Extents and ranges: `_` becomes 1:n, and tensors without extents get those that the loops need.
+
+A loop over `_` runs over the axis on which its index stands bare. An axis without an extent gets the largest subscript
+that the loops produce there, conditions apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from wingspan.elaborate.inputs import Source
+from wingspan.errors import Fault, Mark, ProgramError
+from wingspan.lang import algebra, ir
+from wingspan.levels import Tower
+
+MOST = 200_000
+"""Iterations that are tried out to find the largest subscript."""
+
+Shapes = Mapping[str, list[int | None]]
+
+
+@dataclass(frozen=True)
+class Use:
+    """An access with the loops around it, by index."""
+
+    access: ir.Access
+    updated: bool
+    loops: Mapping[str, Loop]
+
+    @property
+    def tensor(self) -> str:
+        """The tensor that is accessed."""
+        return self.access.fiber.tensor
+
+
+@dataclass
+class Loop:
+    """A loop with its surroundings; `range` is None while unknown."""
+
+    node: ir.For
+    around: Mapping[str, Loop]
+    range: ir.Range | None
+    axes: list[tuple[Use, int]] = field(default_factory=list)
+    """where its index stands bare: use and axis"""
+
+
+def settle_extents(body: ir.Statement, sources: Mapping[str, Source]) -> tuple[ir.Statement, dict[str, Tower]]:
+    """The program without `_`, and every tensor's tower. ProgramError where a range or an extent cannot be found."""
+    loops: list[Loop] = []
+    uses: list[Use] = []
+    _collect(body, {}, loops, uses)
+    shapes = {name: list(source.extents) for name, source in sources.items()}
+    while _range_loops(loops, shapes) or _extend_axes(uses, shapes):
+        pass
+    for loop in loops:
+        if loop.range is None:
+            raise _unknown_range(loop)
+        _check_axes(loop, shapes, sources)
+    towers = {name: _tower(source, shapes[name]) for name, source in sources.items()}
+    return _with_ranges(body, iter(loops)), towers
+
+
+def _tower(source: Source, shape: list[int | None]) -> Tower:
+    """A tensor's tower; ProgramError if an extent is missing."""
+    for axis, extent in enumerate(shape, start=1):
+        if extent is None:
+            raise ProgramError(
+                f"the extent of axis {axis} of {source.name} cannot be told from the loops", source.span,
+                fix=f"give the extents: {source.name} = Tensor(FORMAT, {', '.join('n' for _ in shape)})",
+            )  # fmt: skip
+    return Tower.of(source.root, tuple(n for n in shape if n is not None))
+
+
+def _collect(s: ir.Node, around: Mapping[str, Loop], loops: list[Loop], uses: list[Use]) -> None:
+    match s:
+        case ir.For(index=index, range=r, body=body):
+            inner = r.range if isinstance(r, ir.Parallel) else r
+            loop = Loop(s, around, inner if isinstance(inner, ir.Range) else None)
+            loops.append(loop)
+            _collect(inner, around, loops, uses)
+            _collect(body, {**around, index: loop}, loops, uses)
+        case ir.Assign(access=access, value=value):
+            _use(Use(access, True, around), loops, uses)
+            _collect(value, around, loops, uses)
+        case ir.Access():
+            _use(Use(s, False, around), loops, uses)
+        case _:
+            for below in s.children():
+                _collect(below, around, loops, uses)
+
+
+def _use(use: Use, loops: list[Loop], uses: list[Use]) -> None:
+    uses.append(use)
+    for axis, subscript in enumerate(use.access.subscripts):
+        if isinstance(subscript, ir.Index):
+            use.loops[subscript.name].axes.append((use, axis))
+        _collect(subscript, use.loops, loops, uses)
+
+
+def _range_loops(loops: list[Loop], shapes: Shapes) -> bool:
+    """Give a range to the loops over `_` whose index stands bare on an axis of known extent."""
+    progress = False
+    for loop in loops:
+        known = (shapes[use.tensor][axis] for use, axis in loop.axes)
+        extent = next((n for n in known if n is not None), None)
+        if loop.range is None and extent is not None:
+            loop.range = ir.Range(ir.Literal(1), ir.Literal(extent))
+            progress = True
+    return progress
+
+
+def _extend_axes(uses: list[Use], shapes: Shapes) -> bool:
+    """Give an extent to the axes whose subscripts are all known; updates decide, reads only where there are none."""
+    progress = False
+    for name, shape in shapes.items():
+        here = [use for use in uses if use.tensor == name]
+        here = [use for use in here if use.updated] or here
+        for axis, extent in enumerate(shape):
+            if extent is None and here:
+                largest = [_largest(use.access.subscripts[axis], use.loops) for use in here]
+                if None not in largest:
+                    shape[axis] = max(n for n in largest if n is not None)
+                    progress = True
+    return progress
+
+
+def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
+    """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be told (yet)."""
+    needed = _needed(e, loops)
+    if needed is None:
+        return None
+    if isinstance(e, ir.Index):
+        match loops[e.name].range:
+            case ir.Range(start=ir.Literal(value=int(a)), stop=ir.Literal(value=int(b))):
+                return max(0, b) if a <= b else 0
+    largest = 0
+    for count, values in enumerate(_iterations(needed, loops, {})):
+        if count >= MOST:
+            return None
+        try:
+            value = evaluate(e, values)
+        except Fault:
+            continue
+        if isinstance(value, int):
+            largest = max(largest, value)
+    return largest
+
+
+def _needed(e: ir.Expression, loops: Mapping[str, Loop]) -> list[str] | None:
+    """The indices that an expression depends on, through ranges too, outermost first.
+
+    None if a range is unknown, or if memory is read.
+    """
+    names: set[str] = set()
+    pending: list[ir.Node] = [e]
+    while pending:
+        for node in pending.pop().walk():
+            if isinstance(node, ir.Access | ir.Variable):
+                return None
+            if isinstance(node, ir.Index) and node.name not in names:
+                names.add(node.name)
+                r = loops[node.name].range
+                if r is None:
+                    return None
+                pending.append(r)
+    return [name for name in loops if name in names]
+
+
+def _iterations(names: list[str], loops: Mapping[str, Loop], values: dict[str, int]) -> Iterator[dict[str, int]]:
+    if not names:
+        yield values
+        return
+    first, *rest = names
+    r = loops[first].range
+    assert r is not None
+    try:
+        start, stop = evaluate(r.start, values), evaluate(r.stop, values)
+    except Fault:
+        return
+    if isinstance(start, int) and isinstance(stop, int):
+        for value in range(start, stop + 1):
+            yield from _iterations(rest, loops, {**values, first: value})
+
+
+def evaluate(e: ir.Expression, values: Mapping[str, int]) -> ir.Value:
+    """The value of an expression over loop indices."""
+    match e:
+        case ir.Literal(value=value):
+            return algebra.exact(value)
+        case ir.Index(name=name):
+            return values[name]
+        case ir.Call(op=op, args=args):
+            return algebra.apply(op, *(evaluate(a, values) for a in args))
+    raise Fault(f"not a function of the loop indices: {e}")
+
+
+def _unknown_range(loop: Loop) -> ProgramError:
+    index = loop.node.index
+    why = f"no tensor that {index} subscripts has a known extent" if loop.axes else f"{index} stands bare on no axis"
+    return ProgramError(f"the range of {index} cannot be told: {why}", loop.node.span, fix=f"for {index} = 1:n")
+
+
+def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> None:
+    """The axes that a loop over `_` runs over must agree, apart from those whose extent its updates decide."""
+    r = loop.node.range
+    if not isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole):
+        return
+    fixed = [
+        (use.access, axis, shapes[use.tensor][axis])
+        for use, axis in loop.axes
+        if not use.updated or sources[use.tensor].extents[axis] is not None
+    ]
+    for access, axis, extent in fixed[1:]:
+        first, where, wanted = fixed[0]
+        if extent != wanted:
+            raise ProgramError(
+                f"{loop.node.index} runs over axis {where + 1} of {first.fiber.tensor}, which has extent {wanted}, "
+                f"and over axis {axis + 1} of {access.fiber.tensor}, which has {extent}",
+                access.span,
+                marks=(Mark(first.span),) if first.span and first.span != access.span else (),
+                fix=f"give the range: for {loop.node.index} = 1:n",
+            )
+
+
+def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:
+    match s:
+        case ir.Block(statements=statements):
+            return ir.Block(tuple(_with_ranges(each, loops) for each in statements), span=s.span)
+        case ir.If(condition=condition, body=body):
+            return ir.If(condition, _with_ranges(body, loops), span=s.span)
+        case ir.For(index=index, range=r, body=body):
+            known = next(loops).range
+            assert known is not None
+            changed = replace(r, range=known) if isinstance(r, ir.Parallel) else known
+            return ir.For(index, changed, _with_ranges(body, loops), span=s.span)
+    return s

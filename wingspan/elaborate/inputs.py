@@ -1,0 +1,210 @@
+"""Where each tensor's format, extents and data come from: its definition, the caller, or the default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.elaborate.names import Names
+from wingspan.elaborate.parameters import did_you_mean
+from wingspan.errors import InputError, Mark, ProgramError, Span
+from wingspan.lang import ir
+from wingspan.levels import Level, Tower, resolve
+from wingspan.tensor import Entry, Tensor, entries_of, load, read_file
+
+
+@dataclass(frozen=True)
+class Source:
+    """A tensor before its extents are settled: None for each one to infer; `entries` is None without data."""
+
+    name: str
+    root: Level
+    extents: tuple[int | None, ...]
+    entries: list[Entry] | None
+    span: Span | None
+
+    def load(self, tower: Tower) -> Tensor:
+        """The tensor with its data."""
+        assert self.entries is not None
+        try:
+            return load(tower, self.entries)
+        except InputError as error:
+            fix = f"use another format for {self.name}, or other data"
+            raise InputError(f"{self.name}: {error.message}", self.span, fix=fix) from None
+
+
+def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any]) -> dict[str, Source]:
+    """All tensors that the program uses, by name. InputError for an input that is missing, idle or does not fit."""
+    uses = _uses(names.body)
+    declared = {node.tensor: node.span for node in names.body.walk() if isinstance(node, ir.Declare)}
+    found: dict[str, Source] = {}
+    every = dict.fromkeys((*names.tensors, *uses, *declared))
+    sources = {name: _source(name, names, folder, uses, declared) for name in every}
+    for name, source in sources.items():
+        use = uses.get(name)
+        if use is not None and len(use.subscripts) != len(source.extents):
+            raise ProgramError(
+                f"{name} has {axes(len(source.extents))}, and here {subscripts(len(use.subscripts))}", use.span,
+                marks=_marks(source.span, use.span), fix="write one subscript for each axis",
+            )  # fmt: skip
+        if name in inputs:
+            source = _bound(source, inputs[name], name in declared)
+        if source.entries is None and name not in declared:
+            if name in uses or name in names.returns:
+                raise _missing(name, names, use)
+            continue
+        found[name] = source
+    for name in inputs:
+        if name not in found:
+            fix = did_you_mean(name, found) or (f"it has {', '.join(sorted(found))}" if found else "leave it out")
+            raise InputError(f"the program has no tensor {name}", fix=fix)
+    return found
+
+
+def axes(n: int) -> str:
+    """A number of axes in words."""
+    return "1 axis" if n == 1 else f"{n} axes"
+
+
+def subscripts(n: int) -> str:
+    """A number of subscripts in words."""
+    return "1 subscript" if n == 1 else f"{n} subscripts"
+
+
+def _marks(first: Span | None, primary: Span | None) -> tuple[Mark, ...]:
+    return (Mark(first),) if first is not None and first != primary else ()
+
+
+def _uses(body: ir.Statement) -> dict[str, ir.Access]:
+    """The first access to each tensor; ProgramError if another one has another number of subscripts."""
+    first: dict[str, ir.Access] = {}
+    for access, _ in ir.accesses(body):
+        known = first.setdefault(access.fiber.tensor, access)
+        if len(known.subscripts) != len(access.subscripts):
+            raise ProgramError(
+                f"{access.fiber.tensor} has {subscripts(len(known.subscripts))} elsewhere, "
+                f"and here {len(access.subscripts)}", access.span,
+                marks=_marks(known.span, access.span), fix="write one subscript for each axis",
+            )  # fmt: skip
+    return first
+
+
+def _missing(name: str, names: Names, use: ir.Access | None) -> InputError | ProgramError:
+    """What to say of a tensor without data that is used and not declared."""
+    span = use.span if use is not None else None
+    reads = [access for access, updated in ir.accesses(names.body) if access.fiber.tensor == name and not updated]
+    if name in names.tensors and use is None:
+        return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
+    if name in names.tensors or reads:
+        close = did_you_mean(name, names.tensors) if name not in names.tensors else None
+        span = reads[0].span if reads else span
+        return InputError(f"{name} has no data: it is used before it is declared", span, fix=close or _bind(name))
+    fix = did_you_mean(name, names.tensors) or f"define and declare it: {name} = Tensor(FORMAT), {name} .= 0"
+    return ProgramError(f"{name} is updated and never defined", span, fix=fix)
+
+
+def _bind(name: str) -> str:
+    return f"bind it (-i {name}=FILE), give it data (Tensor(…, [1, 2])), or declare it ({name} .= 0)"
+
+
+def _source(
+    name: str, names: Names, folder: Path, uses: Mapping[str, ir.Access], declared: Mapping[str, Span | None]
+) -> Source:
+    """A tensor as the program has it."""
+    if name in names.tensors:
+        return _defined(names.tensors[name], names, folder, name in declared)
+    if name in declared:
+        fix = did_you_mean(name, names.tensors) or f"define it: {name} = Tensor(Dense(Element(0.0)))"
+        raise ProgramError(f"{name} is declared but has no format", declared[name], fix=fix)
+    return _default(name, len(uses[name].subscripts), uses[name].span)
+
+
+def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) -> Source:
+    name, value, span = definition.name, definition.value, definition.span
+    if isinstance(value, ir.ScalarCall):
+        root = resolve(ir.Format("Element", (value.init,), span=span), names.devices)
+        return Source(name, root, (), None if declared else [((), value.init.value)], span)
+    assert isinstance(value, ir.TensorCall)
+    root = resolve(value.format, names.devices)
+    rank = Tower.of(root, ()).rank
+    source = Source(name, root, (None,) * rank, None, span)
+    match value.data:
+        case ir.Data(rank=given, rows=rows):
+            array = np.array([[x.value for x in row] for row in rows], dtype=object)
+            return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)), declared)
+        case ir.File(path=path):
+            return _with_data(source, read_file(folder / path, value.data.span or span), declared)
+    if value.extents and len(value.extents) != rank:
+        extents = "1 extent" if len(value.extents) == 1 else f"{len(value.extents)} extents"
+        raise ProgramError(f"{name} has {axes(rank)} and {extents}", span, fix="give one extent for each axis, or none")
+    if value.extents:
+        return replace(source, extents=tuple(int(e.value) for e in value.extents if isinstance(e, ir.Literal)))
+    return source
+
+
+def _with_data(source: Source, data: Any, declared: bool) -> Source:
+    if declared:
+        raise ProgramError(f"{source.name} has data and is declared too", source.span, fix="leave one of the two out")
+    if len(data.shape) != len(source.extents):
+        raise ProgramError(
+            f"{source.name} has {axes(len(source.extents))}, its data {len(data.shape)}", source.span,
+            fix="[1, 2] is a vector, [1 2; 3 4] a matrix; a format has one level for each axis, and a leaf",
+        )  # fmt: skip
+    return replace(source, extents=tuple(data.shape), entries=_entries(source, data))
+
+
+def _default(name: str, rank: int, span: Span | None) -> Source:
+    """An input without a definition: Dense for its last axis, SparseList for the others, doubles."""
+    form = ir.Format("Element", (ir.Literal(0.0),))
+    for axis in range(rank):
+        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
+    return Source(name, resolve(form, {}), (None,) * rank, None, span)
+
+
+def _bound(source: Source, data: Any, declared: bool) -> Source:
+    """The source with the caller's data: an array, a tensor, or a file."""
+    name = source.name
+    if declared:
+        raise InputError(f"{name} takes no input: the program declares it", source.span, fix="leave the input out")
+    if source.entries is not None:
+        raise InputError(f"{name} takes no input: the program gives it data", source.span, fix="leave one of them out")
+    array = _array(source, data)
+    if len(array.shape) != len(source.extents):
+        raise InputError(
+            f"{name} has {axes(len(source.extents))}, the input {len(array.shape)}", source.span,
+            fix=f"define {name} with a format of {axes(len(array.shape))}, or bind another input",
+        )  # fmt: skip
+    for axis, (wanted, have) in enumerate(zip(source.extents, array.shape, strict=True), start=1):
+        if wanted is not None and wanted != have:
+            message = f"axis {axis} of {name} has extent {wanted}, that of the input {have}"
+            raise InputError(message, source.span, fix="leave the extents out, or bind another input")
+    return replace(source, extents=tuple(int(n) for n in array.shape), entries=_entries(source, array))
+
+
+def _array(source: Source, data: Any) -> Any:
+    """What the caller gives, as a NumPy array or a SciPy sparse one."""
+    if isinstance(data, str | os.PathLike):
+        return read_file(Path(data))
+    if isinstance(data, Tensor):
+        return data.to_exact()
+    try:
+        array = data if scipy.sparse.issparse(data) else np.asarray(data)
+    except ValueError:
+        raise InputError(f"{source.name}: the input is no array", source.span, fix="give rows of one length") from None
+    if array.dtype.kind not in "biuf":
+        fix = "use integers, doubles or booleans"
+        raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
+    return array
+
+
+def _entries(source: Source, data: Any) -> list[Entry]:
+    try:
+        return entries_of(data, Tower.of(source.root, ()).fill)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}", source.span, fix="use finite numbers") from None

@@ -1,0 +1,149 @@
+"""Lifecycles: freeze and thaw where a program leaves them out, and the operator of each phase.
+
+"Levels may only change modes in the scope in which they are declared" (section 4.1): a tensor is frozen before the
+first statement of that scope that reads it after an update, else at the scope's end; a readable tensor is thawed before
+the first statement that updates it. Inputs belong to the outermost scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from wingspan.elaborate.parameters import did_you_mean
+from wingspan.errors import Mark, ProgramError, Span
+from wingspan.lang import ir
+from wingspan.tensor import Tensor
+
+
+def insert_lifecycles(body: ir.Statement, inputs: Mapping[str, Tensor]) -> ir.Statement:
+    """The program with every change of mode explicit. ProgramError where one would be needed in an inner scope."""
+    return _Scope(frozenset(), dict.fromkeys(inputs, "read")).run(body)
+
+
+def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program) -> tuple[str, ...]:
+    """The tensors of the outermost scope that are updated or returned. ProgramError if one that is returned is none."""
+    declared = [s.tensor for s in _flat(body) if isinstance(s, ir.Declare)]
+    updated = {access.fiber.tensor for access, updating in ir.accesses(body) if updating} | set(declared)
+    alive = (*inputs, *declared)
+    for name in tree.returns:
+        if name not in alive:
+            inside = any(isinstance(s, ir.Declare) and s.tensor == name for s in body.walk())
+            fix = f"declare {name} outside of all blocks" if inside else did_you_mean(name, alive)
+            message = f"return {name}: there is no tensor {name} in the outermost scope"
+            raise ProgramError(message, tree.span, fix=fix or f"define and declare {name}, or leave it out")
+    return tuple(dict.fromkeys(name for name in alive if name in updated or name in tree.returns))
+
+
+def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
+    return s.statements if isinstance(s, ir.Block) else (s,)
+
+
+class _Scope:
+    """One scope: the tensors that are visible from outside, and the modes of its own."""
+
+    def __init__(self, outside: frozenset[str], own: dict[str, str]) -> None:
+        self.outside, self.own = outside, own
+        self.places: dict[str, Span | None] = {}
+        """where the scope's own tensors are declared"""
+        self.out: list[ir.Statement] = []
+
+    def run(self, body: ir.Statement) -> ir.Statement:
+        for s in _flat(body):
+            self.statement(s)
+        self.out += [ir.Freeze(T, span=self.places.get(T)) for T, mode in self.own.items() if mode == "update"]
+        return ir.seq(*_with_operators(self.out, self.own))
+
+    def statement(self, s: ir.Statement) -> None:
+        match s:
+            case ir.Declare(tensor=T):
+                if T in self.own or T in self.outside:
+                    raise ProgramError(
+                        f"{T} is declared while it is declared already", s.span, marks=_marks(self.places.get(T)),
+                        fix=f"leave this one out, or declare {T} in an inner scope only",
+                    )  # fmt: skip
+                self.own[T], self.places[T] = "update", s.span
+            case ir.Freeze(tensor=T):
+                self.by_hand(s, T, "freeze", "update", "read")
+            case ir.Thaw(tensor=T):
+                self.by_hand(s, T, "thaw", "read", "update")
+            case _:
+                self.prepare(s)
+                s = self.nested(s)
+        self.out.append(s)
+
+    def by_hand(self, s: ir.Statement, T: str, verb: str, before: str, after: str) -> None:
+        if T not in self.own:
+            why = f"{T} is declared in another scope" if T in self.outside else f"{T} is not declared here"
+            raise ProgramError(f"{verb}({T}): {why}", s.span, fix=f"{verb} it in the scope that declares it")
+        if self.own[T] != before:
+            raise ProgramError(f"{verb}({T}): it is in {self.own[T]} mode already", s.span, fix="leave it out")
+        self.own[T] = after
+
+    def prepare(self, s: ir.Statement) -> None:
+        """Bring the scope's own tensors into the modes that a statement needs."""
+        inner = {n.tensor for n in s.walk() if isinstance(n, ir.Declare)}
+        reads: dict[str, ir.Access] = {}
+        updates: dict[str, ir.Access] = {}
+        for access, updated in ir.accesses(s):
+            T = access.fiber.tensor
+            (updates if updated else reads).setdefault(T, access)
+            if T not in self.own and T not in self.outside and T not in inner:
+                raise ProgramError(
+                    f"{T} is used where it is not declared", access.span, fix=f"declare it before: {T} .= 0"
+                )
+        for T in self.own:
+            if T in reads and T in updates:
+                raise ProgramError(
+                    f"{T} is read and updated in one statement of the scope that declares it", reads[T].span,
+                    marks=_marks(updates[T].span), fix="update a second tensor, and copy it afterwards",
+                )  # fmt: skip
+            if T in reads and self.own[T] == "update":
+                self.out.append(ir.Freeze(T, span=reads[T].span))
+                self.own[T] = "read"
+            if T in updates and self.own[T] == "read":
+                self.out.append(ir.Thaw(T, span=updates[T].span))
+                self.own[T] = "update"
+
+    def nested(self, s: ir.Statement) -> ir.Statement:
+        visible = self.outside | self.own.keys()
+        match s:
+            case ir.For(index=index, range=r, body=body):
+                return ir.For(index, r, _Scope(visible, {}).run(body), span=s.span)
+            case ir.If(condition=condition, body=body):
+                return ir.If(condition, _Scope(visible, {}).run(body), span=s.span)
+        return s
+
+
+def _marks(span: Span | None) -> tuple[Mark, ...]:
+    return () if span is None else (Mark(span),)
+
+
+def _with_operators(statements: list[ir.Statement], own: Iterable[str]) -> list[ir.Statement]:
+    """The statements of a scope with the operator of each phase in its declare, thaw and freeze."""
+    out = list(statements)
+    for T in own:
+        start: int | None = None
+        for k, s in enumerate(statements):
+            match s:
+                case ir.Declare(tensor=name) | ir.Thaw(tensor=name) if name == T:
+                    start = k
+                case ir.Freeze(tensor=name) if name == T and start is not None:
+                    op = _operator(T, statements[start:k])
+                    for at in (start, k):
+                        phase = out[at]
+                        assert isinstance(phase, ir.Declare | ir.Thaw | ir.Freeze)
+                        out[at] = replace(phase, op=op)
+    return out
+
+
+def _operator(T: str, phase: list[ir.Statement]) -> str:
+    """The operator of a tensor's phase, `=` if it is not updated there; ProgramError if there are two."""
+    updates = [n for s in phase for n in s.walk() if isinstance(n, ir.Assign) and n.access.fiber.tensor == T]
+    for update in updates[1:]:
+        if update.op != updates[0].op:
+            raise ProgramError(
+                f"{T} is updated by {updates[0].op} and by {update.op} in one phase", update.span,
+                marks=_marks(updates[0].span), fix=f"write freeze({T}) between the two, in the scope that declares {T}",
+            )  # fmt: skip
+    return updates[0].op if updates else "="

@@ -1,0 +1,83 @@
+"""Parameters: values that the caller gives to free names, as numbers or as text on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.errors import Fault, InputError, ParseError, ProgramError
+from wingspan.lang import algebra, ir, parser
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What the caller gives: numbers, and definitions of devices and schedules."""
+
+    numbers: Mapping[str, ir.Literal]
+    definitions: Mapping[str, ir.Define]
+
+
+def read_parameters(given: Mapping[str, Any]) -> Parameters:
+    """The parameters as trees. InputError for one that is neither a number nor a device nor a schedule."""
+    read = {name: _read(name, value) for name, value in given.items()}
+    return Parameters(
+        {name: e for name, e in read.items() if isinstance(e, ir.Literal)},
+        {name: d for name, d in read.items() if isinstance(d, ir.Define)},
+    )
+
+
+def _read(name: str, value: Any) -> ir.Define | ir.Literal:
+    """A number, or text as it would stand in a program."""
+    value = value.item() if hasattr(value, "item") else value
+    text = algebra.show(value) if isinstance(value, bool | int) else str(value)
+    try:
+        match parser.parse(f"{name} = {text}", f"parameter {name}").body.statements:
+            case (ir.Define(value=ir.Cpu() | ir.ScheduleCall()) as definition,):
+                return definition
+            case (ir.Set(value=e),):
+                return constant(e, "a parameter")
+    except (ParseError, ProgramError) as error:
+        raise InputError(f"parameter {name}: {error.message}", error.span, fix=f"for example -p {name}=4") from None
+    raise InputError(
+        f"parameter {name} is no number, no device and no schedule",
+        fix=f"for example -p {name}=4, -p '{name}=cpu(:{name}, 2)' or -p '{name}=static_schedule()'",
+    )
+
+
+def constant(e: ir.Expression, what: str) -> ir.Literal:
+    """The value of an expression without names; ProgramError if it has none."""
+
+    def value(e: ir.Expression) -> ir.Value:
+        match e:
+            case ir.Literal(value=v):
+                return algebra.exact(v)
+            case ir.Call(op=op, args=args):
+                try:
+                    return algebra.apply(op, *map(value, args))
+                except Fault as fault:
+                    message = f"{what} has no value: {fault.message}"
+                    raise ProgramError(message, e.span, fix="use another expression") from None
+            case ir.Variable(name=name) | ir.Index(name=name):
+                raise ProgramError(
+                    f"{what} must be a constant, and {name} is none", e.span, fix="use numbers and parameters only"
+                )
+        raise ProgramError(f"{what} must be a constant", e.span, fix="use numbers and parameters only")
+
+    return ir.Literal(value(e), span=e.span)
+
+
+def whole(e: ir.Expression, what: str, least: int) -> int:
+    """The value of a constant that must be an integer of at least `least`."""
+    found = constant(e, what)
+    if found.kind != "int" or found.value < least:
+        have = algebra.show(found.value)
+        raise ProgramError(f"{what} is an integer of at least {least}, not {have}", e.span, fix=f"use {least} or more")
+    return int(found.value)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A question for the remedy, if a known name is close to the one given."""
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {close[0]}?" if close else None

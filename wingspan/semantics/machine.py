@@ -1,0 +1,151 @@
+"""The paper's semantics as a machine to be explored: one step is one rule, with at most one memory access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import immutables
+
+from wingspan.errors import Fault, InternalError
+from wingspan.explorer.machine import Step
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+from wingspan.levels import Tower
+from wingspan.levels.frames import Cell
+from wingspan.outcome import Outcome
+from wingspan.semantics.config import Config, Handle, State, initial, refocus
+from wingspan.semantics.memory import Memory, stores
+from wingspan.semantics.rules import rules_for
+from wingspan.tensor import Cells, Tensor
+
+
+class Semantics:
+    """A program under the rules. States are immutable; a tensor's name leads to its tower of levels."""
+
+    name = "semantics"
+
+    def __init__(
+        self, body: ir.Statement, towers: Mapping[str, Tower], inputs: Mapping[str, Tensor], outputs: Iterable[str]
+    ) -> None:
+        self.body, self.towers, self.inputs, self.outputs = body, towers, inputs, tuple(outputs)
+        loops = [node for node in body.walk() if isinstance(node, ir.For)]
+        parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
+        self._indices = frozenset(loop.index for loop in loops)
+        self._contended = frozenset(s.name for loop in parallel for s in loop.walk() if isinstance(s, ir.Set))
+
+    # ------------------------------------------------------------------------------------- the protocol of exploration
+
+    def initial(self) -> State:
+        """The program before its first step: inputs in read mode, all else undeclared."""
+        heap: dict[Cell, Any] = {}
+        store: dict[Any, Any] = {}
+        for name, tensor in self.inputs.items():
+            store[name] = Handle("read", "", tensor.fill)
+            heap.update((cell._replace(tensor=name), value) for cell, value in tensor.cells.values.items())
+        return initial(self.body, immutables.Map(store), immutables.Map(heap))
+
+    def tasks(self, state: State) -> Sequence[str]:
+        """The paths of the tasks that can step: those at the leaves of the tree of parallel contexts."""
+        found: list[str] = []
+        _leaves(state.root, found)
+        return found
+
+    def step(self, state: State, task: str) -> Step[State]:
+        """The next step of a task."""
+        above: list[tuple[Config, int]] = []
+        C = state.root
+        for q in task.split(".") if task else ():
+            above.append((C, int(q) - 1))
+            C = C.s.contexts[int(q) - 1]
+        outer = [config for config, _ in reversed(above)]
+        μ = Memory(state.heap, self.towers, outer, self._contended)
+        name, after = _reduce(C, μ)
+        following: State | Fault
+        if isinstance(after, Fault):
+            following = after
+        else:
+            for (_, k), level in zip(reversed(above), range(len(above)), strict=True):
+                μ.premise = (k, after)
+                _, after = _reduce(μ.outer[level], μ)
+                assert isinstance(after, Config)
+            following = State(μ.heap, after)
+        visible = μ.visible or isinstance(following, Fault)
+        indices = self._in_force(C, outer) if visible else ()
+        return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+
+    def fingerprint(self, state: State) -> Hashable:
+        """The state itself: it knows nothing of its past."""
+        return state
+
+    def outcome(self, state: State) -> Hashable:
+        """What the outputs hold, and the variables of the outermost scope, whatever the memory looks like."""
+        tensors = {name: tensor.to_exact() for name, tensor in self.results(state).items()}
+        return Outcome.of(tensors, self.variables(state))
+
+    # -------------------------------------------------------------------------------------------------- finished runs
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> State:
+        """One run to its end, each task as far as it gets before the next. A Fault if a step is forbidden."""
+        state = self.initial()
+        count = 0
+        while tasks := self.tasks(state):
+            following = self.step(state, tasks[0]).next
+            if isinstance(following, Fault):
+                raise following
+            state = following
+            count += 1
+            if progress is not None and count % 1024 == 0:
+                progress(count, len(tasks))
+        return state
+
+    def results(self, state: State) -> dict[str, Tensor]:
+        """The outputs after a finished run."""
+        made: dict[str, Tensor] = {}
+        for name in self.outputs:
+            handle = state.root.σ.get(name)
+            if isinstance(handle, Handle):
+                cells = {cell._replace(tensor=""): v for cell, v in state.heap.items() if cell.tensor == name}
+                made[name] = Tensor(self.towers[name], Cells(cells), handle.fill)
+        return made
+
+    def variables(self, state: State) -> dict[str, ir.Value]:
+        """The variables of the outermost scope after a finished run."""
+        return {
+            name: value
+            for name, value in state.root.σ.items()
+            if isinstance(name, str) and not isinstance(value, Handle)
+        }
+
+    def _in_force(self, C: Config, outer: list[Config]) -> tuple[tuple[str, int], ...]:
+        """The loop indices of a task and those it descends from, outermost first."""
+        found: dict[str, int] = {}
+        for config in (C, *outer):
+            for store in stores(config):
+                found.update((n, v) for n, v in store.items() if n in self._indices and n not in found)
+        return tuple(reversed(found.items()))
+
+
+def _leaves(C: Config, found: list[str]) -> None:
+    if isinstance(C.s, ir.Par):
+        running = [child for child in C.s.contexts if not child.finished]
+        for child in running:
+            _leaves(child, found)
+        if running:
+            return
+    if not C.finished:
+        found.append(C.t.path)
+
+
+def _reduce(C: Config, μ: Memory) -> tuple[str, Config | Fault]:
+    """The first rule that applies to the redex, by name, and what it gives."""
+    candidates = rules_for(C.s)
+    for rule in candidates:
+        try:
+            after = rule.apply(C, μ)
+        except Fault as fault:
+            return rule.name, fault if fault.span else Fault(fault.message, C.span)
+        if after is not None:
+            return rule.name, refocus(after)
+    tried = ", ".join(rule.name for rule in candidates) or "none"
+    raise InternalError(f"no rule applies to `{show(C.s)}` (tried: {tried})", C.span)

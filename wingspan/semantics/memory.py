@@ -1,0 +1,245 @@
+"""What a rule sees beside its own configuration: the heap μ, the stores of the enclosing contexts, and the levels.
+
+A `Memory` lives for one step. It records what the step touches, so that the rules carry no bookkeeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.errors import Fault
+from wingspan.explorer.machine import Effect, Touch
+from wingspan.lang import ir
+from wingspan.lang.ir import Instance
+from wingspan.levels import Tower
+from wingspan.levels.frames import Cell, Code, Frame, advance, start
+from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Heap, Hole, Scope, Store, Then
+
+UNDECLARED = Handle("undeclared", "", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedName:
+    """A variable as a cell: its name, the path of the task whose store binds it, and which of its scopes that is."""
+
+    name: Any
+    owner: str
+    scope: int
+
+    def __str__(self) -> str:
+        return self.name if isinstance(self.name, str) else f"{self.name.index}_chunk"
+
+
+class Memory:
+    """μ and the stores around one task, for one step of it.
+
+    `outer` holds the spawning tasks, innermost first; `contended` names the variables that parallel loops assign to.
+    """
+
+    def __init__(
+        self, heap: Heap, towers: Mapping[str, Tower], outer: list[Config], contended: frozenset[str] = frozenset()
+    ) -> None:
+        self.heap, self.towers, self.outer, self.contended = heap, towers, outer, contended
+        self.touches: list[Touch] = []
+        self.visible = False
+        self.C: Config
+        """the configuration of the rule whose program is running"""
+        self.premise: tuple[int, Config] | None = None
+        """for ParLeft and ParRight: which of the contexts has stepped, and to what"""
+
+    # ------------------------------------------------------------------------------------------------- stores
+
+    def lookup(self, C: Config, name: Any) -> Any:
+        """The value of a name in the nearest store that binds it, or None; nothing is recorded."""
+        found = _find(C, name)
+        for config in self.outer:
+            if found is not None:
+                break
+            found = _find(config, name)
+        return found
+
+    def read(self, C: Config, name: str) -> Any:
+        """The value of a variable or an index; a store of another task is shared, and the read is recorded."""
+        found = _find(C, name)
+        if found is not None:
+            return found
+        for config in self.outer:
+            found = _find(config, name)
+            if found is not None:
+                self._touch_name(config, name, "read", found)
+                return found
+        return None
+
+    def write(self, C: Config, name: Any, value: Any, effect: Effect | None = "write") -> Config:
+        """C with the nearest store that binds the name changed; in another task's store the write is recorded."""
+        changed = _assign(C, name, value)
+        if changed is not None:
+            return changed
+        for k, config in enumerate(self.outer):
+            changed = _assign(config, name, value)
+            if changed is not None:
+                if effect is not None:
+                    self._touch_name(config, name, effect, value)
+                self.outer[k] = changed
+                return C
+        raise KeyError(name)
+
+    def _touch_name(self, config: Config, name: Any, effect: Effect, value: Any) -> None:
+        cell = SharedName(name, config.t.path, _scopes(config, name))
+        self.touches.append(Touch(cell, effect, str(cell), buffer="variable", value=value))
+        self.visible |= not isinstance(name, str) or name in self.contended
+
+    def look(self, C: Config, name: Chunk) -> None:
+        """Record an atomic look at a chunk counter that leaves it as it is."""
+        self.write(C, name, self.lookup(C, name), effect="atomic")
+
+    # -------------------------------------------------------------------------------------------------- tensors
+
+    def handle(self, C: Config, tensor: str) -> Handle:
+        """The tensor's handle, by the nearest store that has one."""
+        found: Handle | None = self.lookup(C, tensor)
+        return UNDECLARED if found is None else found
+
+    def is_root(self, F: ir.Fiber) -> bool:
+        """Whether F is the root fiber of its tensor, as programs write it."""
+        return F.level == self.towers[F.tensor].rank + 1
+
+    def extent(self, F: ir.Fiber) -> int:
+        """The extent of the axis that F iterates over."""
+        return self.towers[F.tensor].shape[F.level - 2]
+
+    def open_fibers(self, C: Config) -> Iterator[ir.Fiber]:
+        """The fibers that this task and those it descends from are updating."""
+        for config in (C, *self.outer):
+            for store in stores(config):
+                for name, value in store.items():
+                    if isinstance(value, Cursor) and value.updating:
+                        yield name
+
+    def instance(self, C: Config, F: ir.Fiber) -> Instance:
+        """The instance that F lies in: the root fiber's is that of the tensor's handle."""
+        return self.handle(C, F.tensor).instance if self.is_root(F) else F.instance
+
+    def start(self, C: Config, code: Code, tensor: str, instance: Instance, **inputs: Any) -> Frame:
+        """A run of one of the tensor's procedures, before its first access."""
+        fill = inputs.pop("z", None)
+        if fill is None:
+            fill = self.handle(C, tensor).fill
+        return start(code, tensor, instance, {"z": fill, "task": C.t, **inputs})
+
+    def go(self, C: Config, frame: Frame) -> Frame:
+        """Perform the next access of a run, if it has one left."""
+        if frame.done:
+            return frame
+        self.C = C
+        return advance(frame, self)
+
+    # ------------------------------------------------------------------------------------- cells (frames.Memory)
+
+    def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        """Read a cell."""
+        value = self.heap.get(cell, 0)
+        self._touch(cell, "read", position, index, value)
+        return value
+
+    def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
+        """Write a cell."""
+        self._touch(cell, "write", position, index, value)
+        self.heap = self.heap.set(cell, value)
+
+    def update(self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None) -> None:
+        """Read and write a cell in one step."""
+        value = change(self.heap.get(cell, 0))
+        self._touch(cell, "atomic", position, index, value)
+        self.heap = self.heap.set(cell, value)
+
+    def _touch(self, cell: Cell, effect: Effect, position: int | None, index: int | None, value: Any) -> None:
+        tower = self.towers[cell.tensor]
+        level = tower.levels[cell.depth].name
+        number = tower.numbers[cell.depth]
+        self.touches.append(Touch(cell, effect, cell.tensor, number, level, cell.buffer, position, index, value))
+        if self.outer and not self.visible:
+            self.visible = not self._private(cell)
+
+    def _private(self, cell: Cell) -> bool:
+        """Whether no other task that runs now could touch the cell, or none could write it.
+
+        An instance whose keys name all of this task's ancestry is reached by this task alone: tasks of one device
+        under one parent differ in their thread id. A tensor in read mode changes mode only in the scope that declared
+        it, which has stopped here or belongs to this task.
+        """
+        return set(self.C.t.chain) <= set(cell.instance) or self.handle(self.C, cell.tensor).mode == "read"
+
+    def drop(self, tensor: str, instance: Instance) -> None:
+        """Forget a private copy: memory that nothing can reach must not tell states apart."""
+        size = len(instance)
+        gone = [cell for cell in self.heap if cell.tensor == tensor and cell.instance[:size] == instance]
+        with self.heap.mutate() as heap:
+            for cell in gone:
+                del heap[cell]
+            self.heap = heap.finish()
+
+
+# ------------------------------------------------------------------------------------------------- stores in contexts
+
+
+def stores(C: Config) -> Iterator[Store]:
+    """The task's own stores, innermost first."""
+    yield C.σ
+    E: Context = C.E
+    while E is not None:
+        if isinstance(E, Scope):
+            yield E.store
+        E = E.E
+
+
+def _find(C: Config, name: Any) -> Any:
+    found = C.σ.get(name)
+    E = C.E
+    while found is None and E is not None:
+        if isinstance(E, Scope):
+            found = E.store.get(name)
+        E = E.E
+    return found
+
+
+def _assign(C: Config, name: Any, value: Any) -> Config | None:
+    """C with the nearest of its own stores that binds the name changed; None if none does."""
+    if name in C.σ:
+        return C.bind(name, value)
+    E = _assign_in(C.E, name, value)
+    return None if E is None else Config(C.s, C.t, C.σ, E)
+
+
+def _assign_in(E: Context, name: Any, value: Any) -> Context:
+    above: list[Then | Hole | Scope] = []
+    while E is not None and not (isinstance(E, Scope) and name in E.store):
+        above.append(E)
+        E = E.E
+    if E is None:
+        return None
+    assert isinstance(E, Scope)
+    changed: Context = Scope(E.store.set(name, value), E.E)
+    for part in reversed(above):
+        match part:
+            case Then(rest=rest):
+                changed = Then(rest, changed)
+            case Hole(node=node, k=k):
+                changed = Hole(node, k, changed)
+            case Scope(store=store):
+                changed = Scope(store, changed)
+    return changed
+
+
+def _scopes(C: Config, name: Any) -> int:
+    """How many scopes of the task lie outside of the store that binds the name."""
+    binding = [name in store for store in stores(C)]
+    return len(binding) - 1 - binding.index(True)
+
+
+def fault_unless(holds: bool, message: str, C: Config) -> None:
+    """A Fault at the redex unless a premise holds."""
+    if not holds:
+        raise Fault(message, C.span)

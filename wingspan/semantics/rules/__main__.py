@@ -1,0 +1,36 @@
+"""Print docs/rules.md: every rule as its docstring draws it. `make docs` keeps the file."""
+
+from __future__ import annotations
+
+import inspect
+
+from wingspan.semantics.rules import administrative, parallel, scoping, serial, tensor
+from wingspan.semantics.rules.registry import ALL, Rule
+
+HEAD = """\
+# The rules
+
+Drawn from the docstrings of `wingspan/semantics/rules/`, by `make docs`. C → C′ is one step; →* is any number of them.
+A step reduces the redex of one task and touches at most one cell: a rule whose level does more takes several steps,
+each under the rule's name. What the printed rules leave open, and how it is settled, stands in
+[reading-notes.md](reading-notes.md).
+"""
+
+
+def section(rule: Rule) -> str:
+    """A rule under its name."""
+    return f"### {rule.name}\n\n```text\n{inspect.getdoc(rule.apply)}\n```\n"
+
+
+def document() -> str:
+    """The whole page, a chapter for each module of rules."""
+    parts = [HEAD]
+    for module in (serial, tensor, parallel, scoping, administrative):
+        heading, _, _ = (module.__doc__ or "").partition("\n")
+        parts.append(f"## {heading}\n")
+        parts += [section(rule) for rule in ALL.values() if rule.apply.__module__ == module.__name__]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(document(), end="")

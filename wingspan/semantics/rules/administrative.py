@@ -1,0 +1,175 @@
+"""The rules that the figure omits: loops, scopes and tasks that end, and what levels do at those moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wingspan.lang import ir
+from wingspan.levels import procedures
+from wingspan.semantics.config import Chunk, Config, Cursor, Dirty, Handle, Scope
+from wingspan.semantics.memory import Memory
+from wingspan.semantics.rules.registry import rule
+from wingspan.semantics.rules.serial import bounds
+
+
+@rule("ScopeExit", ir.Skip, figure=False)
+def scope_exit(C: Config, μ: Memory) -> Config | None:
+    """
+    ───────────────────────────────────────────
+      ⟨⟨skip, t, σ_l⟩, t, σ⟩ → ⟨skip, t, σ⟩
+    """
+    return Config(C.s, C.t, C.E.store, C.E.E) if isinstance(C.E, Scope) else None
+
+
+@rule("ForEmpty", ir.For, figure=False)
+def for_empty(C: Config, μ: Memory) -> Config | None:
+    """
+                     a > b
+    ───────────────────────────────────────────────
+      ⟨for i = a:b do s end, t, σ⟩ → ⟨skip, t, σ⟩
+
+    Nothing is unfurled: a task whose share of a loop is empty touches no level.
+    """
+    if not isinstance(C.s.range, ir.Range):
+        return None
+    a, b = bounds(C)
+    return C.to(ir.SKIP) if a > b else None
+
+
+@rule("Run", ir.Enter, figure=False)
+def run(C: Config, μ: Memory) -> Config | None:
+    """
+      all fibers F with access(F, j…, i) in s are entered
+    ────────────────────────────────────────────────────────────────
+      ⟨enter(i, s), t, σ⟩ → ⟨s; leave(Fₘ); …; leave(F₁), t, σ⟩
+    """
+    if C.s.reads or C.s.updates:
+        return None
+    return C.to(ir.seq(C.s.body, *reversed(C.s.left)))
+
+
+@rule("Leave", ir.Leave, figure=False)
+def leave(C: Config, μ: Memory) -> Config | None:
+    """
+      cursor c of F        something below child(q) was written, or F is read
+    ──────────────────────────────────────────────────────────────────────────
+      ⟨leave(F), t, σ⟩ → ⟨skip, t, σ′⟩        c is advanced past i
+    """
+    s = C.s
+    F = s.fiber
+    tower = μ.towers[F.tensor]
+    if s.child is not None and not C.σ[Dirty(s.child)]:
+        return C.to(ir.SKIP)
+    cursor: Cursor = μ.lookup(C, F)
+    frame = s.frame
+    if frame is None:
+        code = procedures.step(tower, F.level, "next" if s.child is None else "exit")
+        frame = μ.start(C, code, F.tensor, cursor.instance, **dict(cursor.registers), index=s.at)
+    frame = μ.go(C, frame)
+    if not frame.done:
+        return C.to(ir.Leave(F, s.at, s.child, frame, span=s.span))
+    C = μ.write(C, F, Cursor(cursor.updating, tuple(frame.result().items()), cursor.instance))
+    if s.child is not None and tower.tracked(F.level):
+        C = μ.write(C, Dirty(F), True, effect=None)
+    return C.to(ir.SKIP)
+
+
+@rule("ForEnd", ir.For, figure=False)
+def for_end(C: Config, μ: Memory) -> Config | None:
+    """
+                              a > b
+    ─────────────────────────────────────────────────────────────────────────
+      ⟨for i = looplet(a:b) do s end, t, σ⟩ → ⟨finish(Fₘ); …; finish(F₁), t, σ⟩
+    """
+    r = C.s.range
+    if not isinstance(r, ir.Looplet) or r.start <= r.stop:
+        return None
+    updated: list[ir.Fiber] = [F for F in r.fibers if μ.lookup(C, F).updating and not _lookup(μ, F)]
+    finishes: list[Any] = [ir.Finish(F, span=F.span) for F in reversed(updated)]
+    return C.to(ir.seq(*finishes))
+
+
+def _lookup(μ: Memory, F: ir.Fiber) -> bool:
+    tower = μ.towers[F.tensor]
+    return tower.levels[tower.depths[F.level]].lookup
+
+
+@rule("Finish", ir.Finish, figure=False)
+def finish(C: Config, μ: Memory) -> Config | None:
+    """
+             close(F) ends
+    ──────────────────────────────────────
+      ⟨finish(F), t, σ⟩ → ⟨skip, t, σ⟩
+    """
+    F = C.s.fiber
+    frame = C.s.frame
+    if frame is None:
+        cursor: Cursor = μ.lookup(C, F)
+        code = procedures.close(μ.towers[F.tensor], F.level)
+        frame = μ.start(C, code, F.tensor, cursor.instance, **dict(cursor.registers))
+    frame = μ.go(C, frame)
+    return C.to(ir.SKIP) if frame.done else C.to(ir.Finish(F, frame, span=C.s.span))
+
+
+@rule("Checkout", ir.Checkout, figure=False)
+def checkout(C: Config, μ: Memory) -> Config | None:
+    """
+             m = read                    m = update(⊕)                      m = undeclared
+    ────────────────────────    ────────────────────────────    ─────────────────────────────────────
+      the handle serves as is     each level checks out           σ[T ↦ a copy that is this task's own]
+    """
+    s = C.s
+    if s.mode == "undeclared":
+        return C.to(ir.SKIP).bind(s.tensor, Handle("undeclared", "", 0, C.t.chain))
+    return _transfer(C, μ, "checkout")
+
+
+@rule("Commit", ir.Commit, figure=False)
+def commit(C: Config, μ: Memory) -> Config | None:
+    """
+             m = read                    m = update(⊕)                      m = undeclared
+    ────────────────────────    ────────────────────────────    ─────────────────────────────────────
+      nothing                     each level commits              the copy is dropped
+    """
+    s = C.s
+    if s.mode == "undeclared":
+        μ.drop(s.tensor, C.t.chain)
+        return C.to(ir.SKIP)
+    return _transfer(C, μ, "commit")
+
+
+def _transfer(C: Config, μ: Memory, operation: str) -> Config:
+    s = C.s
+    if s.mode == "read":
+        return C.to(ir.SKIP)
+    frame = s.frame
+    if frame is None:
+        code = procedures.transfer(μ.towers[s.tensor], s.level, operation)
+        frame = μ.start(C, code, s.tensor, s.instance)
+    frame = μ.go(C, frame)
+    if frame.done:
+        return C.to(ir.SKIP)
+    return C.to(type(s)(s.tensor, s.level, s.mode, s.task, s.instance, frame, span=s.span))
+
+
+@rule("Join", ir.Par, figure=False)
+def join(C: Config, μ: Memory) -> Config | None:
+    """
+    ─────────────────────────────────────────────────────────────────────────
+      ⟨⟨skip, t₁, σ₁⟩ ‖ … ‖ ⟨skip, tₙ, σₙ⟩, t, σ⟩ → ⟨skip, t, σ⟩
+    """
+    return C.to(ir.SKIP) if all(child.finished for child in C.s.contexts) else None
+
+
+@rule("WorkerEnd", ir.Worker, figure=False)
+def worker_end(C: Config, μ: Memory) -> Config | None:
+    """
+      j = σ_g[i_chunk]        j > b        kind(h) = dynamic
+    ──────────────────────────────────────────────────────────────────────
+      ⟨⟨worker(i, a:b, h, s), t, σ⟩, t_g, σ_g⟩ → ⟨⟨skip, t, σ⟩, t_g, σ_g⟩
+    """
+    _, b = bounds(C)
+    if C.s.schedule.kind != "dynamic" or μ.lookup(C, Chunk(C.s.index)) <= b:
+        return None
+    μ.look(C, Chunk(C.s.index))
+    return C.to(ir.SKIP)

@@ -1,0 +1,133 @@
+"""Parallel loops and tasks: ParallelFor, Spawn, Transfer, ParLeft, ParRight, StaticFor, DynamicFor."""
+
+from __future__ import annotations
+
+from wingspan.lang import ir
+from wingspan.lang.devices import Device, Schedule, Task
+from wingspan.lang.ir import Literal, Parallel
+from wingspan.semantics.config import EMPTY, Chunk, Config, refocus
+from wingspan.semantics.memory import Memory, fault_unless
+from wingspan.semantics.rules.registry import rule
+from wingspan.semantics.rules.serial import bounds
+from wingspan.semantics.terms import tensors
+
+
+@rule("ParallelFor", ir.For)
+def parallel_for(C: Config, μ: Memory) -> Config | None:
+    """
+             parent(D) = device(t)        n = nthreads(D)
+    ──────────────────────────────────────────────────────────────
+      ⟨for i = parallel(a:b, D, h) do s end, t, σ⟩
+        → ⟨spawn(worker(i, a:b, h, s), D, n), t, σ[i_chunk ↦ a]⟩
+    """
+    match C.s:
+        case ir.For(i, Parallel(ir.Range() as ab, D, h), s):
+            assert isinstance(D, Device) and isinstance(h, Schedule)
+            here = C.t.device
+            fault_unless(D.parent == here, f"{D} is spawned from {D.parent}, and this loop runs on {here}", C)
+            a, _ = bounds(C)
+            worker = ir.Worker(i, ab, h, s, span=C.s.span)
+            return C.to(ir.Spawn(worker, D, Literal(D.nthreads), span=C.s.span)).bind(Chunk(i), a)
+    return None
+
+
+@rule("Spawn", ir.Spawn)
+def spawn(C: Config, μ: Memory) -> Config | None:
+    """
+      s′ = transfer(T₁, transfer(T₂, … transfer(Tₘ, s) …))        fiber(Tₖ, …) ∈ s for all k
+    ────────────────────────────────────────────────────────────────────────────────────────────
+      ⟨spawn(s, D, n), t, σ⟩ → ⟨⟨s′, task(D, 1, t), {}⟩ ‖ … ‖ ⟨s′, task(D, n, t), {}⟩, t, σ⟩
+    """
+    body = C.s.body
+    for T in reversed(tensors(body)):
+        body = ir.Transfer(T, body, span=C.s.span)
+    tasks = (Task(C.s.device, q, C.t) for q in range(1, C.s.count.value + 1))
+    return C.to(ir.Par(tuple(refocus(Config(body, task, EMPTY)) for task in tasks), span=C.s.span))
+
+
+@rule("Transfer", ir.Transfer)
+def transfer(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨mode(T), t, σ⟩ → m        l = max {k | fiber(T, k, p) ∈ s}
+    ───────────────────────────────────────────────────────────────────────────────
+      ⟨transfer(T, s), t, σ⟩ → ⟨checkout(T, l, m, t); s; commit(T, l, m, t), t, σ⟩
+
+    A tensor that s declares is undeclared here. Where s reaches fibers of several instances of level l, each is checked
+    out.
+    """
+    T, s = C.s.tensor, C.s.body
+    m = μ.handle(C, T).mode
+    fibers = [node for node in s.walk() if isinstance(node, ir.Fiber) and node.tensor == T]
+    l = max((F.level for F in fibers), default=μ.towers[T].rank + 1)
+    instances = dict.fromkeys(μ.instance(C, F) for F in fibers if F.level == l) or {(): None}
+    checkouts = (ir.Checkout(T, l, m, C.t, instance, span=C.s.span) for instance in instances)
+    commits = (ir.Commit(T, l, m, C.t, instance, span=C.s.span) for instance in instances)
+    return C.to(ir.seq(*checkouts, s, *commits))
+
+
+@rule("ParLeft", ir.Par)
+def par_left(C: Config, μ: Memory) -> Config | None:
+    """
+             ⟨C₁, t, σ⟩ → ⟨C₁′, t, σ′⟩
+    ──────────────────────────────────────────
+      ⟨C₁ ‖ C₂, t, σ⟩ → ⟨C₁′ ‖ C₂, t, σ′⟩
+
+    Of n contexts, C₁ is the first and C₂ stands for the rest.
+    """
+    if μ.premise is None or μ.premise[0] > 0:
+        return None
+    _, stepped = μ.premise
+    return C.to(ir.Par((stepped, *C.s.contexts[1:]), span=C.s.span))
+
+
+@rule("ParRight", ir.Par)
+def par_right(C: Config, μ: Memory) -> Config | None:
+    """
+             ⟨C₂, t, σ⟩ → ⟨C₂′, t, σ′⟩
+    ──────────────────────────────────────────
+      ⟨C₁ ‖ C₂, t, σ⟩ → ⟨C₁ ‖ C₂′, t, σ′⟩
+    """
+    if μ.premise is None or μ.premise[0] == 0:
+        return None
+    k, stepped = μ.premise
+    contexts = C.s.contexts
+    return C.to(ir.Par((*contexts[:k], stepped, *contexts[k + 1 :]), span=C.s.span))
+
+
+@rule("StaticFor", ir.Worker)
+def static_for(C: Config, μ: Memory) -> Config | None:
+    """
+      nthreads(device(t)) = n        threadid(t) = q        kind(h) = static
+    ─────────────────────────────────────────────────────────────────────────────────────────
+      ⟨worker(i, a:b, h, s), t, σ⟩
+        → ⟨for i = a + ⌊(q-1)(b-a+1)/n⌋ : a + ⌊q(b-a+1)/n⌋ - 1 do s end, t, σ⟩
+    """
+    match C.s:
+        case ir.Worker(i, _, h, s) if h.kind == "static":
+            a, b = bounds(C)
+            n, q = C.t.device.nthreads, C.t.threadid
+            size = max(b - a + 1, 0)
+            start, stop = a + (q - 1) * size // n, a + q * size // n - 1
+            return C.to(ir.For(i, ir.Range(Literal(start), Literal(stop)), s, span=C.s.span))
+    return None
+
+
+@rule("DynamicFor", ir.Worker)
+def dynamic_for(C: Config, μ: Memory) -> Config | None:
+    """
+      j = σ_g[i_chunk]        j ≤ b        kind(h) = dynamic        step(h) = c
+    ──────────────────────────────────────────────────────────────────────────────────────────────────────
+      ⟨⟨worker(i, a:b, h, s), t, σ⟩, t_g, σ_g⟩
+        → ⟨⟨for i = j:min(j+c-1, b) do s end; worker(i, a:b, h, s), t, σ⟩, t_g, σ_g[i_chunk ↦ j+c]⟩
+
+    The claim is one atomic step.
+    """
+    match C.s:
+        case ir.Worker(i, _, h, s) if h.kind == "dynamic":
+            _, b = bounds(C)
+            j, c = μ.lookup(C, Chunk(i)), h.step
+            if j <= b:
+                C = μ.write(C, Chunk(i), j + c, effect="atomic")
+                chunk = ir.Range(Literal(j), Literal(min(j + c - 1, b)))
+                return C.to(ir.seq(ir.For(i, chunk, s, span=C.s.span), C.s))
+    return None

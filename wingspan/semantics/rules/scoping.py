@@ -1,0 +1,71 @@
+"""Variables: ReadLocal, ReadGlobal, WriteLocal, WriteGlobal.
+
+A name lives in the nearest enclosing store that binds it. The hops that the rules make from one context to the next
+around it are one step; beyond the task's own contexts the store is shared, and the access is recorded like one to a
+cell.
+"""
+
+from __future__ import annotations
+
+from wingspan.errors import Fault
+from wingspan.lang import algebra, ir
+from wingspan.lang.ir import Literal
+from wingspan.semantics.config import Config
+from wingspan.semantics.memory import Memory
+from wingspan.semantics.rules.registry import rule
+
+
+@rule("ReadLocal", ir.Variable, ir.Index)
+def read_local(C: Config, μ: Memory) -> Config | None:
+    """
+         σ[x] = v
+    ──────────────────
+      ⟨x, t, σ⟩ → v
+    """
+    v = C.σ.get(C.s.name)
+    return None if v is None else C.to(Literal(v, span=C.s.span))
+
+
+@rule("ReadGlobal", ir.Variable, ir.Index)
+def read_global(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨x, t_g, σ_g⟩ → v        x ∉ dom(σ_l)
+    ──────────────────────────────────────────────
+      ⟨⟨x, t_l, σ_l⟩, t_g, σ_g⟩ → ⟨v, t_l, σ_l⟩
+
+    The value stands in the context that asked for it, ⟨⟨v, t_l, σ_l⟩, t_g, σ_g⟩: as printed, the outer one is lost.
+    """
+    if C.s.name in C.σ:
+        return None
+    v = μ.read(C, C.s.name)
+    if v is None:
+        raise Fault(f"{C.s.name} has no value", C.span)
+    return C.to(Literal(v, span=C.s.span))
+
+
+@rule("WriteLocal", ir.Set)
+def write_local(C: Config, μ: Memory) -> Config | None:
+    """
+               ⟨y, t_l, σ_l⟩ → v
+    ───────────────────────────────────────────
+      ⟨x = y, t_l, σ_l⟩ → ⟨skip, t_l, σ_l[x ↦ v]⟩
+
+    If x ∈ dom(σ_l), or if no store binds x: then x is new in the innermost scope.
+    """
+    x, v = C.s.name, algebra.exact(C.s.value.value)
+    if x not in C.σ and μ.lookup(C, x) is not None:
+        return None
+    return C.to(ir.SKIP).bind(x, v)
+
+
+@rule("WriteGlobal", ir.Set)
+def write_global(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨y, t_l, σ_l⟩ → v        x ∉ dom(σ_l)
+    ────────────────────────────────────────────────────────────────────
+      ⟨⟨x = y, t_l, σ_l⟩, t_g, σ_g⟩ → ⟨x = v; ⟨skip, t_l, σ_l⟩, t_g, σ_g⟩
+    """
+    x, v = C.s.name, algebra.exact(C.s.value.value)
+    if x in C.σ or μ.lookup(C, x) is None:
+        return None
+    return μ.write(C, x, v).to(ir.SKIP)

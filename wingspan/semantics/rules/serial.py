@@ -1,0 +1,265 @@
+"""Serial statements and expressions: Call, Block, IfTrue, IfFalse, Unfurl, SerialFor, Payload, Child."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wingspan.errors import Fault
+from wingspan.lang import algebra, ir
+from wingspan.lang.ir import Literal
+from wingspan.levels import procedures
+from wingspan.levels.frames import Frame
+from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
+from wingspan.semantics.memory import Memory, fault_unless
+from wingspan.semantics.rules.registry import rule
+from wingspan.semantics.terms import mentions, replace_access, unfurled, without_fill_writes
+
+
+@rule("Call", ir.Call)
+def call(C: Config, μ: Memory) -> Config | None:
+    """
+        ⟨e, t, σ⟩ ⇒ e′ for all e        ⟨f, t, σ⟩ ⇒ g
+    ──────────────────────────────────────────────────────
+               ⟨call(f, e…), t, σ⟩ → g(e′…)
+    """
+    values = [algebra.exact(argument.value) for argument in C.s.args]
+    return C.to(Literal(algebra.apply(C.s.op, *values)))
+
+
+@rule("Block", ir.Skip)
+def block(C: Config, μ: Memory) -> Config | None:
+    """
+          ⟨s₁, t, σ⟩ →* ⟨skip, t, σ′⟩
+    ────────────────────────────────────────
+      ⟨s₁; s₂, t, σ⟩ →* ⟨s₂, t, σ′⟩
+
+    s₁ takes its own steps in the context E; s₂. What is left for this rule is ⟨skip; s₂, t, σ⟩ → ⟨s₂, t, σ⟩.
+    """
+    if not isinstance(C.E, Then):
+        return None
+    return Config(ir.seq(*C.E.rest), C.t, C.σ, C.E.E)
+
+
+@rule("IfTrue", ir.If)
+def if_true(C: Config, μ: Memory) -> Config | None:
+    """
+                ⟨e, t, σ⟩ ⇒ true
+    ──────────────────────────────────────────
+      ⟨if(e, s), t, σ⟩ → ⟨⟨s, t, {}⟩, t, σ⟩
+    """
+    return C.to(ir.Context(C.s.body, C.t, EMPTY)) if _truth(C) else None
+
+
+@rule("IfFalse", ir.If)
+def if_false(C: Config, μ: Memory) -> Config | None:
+    """
+             ⟨e, t, σ⟩ ⇒ false
+    ──────────────────────────────────────
+      ⟨if(e, s), t, σ⟩ → ⟨skip, t, σ⟩
+    """
+    return None if _truth(C) else C.to(ir.SKIP)
+
+
+def _truth(C: Config) -> bool:
+    condition = C.s.condition.value
+    fault_unless(isinstance(condition, bool), f"a condition is true or false, not {algebra.show(condition)}", C)
+    return condition is True
+
+
+@rule("Unfurl", ir.For, ir.Unfurl)
+def unfurl(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨unfurl(F₁); …; unfurl(Fₘ), t, σ⟩ ⇒ σ′      access(Fₖ, j…, i) ∈ s for all k        a ≤ b
+    ─────────────────────────────────────────────────────────────────────────────────────────────
+      ⟨for i = a:b do s end, t, σ⟩ → ⟨⟨for i = looplet(a:b) do s end, t, σ′⟩, t, σ⟩
+
+    The cursors σ′ live in a scope of their own. Fibers are unfurled in the order of their accesses, each once.
+    """
+    if isinstance(C.s, ir.Unfurl):
+        return _unfurl_fiber(C, μ)
+    if not isinstance(C.s.range, ir.Range):
+        return None
+    a, b = bounds(C)
+    if a > b:
+        return None
+    fibers = unfurled(C.s.body, C.s.index)
+    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), C.s.body, span=C.s.span)
+    if not fibers:
+        return C.to(loop)
+    for F, updating in fibers.items():
+        require_mode(C, μ, F, updating)
+    return C.to(ir.Context(ir.seq(*(ir.Unfurl(F, a, span=F.span) for F in fibers), loop), C.t, EMPTY))
+
+
+def _unfurl_fiber(C: Config, μ: Memory) -> Config:
+    F, a = C.s.fiber, C.s.start
+    tower = μ.towers[F.tensor]
+    updating = μ.handle(C, F.tensor).mode == "update"
+    frame = C.s.frame
+    if frame is None:
+        if updating:
+            _require_closed(C, μ, F)
+        code = procedures.open_(tower, F.level) if updating else procedures.unfurl(tower, F.level)
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
+    frame = μ.go(C, frame)
+    if not frame.done:
+        return C.to(ir.Unfurl(F, a, frame, span=C.s.span))
+    return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items()), frame.bound()))
+
+
+def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
+    """A Fault if a level that is appended to in order has a fiber open already, which would be overwritten."""
+    tower = μ.towers[F.tensor]
+    level = tower.levels[tower.depths[F.level]]
+    if level.once:
+        for G in μ.open_fibers(C):
+            if (G.tensor, G.level, G.instance) == (F.tensor, F.level, F.instance):
+                where = f"{F.tensor}, level {F.level} {level.name}"
+                raise Fault(
+                    f"{where}: fiber {F.position} is visited while a visit of fiber {G.position} goes on", F.span
+                )
+
+
+@rule("SerialFor", ir.For)
+def serial_for(C: Config, μ: Memory) -> Config | None:
+    """
+             a ≤ b        ⟨⟨s, t, {i ↦ a}⟩, t, σ⟩ →* σ′
+    ────────────────────────────────────────────────────────────
+      ⟨for i = looplet(a:b) do s end, t, σ⟩
+        →* ⟨for i = looplet(a+1:b) do s end, t, σ′⟩
+
+    The body takes its own steps: → ⟨⟨enter(i, s), t, {i ↦ a}⟩; for i = looplet(a+1:b) do s end, t, σ⟩. A fiber without
+    index a is not entered: its accesses fault if they are evaluated.
+    """
+    r = C.s.range
+    if not isinstance(r, ir.Looplet) or r.start > r.stop:
+        return None
+    rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, span=C.s.span)
+    cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if 1 <= r.start <= μ.extent(F)]
+    reads = tuple(F for F, updating in cursors if not updating)
+    updates = tuple(F for F, updating in cursors if updating)
+    body = ir.Enter(C.s.index, r.start, reads, updates, C.s.body) if cursors else C.s.body
+    iteration = ir.Context(body, C.t, EMPTY.set(C.s.index, r.start))
+    return C.to(ir.seq(iteration, rest))
+
+
+@rule("Payload", ir.Enter)
+def payload(C: Config, μ: Memory) -> Config | None:
+    """
+             i′ = σ[i]        fiber(T, l, p)(i′) = payload(v)
+    ───────────────────────────────────────────────────────────────────
+      ⟨s, t, σ⟩ → ⟨s[access(fiber(T, l, p), j…, i) ↦ v], t, σ⟩
+
+    Then identities and annihilators are worked out, and updates that change nothing go (NullWrite).
+    """
+    if not C.s.reads:
+        return None
+    F, *reads = C.s.reads
+    frame = _descent(C, μ, F)
+    if frame is not None and not _leads_nowhere(frame):
+        return None
+    handle = μ.handle(C, F.tensor)
+    body = replace_access(C.s.body, F, C.s.index, Literal(handle.fill))
+    simpler = without_fill_writes(body, C.s.index, lambda T: (μ.towers[T], μ.handle(C, T).fill))
+    updates = tuple(U for U in C.s.updates if mentions(simpler, U))
+    cancelled = [R for R in reads if not mentions(simpler, R)]
+    reads = [R for R in reads if R not in cancelled]
+    left = (*C.s.left, *(ir.Leave(R, C.s.at, span=R.span) for R in cancelled if _stands(C, μ, R)))
+    return C.to(ir.Enter(C.s.index, C.s.at, tuple(reads), updates, simpler, left))
+
+
+def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
+    """Whether a fiber that nothing reads any more has its cursor at this index, and so must be moved on."""
+    tower = μ.towers[F.tensor]
+    cursor: Cursor = μ.lookup(C, F)
+    registers = dict(cursor.registers)
+    if registers["c.p"] == 0 or tower.levels[tower.depths[F.level]].lookup:
+        return False
+    frame = μ.start(C, procedures.index(tower, F.level), F.tensor, cursor.instance, **registers)
+    return bool(frame.result()["index"] == C.s.at)
+
+
+@rule("Child", ir.Enter)
+def child(C: Config, μ: Memory) -> Config | None:
+    """
+             i′ = σ[i]        fiber(T, l, p)(i′) = child(q)
+    ───────────────────────────────────────────────────────────────────
+      ⟨s, t, σ⟩ → ⟨s[access(fiber(T, l, p), j…, i) ↦ access(fiber(T, l-1, q), j…)], t, σ⟩
+
+    To update, the child is made. Fibers that are read come first, so that what they cancel is never made.
+    """
+    if C.s.reads:
+        return _child_read(C, μ)
+    return _child_updated(C, μ) if C.s.updates else None
+
+
+def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
+    """The level's program for going from F to its child at the index, as far as it has run; None if F is all fill."""
+    if C.s.frame is not None:
+        return C.s.frame  # type: ignore[no-any-return]
+    cursor: Cursor = μ.lookup(C, F)
+    registers = dict(cursor.registers)
+    if registers["c.p"] == 0:
+        return None
+    tower = μ.towers[F.tensor]
+    code = (procedures.enter if cursor.updating else procedures.child)(tower, F.level)
+    return μ.start(C, code, F.tensor, cursor.instance, **registers, index=C.s.at)
+
+
+def _leads_nowhere(frame: Frame) -> bool:
+    return frame.done and frame.result()["position"] == 0
+
+
+def _child_read(C: Config, μ: Memory) -> Config | None:
+    s = C.s
+    F, *reads = s.reads
+    frame = _descent(C, μ, F)
+    if frame is None or _leads_nowhere(frame):
+        return None
+    frame = μ.go(C, frame)
+    if not frame.done or _leads_nowhere(frame):
+        return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
+    inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.bound(), span=F.span)
+    tower = μ.towers[F.tensor]
+    lookup = tower.levels[tower.depths[F.level]].lookup
+    left = s.left if lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
+    return C.to(ir.Enter(s.index, s.at, tuple(reads), s.updates, replace_access(s.body, F, s.index, inner), left))
+
+
+def _child_updated(C: Config, μ: Memory) -> Config:
+    s = C.s
+    F, *updates = s.updates
+    descent = _descent(C, μ, F)
+    assert descent is not None, "updates are made, not looked for"
+    frame = μ.go(C, descent)
+    if not frame.done:
+        return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
+    result = frame.result()
+    q = result.pop("position")
+    inner = ir.Fiber(F.tensor, F.level - 1, q, frame.bound(), span=F.span)
+    left = s.left
+    if μ.towers[F.tensor].tracked(F.level - 1):
+        left = (*left, ir.Leave(F, s.at, inner, span=F.span))
+        C = C.bind(Dirty(inner), False)
+    C = μ.write(C, F, Cursor(True, tuple(result.items()), μ.lookup(C, F).instance))
+    return C.to(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
+
+
+def bounds(C: Config) -> tuple[int, int]:
+    """The evaluated ends of a loop's range; a Fault unless they are integers."""
+    r: Any = C.s.range
+    r = r.range if isinstance(r, ir.Parallel) else r
+    ends = (r.start.value, r.stop.value)
+    for end in ends:
+        if isinstance(end, bool) or not isinstance(end, int):
+            raise Fault(f"an integer is needed here, got {algebra.show(end)}", C.span)
+    return ends
+
+
+def require_mode(C: Config, μ: Memory, F: ir.Fiber, updating: bool) -> None:
+    """A Fault unless the tensor is in the mode that the access needs."""
+    mode = μ.handle(C, F.tensor).mode
+    wanted = "update" if updating else "read"
+    if mode != wanted:
+        verb = "updated" if updating else "read"
+        raise Fault(f"{F.tensor} is {verb} while it is in {mode} mode", F.span)

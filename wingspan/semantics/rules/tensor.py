@@ -1,0 +1,139 @@
+"""Tensors: Access, Assign, Declare, Freeze, Thaw. Each suspends into the small program of its level."""
+
+from __future__ import annotations
+
+from wingspan.errors import Fault
+from wingspan.lang import algebra, ir
+from wingspan.lang.ir import Access, Literal
+from wingspan.levels import procedures
+from wingspan.semantics.config import Config, Dirty, Handle
+from wingspan.semantics.memory import Memory, fault_unless
+from wingspan.semantics.rules.registry import rule
+
+
+@rule("Access", Access, ir.Unwrap)
+def access(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨mode(F), t, σ⟩ → read        ⟨unwrap(F), t, σ⟩ → v
+    ───────────────────────────────────────────────────────
+            ⟨s, t, σ⟩ → ⟨s[access(F) ↦ v], t, σ⟩
+
+    Only the redex is replaced: another access to F may be evaluated after F has changed.
+    """
+    s = C.s
+    if isinstance(s, Access) and s.subscripts:
+        _require_index(C, μ, s)
+        return None
+    F = s.fiber
+    if isinstance(s, Access):
+        mode = μ.handle(C, F.tensor).mode
+        fault_unless(mode == "read", f"{F.tensor} is read while it is in {mode} mode", C)
+        code = procedures.unwrap(μ.towers[F.tensor])
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
+    else:
+        frame = s.frame
+    frame = μ.go(C, frame)
+    if not frame.done:
+        return C.to(ir.Unwrap(F, frame, span=s.span))
+    return C.to(Literal(frame.result()["value"], span=s.span))
+
+
+def _require_index(C: Config, μ: Memory, a: Access) -> None:
+    """A Fault if the next index of an access is out of bounds. If not, no loop has unfurled it, and C is stuck."""
+    F, last = a.fiber, a.subscripts[-1]
+    i = μ.lookup(C, last.name) if isinstance(last, ir.Index) else None
+    if i is not None and not 1 <= i <= μ.extent(F):
+        raise Fault(f"{F.tensor} has the indices 1:{μ.extent(F)} on axis {F.level - 1}, got {i}", a.span)
+
+
+@rule("Assign", ir.Assign, ir.Increment)
+def assign(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨mode(F), t, σ⟩ → update(⊕)        ⟨increment(F, ⊕, e), t, σ⟩ → σ′
+    ──────────────────────────────────────────────────────────────────────
+               ⟨assign(access(F), ⊕, e), t, σ⟩ → ⟨skip, t, σ′⟩
+
+    e is a value first. What levels above need to know, that something below them was written, is told at the end.
+    """
+    s = C.s
+    if isinstance(s, ir.Assign):
+        F, op = s.access.fiber, s.op
+        if s.access.subscripts:
+            _require_index(C, μ, s.access)
+            return None
+        _require_update(C, μ, F.tensor, op)
+        tower = μ.towers[F.tensor]
+        value = Literal(algebra.convert(s.value.value, tower.kind))  # type: ignore[union-attr]
+        code = procedures.increment(tower, op)
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, value=value.value)
+    else:
+        F, op, value, frame = s.fiber, s.op, s.value, s.frame
+    frame = μ.go(C, frame)
+    if not frame.done:
+        return C.to(ir.Increment(F, op, value, frame, span=s.span))
+    if μ.towers[F.tensor].tracked(1):
+        # All tasks write the same value and none reads it before they have joined: no step of its own, no race.
+        C = μ.write(C, Dirty(F), True, effect=None)
+    return C.to(ir.SKIP)
+
+
+def _require_update(C: Config, μ: Memory, tensor: str, op: str) -> None:
+    handle = μ.handle(C, tensor)
+    fault_unless(handle.mode == "update", f"{tensor} is updated while it is in {handle.mode} mode", C)
+    fault_unless(handle.op == op, f"{tensor} is updated with {op} in a phase of {handle.op}", C)
+
+
+@rule("Declare", ir.Declare)
+def declare(C: Config, μ: Memory) -> Config | None:
+    """
+      ⟨mode(T), t, σ⟩ → undeclared        ⟨mode(T), t, σ′⟩ → update(⊕)
+    ────────────────────────────────────────────────────────────────────
+              ⟨declare(T, z, ⊕, n…), t, σ⟩ → ⟨skip, t, σ′⟩
+
+    The mode is bound in the innermost store, so that leaving the scope makes T undeclared again. z is T's fill value
+    from here on.
+    """
+    s = C.s
+    handle = μ.handle(C, s.tensor)
+    tower = μ.towers[s.tensor]
+    fault_unless(handle.mode == "undeclared", f"{s.tensor} is declared while it is in {handle.mode} mode", C)
+    z = algebra.convert(s.init.value, tower.kind)
+    code = procedures.whole(tower, "declare")
+    frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance, z=z))
+    if not frame.done:
+        return C.to(ir.Declare(s.tensor, s.init, s.op, s.extents, frame, span=s.span))
+    return C.to(ir.SKIP).bind(s.tensor, Handle("update", s.op, z, handle.instance))
+
+
+@rule("Freeze", ir.Freeze)
+def freeze(C: Config, μ: Memory) -> Config | None:
+    """
+      T ∈ dom(σ)      ⟨mode(T), t, σ⟩ → update(⊕)      ⟨mode(T), t, σ′⟩ → read
+    ────────────────────────────────────────────────────────────────────────────
+                  ⟨freeze(T, ⊕), t, σ⟩ → ⟨skip, t, σ′⟩
+    """
+    return _change_mode(C, μ, "freeze", before="update", after="read")
+
+
+@rule("Thaw", ir.Thaw)
+def thaw(C: Config, μ: Memory) -> Config | None:
+    """
+      T ∈ dom(σ)      ⟨mode(T), t, σ⟩ → read      ⟨mode(T), t, σ′⟩ → update(⊕)
+    ────────────────────────────────────────────────────────────────────────────
+                   ⟨thaw(T, ⊕), t, σ⟩ → ⟨skip, t, σ′⟩
+    """
+    return _change_mode(C, μ, "thaw", before="read", after="update")
+
+
+def _change_mode(C: Config, μ: Memory, operation: str, before: str, after: str) -> Config:
+    s = C.s
+    handle = C.σ.get(s.tensor)
+    if not isinstance(handle, Handle):
+        raise Fault(f"{operation}({s.tensor}) outside of the scope that declares {s.tensor}", s.span)
+    fault_unless(handle.mode == before, f"{operation}({s.tensor}) while it is in {handle.mode} mode", C)
+    code = procedures.whole(μ.towers[s.tensor], operation)
+    frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
+    if not frame.done:
+        return C.to(type(s)(s.tensor, s.op, frame, span=s.span))
+    op = s.op if after == "update" else ""
+    return C.to(ir.SKIP).bind(s.tensor, Handle(after, op, handle.fill, handle.instance))
