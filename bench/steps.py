@@ -1,0 +1,97 @@
+"""How fast the semantics machine steps, and how fast its state graph grows, on the examples.
+
+    python bench/steps.py [--repeat N]
+
+Prints rule steps per second of one run, and states per second of a complete exploration; minimum and median of the
+repeats in one process. Appends a record with machine and commit to bench/results/steps.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from wingspan import api
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent / "examples"
+A, B = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [4.0, 5.0, 0.0], [1.0, 0.0, 1.0]]
+
+RUNS: dict[str, dict[str, Any]] = {"karate.ws": {}}
+EXPLORATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dependent": ("dependent.ws", {}),
+    "gustavson 3×3, 2 tasks, static": (
+        "spgemm_gustavson.ws",
+        {"params": {"nt": 2, "sch": "static_schedule()"}, "inputs": {"A": A, "B": B}},
+    ),
+    "gustavson 3×3, 2 tasks, dynamic 1": (
+        "spgemm_gustavson.ws",
+        {"params": {"nt": 2, "sch": "dynamic_schedule(1)"}, "inputs": {"A": A, "B": B}},
+    ),
+    "inner 3×3, 2 tasks, static": (
+        "spgemm_inner.ws",
+        {"params": {"nt": 2, "sch": "static_schedule()"}, "inputs": {"AT": A, "B": B}},
+    ),
+}
+
+
+def run_steps(name: str, options: dict[str, Any]) -> tuple[int, float]:
+    """Rule steps of one run, and its seconds."""
+    machine = api.semantics(api.bind(EXAMPLES / name, **options))
+    state, count = machine.initial(), 0
+    began = time.perf_counter()
+    while tasks := machine.tasks(state):
+        state = machine.step(state, tasks[0]).next  # type: ignore[assignment]
+        count += 1
+    return count, time.perf_counter() - began
+
+
+def measure(repeat: int) -> list[dict[str, Any]]:
+    """One record for each program."""
+    records = []
+    for name, options in RUNS.items():
+        samples = [run_steps(name, options) for _ in range(repeat)]
+        records.append(_record(f"run {name}", "steps", samples[0][0], [seconds for _, seconds in samples]))
+    for title, (name, options) in EXPLORATIONS.items():
+        verdicts = [api.explore(EXAMPLES / name, **options).verdict for _ in range(repeat)]
+        seconds = [verdict.seconds for verdict in verdicts]
+        records.append(_record(f"explore {title}", "states", verdicts[0].states, seconds))
+        records.append(_record(f"explore {title}", "steps", verdicts[0].steps, seconds))
+    return records
+
+
+def _record(what: str, unit: str, count: int, seconds: list[float]) -> dict[str, Any]:
+    best, middle = min(seconds), statistics.median(seconds)
+    return {"what": what, "unit": unit, "count": count, "min_s": best, "median_s": middle, "per_s": count / best}
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=3)
+    records = measure(parser.parse_args().repeat)
+    for r in records:
+        print(
+            f"{r['what']:<46} {r['count']:>8} {r['unit']:<7} {r['min_s']:>8.3f} s  {r['per_s']:>10,.0f} {r['unit']}/s"
+        )
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
+    kept = {
+        "commit": git.stdout.strip() or None,
+        "machine": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "records": records,
+    }
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    with (results / "steps.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(kept) + "\n")
+
+
+if __name__ == "__main__":
+    main()

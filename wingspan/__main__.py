@@ -1,0 +1,6 @@
+"""`python -m wingspan` is the command `wingspan`."""
+
+from wingspan.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""The command line: explore, replay, run and fmt. Results go to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from wingspan import api
+from wingspan.errors import Fault, InputError, InternalError, WingspanError
+from wingspan.report import json as data
+from wingspan.report import steps, terminal
+from wingspan.report.paint import painted, spinner
+from wingspan.report.view import Invocation, explored, replayed
+
+STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
+"""The exit status of each verdict."""
+MISTAKE, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 4, 130, 141
+"""The exit statuses when there is no verdict."""
+SUFFIXES = (".mtx", ".npy", ".npz")
+"""The files that tensors are written to."""
+
+EPILOG = """
+\b
+Exit status of every verb
+  0  finished, nothing wrong        2    the program, its input or the command line is wrong
+  1  something bad was found        4    a defect of wingspan
+  3  the search was cut short       130  interrupted
+"""
+
+
+# ------------------------------------------------------------------------------------------------- results and errors
+
+
+def show(text: str) -> None:
+    """Print a result."""
+    if sys.stdout is None:
+        raise InputError("standard output is closed")
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+        if isinstance(error, BrokenPipeError):
+            sys.exit(BROKEN_PIPE)
+        raise InputError(f"standard output: {error.strerror}") from None
+
+
+def show_json(value: dict[str, Any]) -> None:
+    """Print a result as one JSON object."""
+    show(json.dumps(value, allow_nan=False))
+
+
+def fail(text: str, status: int) -> NoReturn:
+    """Print an error and end."""
+    sys.stderr.write(painted(text, sys.stderr) + "\n")
+    sys.exit(status)
+
+
+def defect(error: Exception) -> str:
+    """An error that is ours, in words."""
+    if not isinstance(error, InternalError):
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        at = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+        error = InternalError(f"{type(error).__name__}{at}: {error}")
+    return f"{error.render()}\n  note  this is a defect of wingspan: please report it, with the program"
+
+
+class Verbs(click.Group):
+    """Commands whose errors become a message and an exit status, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
+        except InternalError as error:
+            fail(defect(error), DEFECT)
+        except WingspanError as error:
+            fail(error.render(), STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
+        except Exception as error:
+            fail(defect(error), DEFECT)
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    """Reads a repeated option NAME=`what`."""
+
+    def read(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for text in texts:
+            name, _, value = (part.strip() for part in text.partition("="))
+            if not name.isidentifier() or not value:
+                raise click.BadParameter(
+                    f"{text!r} is not of the form NAME={what}, as in {param.opts[0]} {EXAMPLES[what]}"
+                )
+            if name in found:
+                raise click.BadParameter(f"{name} is given twice: {found[name]!r} and {value!r}; keep one")
+            found[name] = value
+        return found
+
+    return read
+
+
+EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
+
+
+def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A number of seconds."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("'nan' is not a number of seconds.")
+    return value
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+PROGRAM = (
+    click.argument("file"),
+    click.option(
+        "-p", "params", metavar="NAME=VALUE", multiple=True, callback=pairs("VALUE"), help="Bind a parameter."
+    ),
+    click.option(
+        "-i", "inputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"), help="Bind an input tensor."
+    ),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
+    JSON,
+)
+
+
+def on_program(function: Callable[..., None]) -> Callable[..., None]:
+    """A verb on a bound program: it gets an Invocation in place of FILE, -p, -i and --threads."""
+
+    @functools.wraps(function)
+    def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
+        name = click.get_current_context().find_root().command_path
+        function(Invocation(file, params, inputs, threads, name), **options)
+
+    for option in reversed(PROGRAM):
+        command = option(command)
+    return command
+
+
+# -------------------------------------------------------------------------------------------------------------- verbs
+
+
+@click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
+def main() -> None:
+    """Explore every interleaving of small concurrent sparse tensor programs."""
+    sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+@main.command()
+@on_program
+@click.option("--strategy", type=click.Choice(["graph"]), default="graph", show_default=True, help="How to search.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
+def explore(told: Invocation, as_json: bool, strategy: str, max_states: int | None, max_seconds: float | None) -> None:
+    """Explore every interleaving of the program in FILE.
+
+    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning.
+    """
+    with spinner("exploring: {done} states, {left} to expand, {seconds} s", sys.stderr) as progress:
+        exploration = api.explore(
+            told.file,
+            **told.binding,
+            strategy=strategy,
+            max_states=max_states,
+            max_seconds=max_seconds,
+            progress=progress,
+        )
+    report = explored(exploration, told)
+    if as_json:
+        show_json(data.explore(report))
+    else:
+        show(painted(terminal.explore(report), sys.stdout))
+    sys.exit(STATUS[report.verdict.verdict])
+
+
+@main.command()
+@on_program
+@click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
+def replay(told: Invocation, as_json: bool, interleaving: str) -> None:
+    """Follow one interleaving of the program in FILE, step by step.
+
+    TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up,
+    the run goes on with the first task that can step.
+    """
+    report = replayed(api.replay(told.file, interleaving, **told.binding), interleaving, told)
+    if as_json:
+        show_json(data.replay(report))
+    else:
+        show(painted(steps.replay(report), sys.stdout))
+    sys.exit(0 if report.end == "finished" else 1)
+
+
+@main.command()
+@on_program
+@click.option(
+    "--engine", type=click.Choice(["semantics", "reference"]), default="semantics", show_default=True,
+    help="The rules, or the serial meaning over dense arrays.",
+)  # fmt: skip
+@click.option(
+    "-o", "outputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"),
+    help="Write a tensor to a .mtx, .npy or .npz file.",
+)  # fmt: skip
+def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -> None:
+    """Run the program in FILE once and print what it updated or returned."""
+    if outputs:
+        check_outputs(outputs, told)
+    with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
+        made = api.run(told.file, **told.binding, engine=engine, progress=progress)
+    for name, path in outputs.items():
+        try:
+            made.tensors[name].save(path)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+    if as_json:
+        show_json(data.run(made))
+    else:
+        show(terminal.run(made))
+
+
+def check_outputs(outputs: dict[str, str], told: Invocation) -> None:
+    """InputError, before anything runs, for what cannot be written."""
+    there = api.bind(told.file, **told.binding).outputs
+    for name, path in outputs.items():
+        if name not in there:
+            fix = f"use {', '.join(there)}" if there else "there is nothing to write"
+            raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
+        if Path(path).suffix not in SUFFIXES:
+            raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix="use .mtx, .npy or .npz")
+        if not Path(path).parent.is_dir():
+            raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}")
+
+
+@main.command()
+@click.argument("file")
+@JSON
+def fmt(file: str, as_json: bool) -> None:
+    """Print the program in FILE in its canonical form. Comments are lost."""
+    text = str(api.load(file))
+    if as_json:
+        show_json({"program": text})
+    else:
+        show(text)

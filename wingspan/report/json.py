@@ -1,0 +1,134 @@
+"""Reports as JSON objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wingspan.api import Run
+from wingspan.errors import Span
+from wingspan.explorer.machine import Touch
+from wingspan.explorer.races import OPERATIONS
+from wingspan.explorer.verdict import AccessReport, Incident, Race
+from wingspan.outcome import Outcome
+from wingspan.report.view import Action, Ending, ExploreReport, ReplayReport, number
+from wingspan.tensor import Tensor
+
+MOST_VALUES = 256
+"""A run lists the elements of tensors that have no more."""
+
+
+def explore(report: ExploreReport) -> dict[str, Any]:
+    """A verdict."""
+    verdict = report.verdict
+    return {
+        "verdict": verdict.verdict,
+        "complete": verdict.complete,
+        "stopped_by": verdict.stopped_by,
+        "strategy": verdict.strategy,
+        "machine": verdict.machine,
+        "executions": verdict.executions,
+        "interleavings": verdict.interleavings,
+        "states": verdict.states,
+        "steps": verdict.steps,
+        "seconds": verdict.seconds,
+        "outcomes": len(report.endings),
+        "results": [_ending(ending) for ending in report.endings],
+        "races": [_race(race) for race in verdict.races],
+        "faults": [_incident(fault) for fault in verdict.faults],
+        "deadlocks": [_incident(deadlock) for deadlock in verdict.deadlocks],
+    }
+
+
+def _ending(ending: Ending) -> dict[str, Any]:
+    return {
+        "values": ending.outcome.values(),
+        "interleavings": ending.interleavings,
+        "interleaving": ending.interleaving,
+    }
+
+
+def _race(race: Race) -> dict[str, Any]:
+    return {
+        "tensor": race.tensor,
+        "level": race.level,
+        "level_name": race.level_name,
+        "kind": race.kind,
+        "cell": race.cell,
+        "first": _access(race.first),
+        "second": _access(race.second),
+        "interleaving": race.interleaving,
+    }
+
+
+def _access(access: AccessReport) -> dict[str, Any]:
+    return {
+        "task": access.task or "0",
+        **_place(access.span),
+        "rule": access.rule,
+        "operation": access.operation,
+        "position": access.position,
+        "index": access.index,
+    }
+
+
+def _place(span: Span | None) -> dict[str, int | None]:
+    return {"line": span.line if span else None, "column": span.column if span else None}
+
+
+def _incident(incident: Incident) -> dict[str, Any]:
+    line = incident.span.line if incident.span else None
+    return {"message": incident.message, "line": line, "interleaving": incident.interleaving}
+
+
+def replay(report: ReplayReport) -> dict[str, Any]:
+    """A run, step by step."""
+    return {
+        "steps": [_action(action) for action in report.actions],
+        "end": report.end,
+        "message": report.message,
+        "values": report.outcome.values() if report.outcome else None,
+    }
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        "task": action.task,
+        "rule": action.rule,
+        **_place(action.span),
+        "touches": [_touch(touch) for touch in action.touches],
+        "visible": action.visible,
+    }
+
+
+def _touch(touch: Touch) -> dict[str, Any]:
+    return {
+        "tensor": touch.tensor,
+        "level": touch.level,
+        "level_name": touch.level_name,
+        "buffer": touch.buffer,
+        "cell": str(touch.cell),
+        "operation": OPERATIONS[touch.effect],
+        "position": touch.position,
+        "index": touch.index,
+        "value": number(touch.value),
+    }
+
+
+def run(made: Run) -> dict[str, Any]:
+    """What a run computed."""
+    values = Outcome.of({name: tensor.to_exact() for name, tensor in made.tensors.items()}, made.variables).values()
+    return {
+        "tensors": {name: _tensor(tensor, values[name]) for name, tensor in made.tensors.items()},
+        "variables": {name: values[name] for name in sorted(made.variables)},
+        "seconds": made.seconds,
+    }
+
+
+def _tensor(tensor: Tensor, values: Any) -> dict[str, Any]:
+    small = tensor.to_exact().size <= MOST_VALUES
+    return {
+        "shape": list(tensor.shape),
+        "format": str(tensor.tower),
+        "nnz": tensor.nnz,
+        "values": values if small else None,
+    }

@@ -1,0 +1,76 @@
+"""Colours, which repeat in another way what the text says already, and the spinner of long searches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.highlighter import RegexHighlighter
+from rich.theme import Theme
+
+THEME = Theme(
+    {
+        "ws.good": "bold green",
+        "ws.bad": "bold red",
+        "ws.open": "bold yellow",
+        "ws.mark": "red",
+        "ws.line": "cyan",
+        "ws.word": "bold",
+        "ws.quiet": "dim",
+        "ws.command": "cyan",
+    }
+)
+
+PATIENCE = 0.3
+"""A search that ends in so many seconds shows no spinner."""
+
+
+class Painter(RegexHighlighter):
+    """Finds in a text what deserves a colour."""
+
+    base_style = "ws."
+    highlights = (
+        r"\A(?P<good>safe|finished)(?=  )",
+        r"\A(?P<bad>wrong|order-dependent|race|deadlock|fault)(?=  )",
+        r"\A(?P<open>incomplete)(?=  )",
+        r"(?m)^(?P<bad>error\[[\w-]+\]:) (?P<word>.*)$",
+        r"(?m)^ +\d* (?P<line>│) +(?P<mark>[\^─]+(?: .*)?)$",
+        r"(?m)^ +(?P<line>\d+ │) ",
+        r"(?m)^ +(?:see|fix) +(?P<command>.*)$",
+        r"(?m)^(?P<quiet> +·  .*)$",
+        r"(?m)^(?P<good>finished)(?=  )",
+    )
+
+
+def painted(text: str, stream: TextIO) -> str:
+    """The text with colours if the stream is a terminal that has them; untouched otherwise."""
+    console = Console(file=stream, theme=THEME, highlight=False)
+    if console.color_system is None or console.no_color:
+        return text
+    with console.capture() as capture:
+        console.print(Painter()(text), soft_wrap=True, end="")
+    return capture.get()
+
+
+@contextmanager
+def spinner(message: str, stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
+    """Gives what a search calls with its two numbers, which `message` names; None unless the stream is a terminal."""
+    if not stream.isatty():
+        yield None
+        return
+    began = time.monotonic()
+    status = Console(file=stream).status("")
+
+    def show(done: int, left: int) -> None:
+        elapsed = time.monotonic() - began
+        if elapsed > PATIENCE:
+            status.update(message.format(done=f"{done:,}".replace(",", " "), left=left, seconds=int(elapsed)))
+            status.start()
+
+    try:
+        yield show
+    finally:
+        status.stop()

@@ -1,0 +1,255 @@
+"""Reports as text. It reads the same without colours; no line is wrapped or cropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TypeVar
+
+from wingspan.api import Run
+from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.explorer.verdict import AccessReport, Incident, Race
+from wingspan.lang import ir
+from wingspan.lang.devices import Device
+from wingspan.lang.printer import value
+from wingspan.report.values import count, differences, digits, listing, seconds, share
+from wingspan.report.view import Ending, ExploreReport
+from wingspan.tensor import Tensor
+
+MOST = 8
+"""Races, faults, deadlocks and results shown, of each kind."""
+MOST_LINES = 40
+"""Lines drawn of one tensor."""
+
+KINDS = {
+    "node": "the same index of the same fiber",
+    "sibling": "different indices of the same fiber, which share this cell",
+    "cousin": "different fibers of the level, which share this cell",
+}
+VERBS = {"read": "reads", "write": "writes", "atomic update": "atomically updates"}
+BOUNDS = {"max-states": "--max-states", "max-seconds": "--max-seconds", "interrupt": "Ctrl-C"}
+
+T = TypeVar("T")
+
+
+def explore(report: ExploreReport) -> str:
+    """The verdict and all that it rests on, parts separated by empty lines."""
+    verdict = report.verdict
+    headline = f"{verdict.verdict}  {report.invocation.file}: {_summary(report)}"
+    if verdict.verdict in ("safe", "incomplete"):
+        return "\n".join([headline, *_aligned(_notes(report))])
+    return "\n\n".join(
+        [
+            headline,
+            *_some(verdict.faults, "fault", lambda fault: _incident("fault", fault, report)),
+            *_some(verdict.deadlocks, "deadlock", lambda deadlock: _incident("deadlock", deadlock, report)),
+            *_some(verdict.races, "race", lambda race: _race(race, report)),
+            *(["\n".join(_results(report))] if report.endings else []),
+            "\n".join(_aligned(_notes(report))),
+        ]
+    )
+
+
+def _some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
+    """The texts of the first few, and how many more there are."""
+    more = len(found) - MOST
+    return [
+        *map(text, found[:MOST]),
+        *([f"and {count(more, f'more {noun}')}: --json lists them all"] if more > 0 else []),
+    ]
+
+
+def _summary(report: ExploreReport) -> str:
+    verdict = report.verdict
+    many = count(len(report.endings), "result")
+    match verdict.verdict:
+        case "safe" if report.expected is None:
+            return f"{_ways(report)} one result; the serial meaning is a fault, so there is nothing to compare it with"
+        case "safe":
+            return f"{_ways(report)} one result, which is the serial one"
+        case "wrong":
+            return f"{_ways(report)} one result, which is not the serial one"
+        case "order-dependent":
+            return f"no race, but {_ways(report)} {many}"
+        case "incomplete":
+            return "nothing wrong was found in a part of the interleavings, which proves nothing"
+    found = (
+        (verdict.faults, "fault"),
+        (verdict.deadlocks, "deadlock"),
+        (verdict.races, "race"),
+        (report.endings, "result"),
+    )
+    return ", ".join(count(len(some), noun) for some, noun in found if some)
+
+
+def _ways(report: ExploreReport) -> str:
+    total = report.verdict.interleavings
+    if total is None:
+        return "the runs so far give"
+    return "the only interleaving gives" if total == 1 else f"all {digits(total)} interleavings give"
+
+
+def _notes(report: ExploreReport) -> list[tuple[str, str]]:
+    verdict = report.verdict
+    notes = []
+    if verdict.verdict in ("safe", "incomplete"):
+        so_far = "" if verdict.complete else "  so far"
+        notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings]
+    if report.expected is None and verdict.faults:
+        notes.append(("serial", "the serial meaning is a fault, too"))
+    elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
+        notes.append(("serial", listing(report.expected)))
+    if verdict.verdict == "safe":
+        notes.append(("values", "exact: 64-bit integers and rationals, so results never differ merely by rounding"))
+    bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
+    reach = "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
+    covered = (
+        f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, 'execution')}"
+    )
+    method = f"strategy {verdict.strategy}, machine {verdict.machine}"
+    notes.append(("search", f"{reach}: {covered}, in {seconds(verdict.seconds)} ({method})"))
+    return notes
+
+
+def _aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
+    width = max(len(key) for key, _ in notes)
+    return [f"  {key:<{width}}  {text}" for key, text in notes]
+
+
+# ---------------------------------------------------------------------------------------------------- what went wrong
+
+
+def _incident(topic: str, incident: Incident, report: ExploreReport) -> str:
+    see = ("see", report.invocation.replay(incident.interleaving))
+    return Diagnostic("error", topic, incident.message, incident.span, notes=(see,)).render()
+
+
+def _race(race: Race, report: ExploreReport) -> str:
+    first, second = race.first, race.second
+    one, other = _task(first, report), _task(second, report)
+    does = f"{one} {VERBS[first.operation]} {race.cell}"
+    then = f"{other} can {second.operation.replace('atomic update', 'atomically update')} it in the same moment"
+    same = first.span == second.span
+    marks = [] if same or second.span is None else [Mark(second.span, then)]
+    sides = _table([_side(one, first, race), _side(other, second, race)], 0)
+    notes = (
+        ("first", sides[0].strip()),
+        ("second", sides[1].strip()),
+        ("kind", _kind(race)),
+        ("see", report.invocation.replay(race.interleaving)),
+    )
+    padded = tuple((key.ljust(6), text) for key, text in notes)
+    label = f"{does}, and {then}" if same else does
+    return Diagnostic(
+        "error", "race", _title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
+    ).render()
+
+
+def _loop(race: Race, report: ExploreReport) -> list[Mark]:
+    """The loop that started the two tasks, unless its line is shown already."""
+    loop = report.parallel_loop(race)
+    if loop is None or loop.span is None or loop.span.line in _lines(race.first.span, race.second.span):
+        return []
+    assert isinstance(loop.range, ir.Parallel) and isinstance(loop.range.device, Device)
+    return [Mark(loop.span, f"these iterations run on {count(loop.range.device.nthreads, 'thread')}")]
+
+
+def _kind(race: Race) -> str:
+    """In one phrase what makes two accesses to a cell a node, sibling or cousin dependence."""
+    if race.kind == "node" and race.first.index is None:
+        return "node: the same position of the same level"
+    return f"{race.kind}: {KINDS[race.kind]}" if race.kind else "the same variable"
+
+
+def _title(race: Race, report: ExploreReport) -> str:
+    one, other = (report.statement(access) for access in (race.first, race.second))
+    kind = f"a {race.kind} race" if race.kind else "a race"
+    names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
+    if one != other and names[0] == names[1]:
+        names = [f"{name} (line {line})" for name, line in zip(names, _lines(one, other), strict=False)]
+    return f"{names[0]} races with {'itself' if one == other else names[1]}: {kind} on {_where(race)}"
+
+
+def _lines(*spans: Span | None) -> list[int]:
+    return [span.line for span in spans if span is not None]
+
+
+def _where(race: Race) -> str:
+    if race.level is None:
+        return f"the variable {race.tensor}"
+    return f"level {race.level} {race.level_name} of {race.tensor}"
+
+
+def _task(access: AccessReport, report: ExploreReport) -> str:
+    indices = ", ".join(f"{name} = {at}" for name, at in report.indices(access))
+    return f"task {access.task or '0'}" + (f" ({indices})" if indices else "")
+
+
+def _side(task: str, access: AccessReport, race: Race) -> list[str]:
+    """One access, ready to be compared with the other."""
+    place = [] if race.level is None else [_where(race)]
+    place += [] if access.position is None else [f"position {access.position}"]
+    place += [] if access.index is None else [f"index {access.index}"]
+    return [task, access.rule, f"{VERBS[access.operation]} {race.cell}", ", ".join(place)]
+
+
+# ------------------------------------------------------------------------------------------------------------ results
+
+
+def _results(report: ExploreReport) -> list[str]:
+    """A table of the results, the most frequent first, each but the serial one with the command that shows it."""
+    total, shown, varying = report.verdict.interleavings, report.endings[:MOST], report.differing
+    rows = [["result", ""], *([listing(ending.outcome, varying or None), _remark(ending, report)] for ending in shown)]
+    if total is not None:
+        shares = [[share(ending.interleavings or 0, total), digits(ending.interleavings or 0)] for ending in shown]
+        rows = [[*left, *right] for left, right in zip([["share", "interleavings"], *shares], rows, strict=True)]
+        lost = total - sum(ending.interleavings or 0 for ending in report.endings)
+        rows += [[share(lost, total), digits(lost), "none, but a fault or a deadlock", ""]] if lost else []
+    lines = [f"results: {_distinct(report)}"]
+    sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
+    for line, see in zip_longest(_table(rows, 0 if total is None else 2), sees):
+        lines += [line, f"      see  {see}"] if see else [line]
+    more = len(report.endings) - MOST
+    return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
+
+
+def _distinct(report: ExploreReport) -> str:
+    total, varying = report.verdict.interleavings, report.differing
+    text = digits(len(report.endings)) + (" so far" if total is None else f", from {count(total, 'interleaving')}")
+    return text + (f"; they differ in {', '.join(varying)}" if varying else "")
+
+
+def _remark(ending: Ending, report: ExploreReport) -> str:
+    """How a result relates to the serial meaning, or to the most frequent result if there is none."""
+    if ending.serial:
+        return "the serial meaning"
+    if report.expected is not None:
+        return f"differs from the serial meaning: {differences(ending.outcome, report.expected)}"
+    if ending is report.endings[0]:
+        return "the serial meaning is a fault"
+    return f"differs from the first: {differences(ending.outcome, report.endings[0].outcome)}"
+
+
+def _table(rows: Sequence[Sequence[str]], right: int) -> list[str]:
+    """Rows with their columns aligned, the first few to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [">" if k < right else "<" for k in range(len(widths))]
+    texts = ([f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)] for row in rows)
+    return [("  " + "  ".join(text)).rstrip() for text in texts]
+
+
+# ---------------------------------------------------------------------------------------------------------------- run
+
+
+def run(made: Run) -> str:
+    """The tensors drawn, each with its name, and the variables."""
+    parts = [_drawing(name, tensor) for name, tensor in made.tensors.items()]
+    if made.variables:
+        parts.append("\n".join(f"{name} = {value(held)}" for name, held in sorted(made.variables.items())))
+    return "\n\n".join(parts)
+
+
+def _drawing(name: str, tensor: Tensor) -> str:
+    lines = f"{name} = {tensor!r}".splitlines()
+    more = len(lines) - MOST_LINES
+    return "\n".join([*lines[:MOST_LINES], *([f"… {count(more, 'more line')}"] if more > 0 else [])])

@@ -1,0 +1,206 @@
+"""What a report says, as plain data: the terminal and JSON print the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product, takewhile
+from typing import Any
+
+from wingspan.api import Exploration
+from wingspan.errors import Span
+from wingspan.explorer.deadlock import describe
+from wingspan.explorer.interleaving import Replay
+from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
+from wingspan.lang import ir
+from wingspan.outcome import Outcome, differing, plain
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How a program was given on the command line; from it a report prints commands that can be pasted."""
+
+    file: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    threads: int | None = None
+    program: str = "wingspan"
+
+    @property
+    def binding(self) -> dict[str, Any]:
+        """What the functions of `wingspan.api` take to bind the program."""
+        return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+
+    def replay(self, interleaving: str) -> str:
+        """The command that follows an interleaving of this program.
+
+        >>> Invocation("a.ws", {"nt": "2"}, threads=3).replay("1*2,2")
+        "wingspan replay a.ws -p nt=2 --threads 3 --interleaving '1*2,2'"
+        """
+        words = [*self.program.split(), "replay", f"./{self.file}" if self.file.startswith("-") else self.file]
+        for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
+            words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
+        words += [] if self.threads is None else ["--threads", str(self.threads)]
+        return shlex.join([*words, "--interleaving", interleaving])
+
+
+# ----------------------------------------------------------------------------------------------------------- explore
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A distinct result, in how many interleavings it comes about, and one of them."""
+
+    outcome: Outcome
+    interleavings: int | None
+    interleaving: str
+    serial: bool | None
+    """whether it is the serial meaning; None if there is none to compare with"""
+
+
+@dataclass(frozen=True)
+class ExploreReport:
+    """A verdict with what is needed to explain it; the results come most frequent first."""
+
+    invocation: Invocation
+    verdict: Verdict
+    expected: Outcome | None
+    endings: tuple[Ending, ...]
+    program: ir.Node
+    """as written, to name its loops"""
+
+    @property
+    def differing(self) -> list[str]:
+        """The names on which the results differ."""
+        return differing(ending.outcome for ending in self.endings)
+
+    def indices(self, access: AccessReport) -> list[tuple[str, int]]:
+        """The indices in force at an access that are loops of the program as written."""
+        written = {node.index for node in self.program.walk() if isinstance(node, ir.For)}
+        return [(name, at) for name, at in access.indices if name in written]
+
+    def statement(self, access: AccessReport) -> Span | None:
+        """Where the statement stands that makes an access."""
+        spans = [node.span for node in _path(self.program, access.span) if isinstance(node, STATEMENTS) and node.span]
+        return spans[-1] if spans else access.span
+
+    def parallel_loop(self, race: Race) -> ir.For | None:
+        """The loop that started the two tasks of a race."""
+        one, other = race.first.task.split("."), race.second.task.split(".")
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+        path = _path(self.program, race.first.span)[:-1]
+        loops = [node for node in path if isinstance(node, ir.For) and isinstance(node.range, ir.Parallel)]
+        return loops[shared] if shared < len(loops) else None
+
+
+STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
+
+
+def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
+    """The nodes from this one to the first that stands at a span; none if nothing does."""
+    if node.span is not None and node.span == span:
+        return [node]
+    below = next(filter(None, (_path(part, span) for part in node.children())), None)
+    return [node, *below] if below else []
+
+
+def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
+    """The report on an exploration."""
+    verdict, expected = exploration.verdict, exploration.expected
+    results = sorted(verdict.results, key=lambda result: -(result.interleavings or 0))
+    endings = tuple(_ending(result, expected) for result in results)
+    return ExploreReport(invocation, verdict, expected, endings, exploration.program.plain)
+
+
+def _ending(result: Result, expected: Outcome | None) -> Ending:
+    assert isinstance(result.outcome, Outcome)
+    serial = None if expected is None else result.outcome == expected
+    return Ending(result.outcome, result.interleavings, result.interleaving, serial)
+
+
+# ------------------------------------------------------------------------------------------------------------ replay
+
+
+@dataclass(frozen=True)
+class Action:
+    """A step that was taken, without the states around it; `task` is 0 for the root."""
+
+    task: str
+    rule: str
+    span: Span | None
+    touches: tuple[Touch, ...]
+    visible: bool
+
+    def racing(self, other: Action) -> Touch | None:
+        """What this step and one of another task both touch, at least one writing and not both atomically."""
+        found = (mine for mine in self.touches for theirs in other.touches if mine.races(theirs))
+        return next(found, None) if self.task != other.task else None
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """One run, step by step, and how it ended. `given` is the number of visible steps that were asked for."""
+
+    invocation: Invocation
+    interleaving: str
+    given: int
+    actions: tuple[Action, ...]
+    end: str
+    message: str | None
+    """what a fault or a deadlock is about"""
+    span: Span | None
+    outcome: Outcome | None
+    """None unless the run finished"""
+
+
+def replayed(replay: Replay[Any], interleaving: str, invocation: Invocation) -> ReplayReport:
+    """The report on a run that follows an interleaving; takes it to its end."""
+    actions = tuple(_action(step) for step in replay)
+    message: str | None = None
+    span: Span | None = None
+    outcome: Hashable = None
+    if replay.fault is not None:
+        message, span = replay.fault.message, replay.fault.span or actions[-1].span
+    elif replay.end == "deadlock":
+        waiting = [choice for choice in replay.choices.values() if isinstance(choice, Blocked)]
+        message, span = describe(waiting), waiting[0].span
+    else:
+        outcome = replay.machine.outcome(replay.state)
+    assert outcome is None or isinstance(outcome, Outcome)
+    given = len(replay.interleaving)
+    return ReplayReport(invocation, interleaving, given, actions, str(replay.end), message, span, outcome)
+
+
+def _action(step: Step[Any]) -> Action:
+    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible)
+
+
+# ------------------------------------------------------------------------------------------------------------ values
+
+
+def number(value: Any) -> Any:
+    """A value as JSON has it: a rational as the nearest double, or as text if it is beyond all doubles.
+
+    >>> number(Fraction(1, 4)), number(True), number(Fraction(10) ** 400 / 3)[-4:]
+    (0.25, True, '00/3')
+    """
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return plain(value) if isinstance(value, Fraction) else str(value)
+
+
+def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:
+    """The elements of a tensor, row by row, or the variable of that name: how a program writes it, and its value."""
+    for tensor, shape, values in outcome.tensors:
+        if tensor == name:
+            subscripts = product(*(range(1, n + 1) for n in shape))
+            yield from zip((f"{name}[{', '.join(map(str, at))}]" for at in subscripts), values, strict=True)
+    yield from ((name, value) for variable, (_, value) in outcome.variables if variable == name)
+
+
+def names(outcome: Outcome) -> list[str]:
+    """The tensors and the variables of an outcome."""
+    return [name for name, *_ in outcome.tensors] + [name for name, _ in outcome.variables]
