@@ -172,7 +172,7 @@ class Litmus:
             case Lock(name):
                 holder = dict(state.locks).get(name)
                 if holder is not None:
-                    return Blocked(task, f"lock {name}", holder, span, Touch(("lock", name), "atomic", name))
+                    return Blocked(task, f"lock {name}", holder, span)
                 taken = tuple(sorted((*state.locks, (name, task))))
                 return step(to(locks=taken), "atomic", f"lock {name}")
             case Unlock(name):

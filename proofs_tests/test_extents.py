@@ -123,7 +123,8 @@ MISTAKES = {
         "2:31", "n has no value", "assign it before, or give it as a parameter: -p n=…"
     ),
     f"E = {VECTOR}, x)": Mistake(
-        "2:31", "x has no value here", "assign it before, in this scope or in one around it: x = 0"
+        "2:31", "x is a variable, and definitions use numbers and parameters only",
+        "leave its assignment out, and give it as a parameter: -p x=…"
     ),
     f"E = {VECTOR}, 1 ÷ 0)": Mistake("2:31", "an extent has no value: division by zero", "use another expression"),
 }  # fmt: skip

@@ -122,7 +122,7 @@ def spoil(path, how):
         ("t.npz", "garbage", "not a .npz file in order: it holds no sparse array"),
         ("t.npy", "truncated", "not a .npy file in order"),
         ("t.npz", "truncated", "not a .npz file in order"),
-        ("t.npy", "objects", "not a .npy file in order: Object arrays"),
+        ("t.npy", "objects", "not a .npy file in order: it holds no plain array"),
         ("t.npy", "several", "it holds several arrays"),
         ("t.npz", "several", "it holds no sparse array"),
         ("t.csv", "text", "not a file that tensors are read from"),

@@ -97,7 +97,7 @@ def test_at_most_one_rule_applies_to_a_redex(monkeypatch: pytest.MonkeyPatch) ->
 
     def alone(rule: registry.Rule, others: list[registry.Rule]) -> registry.Rule:
         def apply(C: Config, μ: Memory) -> Config | None:
-            probes = [Memory(μ.heap, μ.towers, list(μ.outer)) for _ in others]
+            probes = [Memory(μ.heap, μ.facts, list(μ.outer)) for _ in others]
             after = rule.apply(C, μ)
             if after is not None:
                 for probe in probes:

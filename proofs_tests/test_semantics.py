@@ -45,7 +45,7 @@ def test_an_increment_is_a_load_and_a_store() -> None:
 
 
 def test_every_step_touches_at_most_one_cell() -> None:
-    """A rule whose level does more takes several steps under its own name."""
+    """A rule whose level does more takes several steps under its own name; only a byte map sorts its list in one."""
     text = """
         d = cpu(:d, 2)
         A = Tensor(Dense(SparseList(Element(0))), [1 0; 2 3])
@@ -62,6 +62,13 @@ def test_every_step_touches_at_most_one_cell() -> None:
     assert {"Unfurl", "Child", "Access", "Assign", "Leave", "Finish", "Commit"} <= {
         step.rule for step in taken if step.footprint
     }
+
+
+def test_a_byte_map_sorts_in_one_step() -> None:
+    text = "w = Tensor(SparseByteMap(Element(0)), 3)\nw .= 0\nfor i = 1:3\nw[4 - i] += i\nend"
+    wide = [step for step in steps(text) if len(step.footprint) > 1]
+    assert [(step.rule, {touch.buffer for touch in step.footprint}) for step in wide] == [("Freeze", {"srt"})]
+    assert [touch.effect for touch in wide[0].footprint] == ["read"] * 3 + ["write"] * 3
 
 
 def test_accesses_carry_their_place() -> None:
@@ -458,3 +465,74 @@ def test_floor_division_and_remainder() -> None:
     assert serial("a = -7 ÷ 2\nb = -7 % 2\nc = 7 % -2\nd = isqrt(17)\ne = abs(-3)") == {
         "a": -4, "b": 1, "c": -1, "d": 4, "e": 3,
     }  # fmt: skip
+
+
+# ------------------------------------------------------------------------- what may be left out, and what may be merged
+
+OVERWRITES = {
+    "two iterations, one cell": ("SparseList(Element(0))", "for i = 1:2\nC[1] = B[i]\nend"),
+    "an inner loop": ("SparseList(Element(0))", "for i = 1:2\nfor k = 1:1\nC[k] = B[i]\nend\nend"),
+    "a byte map": ("SparseByteMap(Element(0))", "for i = 1:2\nC[1] = B[i]\nend"),
+    "a second loop": ("SparseByteMap(Element(0))", "for i = 1:2\nC[i] = 5\nend\nfor i = 1:2\nC[i] = B[i]\nend"),
+    "a phase after thaw": (
+        "SparseByteMap(Element(0))",
+        "for i = 1:2\nC[i] = 5\nend\nfreeze(C)\nfor i = 1:2\nC[i] = B[i]\nend",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITES)
+@pytest.mark.parametrize("data", ["[1, 0]", "[0, 1]", "[0, 0]"])
+def test_the_format_of_what_is_read_changes_no_result(name: str, data: str) -> None:
+    """A fill value overwrites like any other: sparse or dense, the operand gives the same result or the same fault."""
+    form, loops = OVERWRITES[name]
+    found = []
+    for operand in ("SparseList", "Dense"):
+        text = f"B = Tensor({operand}(Element(0)), {data})\nC = Tensor({form}, 2)\nC .= 0\n{loops}"
+        try:
+            found.append(str(serial(text)))
+        except Fault as fault:
+            found.append(fault.message)
+    assert found[0] == found[1]
+
+
+def test_a_dropped_overwrite_hides_no_race() -> None:
+    """Two tasks overwrite one cell, one of them by a fill value: as bad as with the same values stored densely."""
+    text = "B = Tensor({form}(Element(0)), [0, 1])\nC = Tensor(SparseList(Element(0)), 1)\nC .= 0\n"
+    text += "for i = parallel(1:2)\nC[1] = B[i]\nend"
+    sparse, dense = (explored(text.format(form=form)).verdict for form in ("SparseList", "Dense"))
+    assert sparse.verdict == dense.verdict == "fault"
+    assert {race.buffer for race in sparse.races} == {race.buffer for race in dense.races} != set()
+
+
+@pytest.mark.parametrize(("one", "other"), [("1", "true"), ("true", "1"), ("1", "1.0"), ("1.0", "1")])
+def test_values_of_different_types_keep_states_apart(one: str, other: str) -> None:
+    """1, 1.0 and true are equal to Python, and not to programs: the runs that end with each stay apart."""
+    text = f"""
+        x = 0
+        c = Tensor(Dense(Atomic(0)), 2)
+        c .= 0
+        for i = parallel(1:2)
+            if i == 1
+                x = {one}
+            end
+            if i == 2
+                x = {other}
+            end
+        end
+        for i = parallel(1:2)
+            c[i] += 1
+        end
+    """
+    found = explored(text).verdict
+    assert [dict(result.outcome.variables)["x"][0] for result in found.results] != ["int"]
+    assert len(found.results) == 2
+    assert [result.interleavings for result in found.results] == [2, 2]
+
+
+def test_reports_name_indices_and_not_variables() -> None:
+    """A variable that shares its name with the index of a loop elsewhere is none of a task's indices."""
+    text = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = 1:2\nc[i] += 1\nend\ni = 5\n"
+    text += "for k = parallel(1:2)\nc[1] += i\nend"
+    (race,) = explored(text).verdict.races
+    assert dict(race.first.indices).keys() == {"k", "s1"}

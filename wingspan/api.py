@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from wingspan import reference
 from wingspan.elaborate import Elaborated, elaborate
@@ -29,7 +31,7 @@ class Program:
 
     tree: ir.Program
     name: str
-    folder: Path = field(default=Path())
+    folder: Path = Path()
 
     def __str__(self) -> str:
         return show(self.tree)
@@ -69,8 +71,8 @@ def load(path: str | os.PathLike[str]) -> Program:
         raise InputError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start + 1})", fix="save the program as UTF-8") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     return Program(parser.parse(text, str(path)), str(path), path.parent)
 
 
@@ -166,6 +168,9 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
     """The serial meaning of a bound program; its tensors come in the formats that the program gives them."""
     results = _evaluate(bound)
     tensors = {name: from_exact(bound.towers[name], results.tensors[name]) for name in bound.outputs}
+    for name in bound.outputs:
+        if name in bound.inputs and np.array_equal(bound.inputs[name].to_exact(), results.tensors[name]):
+            tensors[name] = bound.inputs[name]  # as it came, with the zeros that it stores
     return tensors, results.variables
 
 

@@ -21,7 +21,10 @@ SUFFIXES = "use .mtx, .npy or .npz"
 
 def _read_npy(path: Path) -> Any:
     with path.open("rb") as file:
-        data = np.load(file, allow_pickle=False)
+        try:
+            data = np.load(file, allow_pickle=False)
+        except ValueError as error:
+            raise ValueError("it holds no plain array" if "pickle" in str(error) else str(error)) from None
         if not isinstance(data, np.ndarray):
             raise ValueError("it holds several arrays")
         return data

@@ -27,7 +27,7 @@ __all__ = ["Cells", "Entry", "Tensor", "entries_of", "from_exact", "load", "read
 _DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tensor:
     """A tensor in read mode: its levels, their cells and its fill value.
 

@@ -130,10 +130,8 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
     needed = _needed(e, loops)
     if needed is None:
         return None
-    if isinstance(e, ir.Index):
-        match loops[e.name].range:
-            case ir.Range(start=ir.Literal(value=int(a)), stop=ir.Literal(value=int(b))):
-                return max(0, b) if a <= b else 0
+    if isinstance(e, ir.Index) and needed == [e.name]:
+        return _last(loops[e.name])
     largest = 0
     for count, values in enumerate(_iterations(needed, loops, {})):
         if count >= MOST:
@@ -145,6 +143,16 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
         if isinstance(value, int):
             largest = max(largest, value)
     return largest
+
+
+def _last(loop: Loop) -> int:
+    """The last iteration of a loop whose range depends on no index, 0 if there is none."""
+    assert loop.range is not None
+    try:
+        start, stop = evaluate(loop.range.start, {}), evaluate(loop.range.stop, {})
+    except Fault:
+        return 0
+    return max(0, stop) if isinstance(start, int) and isinstance(stop, int) and start <= stop else 0
 
 
 def _needed(e: ir.Expression, loops: Mapping[str, Loop]) -> list[str] | None:

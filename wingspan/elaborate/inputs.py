@@ -174,7 +174,7 @@ def _bound(source: Source, data: Any, declared: bool) -> Source:
         raise InputError(f"{name} takes no input: the program declares it", source.span, fix="leave the input out")
     if source.entries is not None:
         raise InputError(f"{name} takes no input: the program gives it data", source.span, fix="leave one of them out")
-    array = _array(source, data)
+    array = data if isinstance(data, Tensor) else _array(source, data)
     if len(array.shape) != len(source.extents):
         raise InputError(
             f"{name} has {axes(len(source.extents))}, the input {len(array.shape)}", source.span,
@@ -191,8 +191,6 @@ def _array(source: Source, data: Any) -> Any:
     """What the caller gives, as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
         return read_file(Path(data))
-    if isinstance(data, Tensor):
-        return data.to_exact()
     try:
         array = data if scipy.sparse.issparse(data) else np.asarray(data)
     except ValueError:
@@ -204,7 +202,13 @@ def _array(source: Source, data: Any) -> Any:
 
 
 def _entries(source: Source, data: Any) -> list[Entry]:
+    """The elements to store; of a tensor with the same fill value those that it stores."""
+    fill = Tower.of(source.root, ()).fill
+    if isinstance(data, Tensor):
+        if data.fill == fill:
+            return list(data.entries())
+        data = data.to_exact()
     try:
-        return entries_of(data, Tower.of(source.root, ()).fill)
+        return entries_of(data, fill)
     except InputError as error:
         raise InputError(f"{source.name}: {error.message}", source.span, fix="use finite numbers") from None

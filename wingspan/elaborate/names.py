@@ -29,7 +29,7 @@ class Names:
 
 def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | None) -> Names:
     """Resolve all names but those of tensors. ProgramError for an unknown one, InputError for an idle parameter."""
-    if threads is not None and threads < 1:
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
         raise InputError(f"a device has at least 1 thread, not {threads}", fix="--threads 1")
     given = read_parameters(params)
     definitions = _definitions(tree, given.definitions)
@@ -219,7 +219,13 @@ class _Resolver:
         return r, here.device
 
     def constant(self, e: ir.Expression) -> ir.Expression:
-        """An expression outside of all scopes, where no variable is bound."""
+        """An expression of a definition: outside of all scopes, where no variable is bound."""
+        for node in e.walk():
+            if isinstance(node, ir.Variable) and self.meanings.get(node.name) == "a variable":
+                raise ProgramError(
+                    f"{node.name} is a variable, and definitions use numbers and parameters only", node.span,
+                    fix=f"leave its assignment out, and give it as a parameter: -p {node.name}=…",
+                )  # fmt: skip
         made: ir.Expression = self.expression(e, _Place(SERIAL, (), set()))
         return made
 

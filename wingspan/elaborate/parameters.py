@@ -30,7 +30,7 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
 
 def _read(name: str, value: Any) -> ir.Define | ir.Literal:
     """A number, or text as it would stand in a program."""
-    value = value.item() if hasattr(value, "item") else value
+    value = value.item() if getattr(value, "ndim", None) == 0 else value
     text = algebra.show(value) if isinstance(value, bool | int) else str(value)
     try:
         match parser.parse(f"{name} = {text}", f"parameter {name}").body.statements:

@@ -69,7 +69,6 @@ class Blocked:
     waits_for: str
     holder: str | None
     span: Span | None = None
-    touch: Touch | None = None
 
 
 class Machine(Protocol[S]):

@@ -39,7 +39,7 @@ class Race:
     first: AccessReport
     second: AccessReport
     interleaving: str
-    """the shortest one that puts the two back to back, as its last two steps"""
+    """the shortest one that puts the two back to back, as its last two steps; if the first faults, it is the last"""
 
 
 @dataclass(frozen=True)

@@ -151,15 +151,10 @@ def is_literal(e: Expression, value: Value) -> bool:
     return isinstance(e, Literal) and e.value == value and isinstance(e.value, bool) == isinstance(value, bool)
 
 
-Droppable = Callable[[Assign, str, Statement], bool]
-"""Whether an overwrite by a literal may go, given the index and the body of the innermost loop around it."""
-
-
-def simplify(s: Statement, droppable: Droppable | None = None, index: str = "", body: Statement = SKIP) -> Statement:
+def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False) -> Statement:
     """`s` with identities and annihilators applied and without the updates that change nothing.
 
-    An update by ⊕'s identity goes (rule NullWrite); an overwrite by a literal goes if `droppable` says so. `index` and
-    `body` are those of the innermost loop around `s`.
+    An update by ⊕'s identity goes (rule NullWrite); an overwrite by a literal goes if `droppable` says so.
     """
     match s:
         case Assign(access=access, op=op, value=value):
@@ -167,34 +162,34 @@ def simplify(s: Statement, droppable: Droppable | None = None, index: str = "", 
             if op in IDENTITY and is_literal(reduced, IDENTITY[op]):
                 return SKIP
             changed = s if reduced is value else Assign(access, op, reduced, span=s.span)
-            gone = op == "=" and isinstance(reduced, Literal) and droppable is not None
-            return SKIP if gone and droppable is not None and droppable(changed, index, body) else changed
+            return SKIP if op == "=" and isinstance(reduced, Literal) and droppable(changed) else changed
         case Set(name=name, value=value):
             reduced = simplify_expression(value, typed=True)
             return s if reduced is value else Set(name, reduced, span=s.span)
         case Block(statements=statements):
-            return seq(*(simplify(each, droppable, index, body) for each in statements))
+            return seq(*(simplify(each, droppable) for each in statements))
         case If(condition=condition, body=then):
             test = simplify_expression(condition)
-            inner = simplify(then, droppable, index, body)
+            inner = simplify(then, droppable)
             if is_literal(test, False) or (isinstance(inner, Skip) and isinstance(test, Literal)):
                 return SKIP
             return If(test, inner, span=s.span)
         case For(index=i, range=r, body=loop):
-            inner = simplify(loop, droppable, i, loop)
+            inner = simplify(loop, droppable)
             return SKIP if isinstance(inner, Skip) else For(i, r, inner, span=s.span)
     return s
 
 
-def simplify_expression(e: Expression, typed: bool = False) -> Expression:
+def simplify_expression(e: Expression, typed: bool = False, nested: bool = False) -> Expression:
     """`e` with identities, annihilators and operators over literals worked out; the same object if nothing changed.
 
     An integer times 1.0 is a double, and 0 times a double is 0.0: where the type of the result matters and not only its
-    value (`typed`), no identity that could change it is used.
+    value (`typed`), no identity that could change it is used. Inside of another call (`nested`) no double is dropped:
+    what is left could be an integer, and overflow.
     """
     if not isinstance(e, Call):
         return e
-    args = tuple(simplify_expression(a, typed or e.op == "isqrt") for a in e.args)
+    args = tuple(simplify_expression(a, typed or e.op == "isqrt", nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args):
         try:
@@ -207,6 +202,6 @@ def simplify_expression(e: Expression, typed: bool = False) -> Expression:
     if len(args) == 2 and e.op in IDENTITY:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
             drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op != "-")
-            if drops and not (typed and isinstance(a, Literal) and a.kind == "float"):
+            if drops and not ((typed or nested) and isinstance(a, Literal) and a.kind == "float"):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)

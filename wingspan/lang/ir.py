@@ -289,7 +289,7 @@ class Unfurl(Node):
 
 @node
 class Declare(Node):
-    """declare(T, z, ⊕, n…), written `T .= z`; ⊕ and n… are filled in by elaboration"""
+    """declare(T, z, ⊕, n…), written `T .= z`; elaboration fills in ⊕, and leaves n… to the tensor's tower"""
 
     tensor: str
     init: Expression

@@ -256,5 +256,7 @@ def bindings(store: Any) -> str:
     """A store as `{i ↦ 1, x ↦ 2.0}`, its keys in order."""
     if not isinstance(store, Mapping):
         return str(store)
-    pairs = sorted(((str(key), bound) for key, bound in store.items()), key=lambda pair: pair[0])
-    return "{" + ", ".join(f"{key} ↦ {value(bound)}" for key, bound in pairs) + "}"
+    pairs = sorted(
+        (str(key), show(bound) if isinstance(bound, ir.Literal) else value(bound)) for key, bound in store.items()
+    )
+    return "{" + ", ".join(f"{key} ↦ {text}" for key, text in pairs) + "}"

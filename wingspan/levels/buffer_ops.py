@@ -159,7 +159,6 @@ class While:
 
 
 Stmt = SetReg | Load | Store | Atomic | Sort | Check | When | While
-MemoryStmt = Load | Store | Atomic | Sort
 
 
 @dataclass(frozen=True)

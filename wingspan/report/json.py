@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from wingspan.api import Run
@@ -116,19 +117,19 @@ def _touch(touch: Touch) -> dict[str, Any]:
 
 def run(made: Run) -> dict[str, Any]:
     """What a run computed."""
-    values = Outcome.of({name: tensor.to_exact() for name, tensor in made.tensors.items()}, made.variables).values()
+    small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
+    values = Outcome.of(small, made.variables).values()
     return {
-        "tensors": {name: _tensor(tensor, values[name]) for name, tensor in made.tensors.items()},
+        "tensors": {name: _tensor(tensor, values.get(name)) for name, tensor in made.tensors.items()},
         "variables": {name: values[name] for name in sorted(made.variables)},
         "seconds": made.seconds,
     }
 
 
 def _tensor(tensor: Tensor, values: Any) -> dict[str, Any]:
-    small = tensor.to_exact().size <= MOST_VALUES
     return {
         "shape": list(tensor.shape),
         "format": str(tensor.tower),
         "nnz": tensor.nnz,
-        "values": values if small else None,
+        "values": values,
     }

@@ -23,7 +23,7 @@ from wingspan.lang.ir import Instance, Literal, node
 from wingspan.levels.frames import Cell
 
 Store = immutables.Map[Any, Any]
-"""σ: loop indices and variables by name, handles by tensor name, cursors by fiber, and bookkeeping of the rules."""
+"""σ: indices (integers) and variables (literals) by name, handles by tensor, cursors by fiber, what rules note."""
 
 Heap = immutables.Map[Cell, Any]
 """μ: every cell of every tensor. Cells never written read as zero."""

@@ -1,4 +1,4 @@
-"""The paper's semantics as a machine to be explored: one step is one rule, with at most one memory access."""
+"""The paper's semantics as a machine: one step is one rule, with at most one memory access (or one sort)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from wingspan.levels import Tower
 from wingspan.levels.frames import Cell
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, initial, refocus
-from wingspan.semantics.memory import Memory, stores
+from wingspan.semantics.memory import Facts, Memory, stores
 from wingspan.semantics.rules import rules_for
+from wingspan.semantics.terms import written_once
 from wingspan.tensor import Cells, Tensor
 
 
@@ -31,8 +32,8 @@ class Semantics:
         self.body, self.towers, self.inputs, self.outputs = body, towers, inputs, tuple(outputs)
         loops = [node for node in body.walk() if isinstance(node, ir.For)]
         parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
-        self._indices = frozenset(loop.index for loop in loops)
-        self._contended = frozenset(s.name for loop in parallel for s in loop.walk() if isinstance(s, ir.Set))
+        contended = frozenset(s.name for loop in parallel for s in loop.walk() if isinstance(s, ir.Set))
+        self._facts = Facts(towers, contended, written_once(body))
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
 
@@ -59,7 +60,7 @@ class Semantics:
             above.append((C, int(q) - 1))
             C = C.s.contexts[int(q) - 1]
         outer = [config for config, _ in reversed(above)]
-        μ = Memory(state.heap, self.towers, outer, self._contended)
+        μ = Memory(state.heap, self._facts, outer)
         name, after = _reduce(C, μ)
         following: State | Fault
         if isinstance(after, Fault):
@@ -111,18 +112,16 @@ class Semantics:
 
     def variables(self, state: State) -> dict[str, ir.Value]:
         """The variables of the outermost scope after a finished run."""
-        return {
-            name: value
-            for name, value in state.root.σ.items()
-            if isinstance(name, str) and not isinstance(value, Handle)
-        }
+        return {name: value.value for name, value in state.root.σ.items() if isinstance(value, ir.Literal)}
 
     def _in_force(self, C: Config, outer: list[Config]) -> tuple[tuple[str, int], ...]:
-        """The loop indices of a task and those it descends from, outermost first."""
+        """The loop indices of a task and those it descends from, outermost first; variables are literals in σ."""
         found: dict[str, int] = {}
         for config in (C, *outer):
             for store in stores(config):
-                found.update((n, v) for n, v in store.items() if n in self._indices and n not in found)
+                found.update(
+                    (n, v) for n, v in store.items() if type(v) is int and isinstance(n, str) and n not in found
+                )
         return tuple(reversed(found.items()))
 
 

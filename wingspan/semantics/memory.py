@@ -32,16 +32,23 @@ class SharedName:
         return self.name if isinstance(self.name, str) else f"{self.name.index}_chunk"
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a program before it runs."""
+
+    towers: Mapping[str, Tower]
+    contended: frozenset[str]
+    """the variables that parallel loops assign to"""
+    written_once: frozenset[str]
+    """the tensors no cell of which is written twice in a phase"""
+
+
 class Memory:
-    """μ and the stores around one task, for one step of it.
+    """μ and the stores around one task, for one step of it; `outer` holds the spawning tasks, innermost first."""
 
-    `outer` holds the spawning tasks, innermost first; `contended` names the variables that parallel loops assign to.
-    """
-
-    def __init__(
-        self, heap: Heap, towers: Mapping[str, Tower], outer: list[Config], contended: frozenset[str] = frozenset()
-    ) -> None:
-        self.heap, self.towers, self.outer, self.contended = heap, towers, outer, contended
+    def __init__(self, heap: Heap, facts: Facts, outer: list[Config]) -> None:
+        self.heap, self.facts, self.outer = heap, facts, outer
+        self.towers = facts.towers
         self.touches: list[Touch] = []
         self.visible = False
         self.C: Config
@@ -88,8 +95,9 @@ class Memory:
 
     def _touch_name(self, config: Config, name: Any, effect: Effect, value: Any) -> None:
         cell = SharedName(name, config.t.path, _scopes(config, name))
-        self.touches.append(Touch(cell, effect, str(cell), buffer="variable", value=value))
-        self.visible |= not isinstance(name, str) or name in self.contended
+        shown = value.value if isinstance(value, ir.Literal) else value
+        self.touches.append(Touch(cell, effect, str(cell), buffer="variable", value=shown))
+        self.visible |= not isinstance(name, str) or name in self.facts.contended
 
     def look(self, C: Config, name: Chunk) -> None:
         """Record an atomic look at a chunk counter that leaves it as it is."""

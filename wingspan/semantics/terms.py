@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wingspan.lang import algebra, ir
+from wingspan.lang import ir
 from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Literal, Statement, accesses
-from wingspan.levels import Tower
 
 
 def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
@@ -86,22 +85,31 @@ def _rewrite_expression(e: Expression, access: Callable[[Access], Access | Liter
     return e
 
 
-def without_fill_writes(body: Statement, index: str, about: Callable[[str], tuple[Tower, ir.Value]]) -> Statement:
-    """`body` of the loop over `index`, simplified; overwriting by the fill value goes where it cannot be missed.
+def written_once(body: Statement) -> frozenset[str]:
+    """The tensors no cell of which is written twice in a phase, whatever the inputs.
 
-    It cannot if no other statement could have written the cell in this phase: the leaf's level is visited once and in
-    order, the innermost loop is the one over it, and no other assignment to the tensor stands there.
+    They are declared, never thawed, and one assignment updates them: every loop between the declaration and it is one
+    over a subscript of the assignment, or has a single iteration.
     """
+    updates = [access.fiber.tensor for access, updated in accesses(body) if updated]
+    thawed = {node.tensor for node in body.walk() if isinstance(node, ir.Thaw)}
+    candidates = {T for T in updates if updates.count(T) == 1} - thawed
+    return frozenset(T for T in candidates if _visits_once(body, T, None))
 
-    def droppable(a: Assign, inner: str, whole: Statement) -> bool:
-        tower, fill = about(a.access.fiber.tensor)
-        F = a.access.fiber
-        alone = sum(1 for access, updated in accesses(whole) if updated and access.fiber.tensor == F.tensor) == 1
-        return (
-            alone
-            and a.access.subscripts[:1] == (Index(inner),)
-            and tower.levels[tower.depths[2]].once
-            and algebra.is_literal(a.value, fill)
-        )
 
-    return algebra.simplify(body, droppable, index, body)
+def _visits_once(s: Statement, T: str, loops: tuple[str, ...] | None) -> bool:
+    """Whether the loops since T was declared (None: it is not) are T's subscripts; True if T is not assigned."""
+    match s:
+        case ir.Block(statements=statements):
+            for each in statements:
+                loops = () if isinstance(each, ir.Declare) and each.tensor == T else loops
+                if not _visits_once(each, T, loops):
+                    return False
+        case ir.If(body=body):
+            return _visits_once(body, T, loops)
+        case ir.For(index=index, range=r, body=body):
+            single = isinstance(r, ir.Range) and r.start == r.stop
+            return _visits_once(body, T, loops if loops is None or single else (*loops, index))
+        case Assign(access=access) if access.fiber.tensor == T:
+            return loops is not None and {Index(index) for index in loops} <= set(access.subscripts)
+    return True

@@ -7,6 +7,8 @@ cell.
 
 from __future__ import annotations
 
+from typing import Any
+
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal
@@ -23,7 +25,7 @@ def read_local(C: Config, μ: Memory) -> Config | None:
       ⟨x, t, σ⟩ → v
     """
     v = C.σ.get(C.s.name)
-    return None if v is None else C.to(Literal(v, span=C.s.span))
+    return None if v is None else C.to(_literal(v))
 
 
 @rule("ReadGlobal", ir.Variable, ir.Index)
@@ -40,7 +42,12 @@ def read_global(C: Config, μ: Memory) -> Config | None:
     v = μ.read(C, C.s.name)
     if v is None:
         raise Fault(f"{C.s.name} has no value", C.span)
-    return C.to(Literal(v, span=C.s.span))
+    return C.to(_literal(v))
+
+
+def _literal(v: Any) -> Literal:
+    """What a store holds under the name of a variable (a literal, so that 1, 1.0 and true stay apart) or an index."""
+    return v if isinstance(v, Literal) else Literal(v)
 
 
 @rule("WriteLocal", ir.Set)
@@ -52,7 +59,7 @@ def write_local(C: Config, μ: Memory) -> Config | None:
 
     If x ∈ dom(σ_l), or if no store binds x: then x is new in the innermost scope.
     """
-    x, v = C.s.name, algebra.exact(C.s.value.value)
+    x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x not in C.σ and μ.lookup(C, x) is not None:
         return None
     return C.to(ir.SKIP).bind(x, v)
@@ -65,7 +72,7 @@ def write_global(C: Config, μ: Memory) -> Config | None:
     ────────────────────────────────────────────────────────────────────
       ⟨⟨x = y, t_l, σ_l⟩, t_g, σ_g⟩ → ⟨x = v; ⟨skip, t_l, σ_l⟩, t_g, σ_g⟩
     """
-    x, v = C.s.name, algebra.exact(C.s.value.value)
+    x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x in C.σ or μ.lookup(C, x) is None:
         return None
     return μ.write(C, x, v).to(ir.SKIP)

@@ -12,7 +12,7 @@ from wingspan.levels.frames import Frame
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule
-from wingspan.semantics.terms import mentions, replace_access, unfurled, without_fill_writes
+from wingspan.semantics.terms import mentions, replace_access, unfurled
 
 
 @rule("Call", ir.Call)
@@ -160,12 +160,18 @@ def payload(C: Config, μ: Memory) -> Config | None:
         return None
     handle = μ.handle(C, F.tensor)
     body = replace_access(C.s.body, F, C.s.index, Literal(handle.fill))
-    simpler = without_fill_writes(body, C.s.index, lambda T: (μ.towers[T], μ.handle(C, T).fill))
+    simpler = algebra.simplify(body, lambda a: _repeats_fill(C, μ, a))
     updates = tuple(U for U in C.s.updates if mentions(simpler, U))
     cancelled = [R for R in reads if not mentions(simpler, R)]
     reads = [R for R in reads if R not in cancelled]
     left = (*C.s.left, *(ir.Leave(R, C.s.at, span=R.span) for R in cancelled if _stands(C, μ, R)))
     return C.to(ir.Enter(C.s.index, C.s.at, tuple(reads), updates, simpler, left))
+
+
+def _repeats_fill(C: Config, μ: Memory, a: ir.Assign) -> bool:
+    """Whether a cell that still holds the fill value is overwritten by it."""
+    T = a.access.fiber.tensor
+    return T in μ.facts.written_once and algebra.is_literal(a.value, μ.handle(C, T).fill)
 
 
 def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
