@@ -42,3 +42,10 @@ def values(text: str, **options: Any) -> dict[str, Any]:
     """What one run computes under the rules."""
     run = api.run(api.parse(dedent(text)), **options)
     return {name: tensor.to_numpy().tolist() for name, tensor in run.tensors.items()} | dict(run.variables)
+
+
+def serial(text: str, **options: Any) -> dict[str, Any]:
+    """The values by the rules, which must be those of the reference."""
+    found = values(text, **options)
+    assert found == values(text, engine="reference", **options)
+    return found
