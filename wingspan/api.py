@@ -76,8 +76,8 @@ def load(path: str | os.PathLike[str]) -> Program:
     return Program(parser.parse(text, str(path)), str(path), path.parent)
 
 
-Runnable = Program | str | os.PathLike[str]
-"""A program, or the path of its file."""
+Runnable = Program | Elaborated | str | os.PathLike[str]
+"""A program, one that is bound already, or the path of its file."""
 
 
 def bind(
@@ -90,8 +90,11 @@ def bind(
     """The program with its inputs and parameters bound, ready for an engine.
 
     `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files; `params` numbers, or text as on the command line;
-    `threads` replaces the number of threads of every device. ProgramError or InputError if something does not fit.
+    `threads` replaces the number of threads of every device. ProgramError or InputError if something does not fit. A
+    program that is bound already stays as it is.
     """
+    if isinstance(program, Elaborated):
+        return program
     program = program if isinstance(program, Program) else load(program)
     return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads)
 

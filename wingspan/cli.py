@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -221,10 +221,10 @@ def replay(told: Invocation, as_json: bool, interleaving: str) -> None:
 )  # fmt: skip
 def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -> None:
     """Run the program in FILE once and print what it updated or returned."""
-    if outputs:
-        check_outputs(outputs, told)
+    bound = api.bind(told.file, **told.binding)
+    check_outputs(outputs, bound.outputs)
     with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
-        made = api.run(told.file, **told.binding, engine=engine, progress=progress)
+        made = api.run(bound, engine=engine, progress=progress)
     for name, path in outputs.items():
         try:
             made.tensors[name].save(path)
@@ -236,9 +236,8 @@ def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -
         show(terminal.run(made))
 
 
-def check_outputs(outputs: dict[str, str], told: Invocation) -> None:
+def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
     """InputError, before anything runs, for what cannot be written."""
-    there = api.bind(told.file, **told.binding).outputs
     for name, path in outputs.items():
         if name not in there:
             fix = f"use {', '.join(there)}" if there else "there is nothing to write"

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from wingspan.errors import Diagnostic, Span
 from wingspan.explorer.machine import Touch
+from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.printer import value
-from wingspan.report.values import count, listing
+from wingspan.report.values import VERBS, count, listing
 from wingspan.report.view import Action, ReplayReport
 
 MOST_LANES = 12
 """More tasks share one lane."""
 WIDEST = 48
 """Touches with longer texts stick out of their column."""
-
-VERBS = {"read": "reads", "write": "writes", "atomic": "atomically updates"}
 
 
 def replay(report: ReplayReport) -> str:
@@ -41,7 +40,7 @@ def _steps(report: ReplayReport) -> Iterator[str]:
 
 def touched(touch: Touch) -> str:
     """What a step does to a cell: `writes c.val[3] = 1`."""
-    return f"{VERBS[touch.effect]} {touch.cell} = {value(touch.value)}"
+    return f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell} = {value(touch.value)}"
 
 
 def _place(span: Span | None) -> str:

@@ -12,7 +12,7 @@ from wingspan.explorer.verdict import AccessReport, Incident, Race
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
-from wingspan.report.values import count, differences, digits, listing, seconds, share
+from wingspan.report.values import VERBS, count, differences, digits, listing, seconds, share
 from wingspan.report.view import Ending, ExploreReport
 from wingspan.tensor import Tensor
 
@@ -26,7 +26,6 @@ KINDS = {
     "sibling": "different indices of the same fiber, which share this cell",
     "cousin": "different fibers of the level, which share this cell",
 }
-VERBS = {"read": "reads", "write": "writes", "atomic update": "atomically updates"}
 BOUNDS = {"max-states": "--max-states", "max-seconds": "--max-seconds", "interrupt": "Ctrl-C"}
 
 T = TypeVar("T")

@@ -16,6 +16,9 @@ LISTED = 24
 MOST = 4
 """differing elements named of one result"""
 
+VERBS = {"read": "reads", "write": "writes", "atomic update": "atomically updates"}
+"""What a task does that performs an operation."""
+
 
 def count(n: int, noun: str) -> str:
     """A number with its noun; numbers of more than 15 digits are rounded.

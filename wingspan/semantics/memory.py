@@ -13,7 +13,7 @@ from wingspan.errors import Fault
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
 from wingspan.lang.ir import Instance
-from wingspan.levels import Tower
+from wingspan.levels import Level, Tower
 from wingspan.levels.frames import Cell, Code, Frame, advance, start
 from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Heap, Hole, Scope, Store, Then
 
@@ -113,6 +113,11 @@ class Memory:
     def is_root(self, F: ir.Fiber) -> bool:
         """Whether F is the root fiber of its tensor, as programs write it."""
         return F.level == self.towers[F.tensor].rank + 1
+
+    def level(self, F: ir.Fiber) -> Level:
+        """The storage level or leaf that F is a fiber of."""
+        tower = self.towers[F.tensor]
+        return tower.levels[tower.depths[F.level]]
 
     def extent(self, F: ir.Fiber) -> int:
         """The extent of the axis that F iterates over."""

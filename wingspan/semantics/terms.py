@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from wingspan.lang import ir
-from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Literal, Statement, accesses
+from wingspan.lang.ir import Access, Assign, Fiber, Index, Literal, Statement, accesses
 
 
 def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
@@ -35,54 +33,15 @@ def replace_access(s: Statement, F: Fiber, index: str, by: Fiber | Literal) -> S
     """s[access(F, j…, i) ↦ by]: a fiber takes over the subscripts j…, a literal takes the whole place."""
     last = Index(index)
 
-    def access(a: Access) -> Access | Literal:
-        if a.fiber != F or not a.subscripts or a.subscripts[-1] != last:
-            return a
+    def change(node: ir.Node) -> ir.Node:
+        if not isinstance(node, Access) or node.fiber != F or node.subscripts[-1:] != (last,):
+            return node
         if isinstance(by, Literal):
-            return Literal(by.value, span=a.span)
-        return Access(by, a.subscripts[:-1], span=a.span)
+            return Literal(by.value, span=node.span)
+        return Access(by, node.subscripts[:-1], span=node.span)
 
-    return _rewrite(s, access)
-
-
-def _rewrite(s: Statement, access: Callable[[Access], Access | Literal]) -> Statement:
-    match s:
-        case Assign(access=target, op=op, value=value):
-            left, right = access(target), _rewrite_expression(value, access)
-            if left is target and right is value:
-                return s
-            assert isinstance(left, Access)
-            return Assign(left, op, right, span=s.span)
-        case ir.Set(name=name, value=value):
-            return ir.Set(name, _rewrite_expression(value, access), span=s.span)
-        case ir.Block(statements=statements):
-            return ir.Block(tuple(_rewrite(each, access) for each in statements))
-        case ir.If(condition=condition, body=body):
-            return ir.If(_rewrite_expression(condition, access), _rewrite(body, access), span=s.span)
-        case ir.For(index=index, range=r, body=body):
-            return ir.For(index, _rewrite_range(r, access), _rewrite(body, access), span=s.span)
-    return s
-
-
-def _rewrite_range(r: ir.RangeLike, access: Callable[[Access], Access | Literal]) -> ir.RangeLike:
-    match r:
-        case ir.Range(start=start, stop=stop):
-            return ir.Range(_rewrite_expression(start, access), _rewrite_expression(stop, access), span=r.span)
-        case ir.Parallel(range=ir.Range() as inner, device=device, schedule=schedule):
-            changed = _rewrite_range(inner, access)
-            assert isinstance(changed, ir.Range)
-            return ir.Parallel(changed, device, schedule, span=r.span)
-    return r
-
-
-def _rewrite_expression(e: Expression, access: Callable[[Access], Access | Literal]) -> Expression:
-    match e:
-        case Access():
-            return access(e)
-        case ir.Call(op=op, args=args):
-            changed = tuple(_rewrite_expression(a, access) for a in args)
-            return e if all(a is b for a, b in zip(args, changed, strict=True)) else ir.Call(op, changed, span=e.span)
-    return e
+    changed: Statement = s.map(change)
+    return changed
 
 
 def written_once(body: Statement) -> frozenset[str]:

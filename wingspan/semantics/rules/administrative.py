@@ -84,14 +84,9 @@ def for_end(C: Config, μ: Memory) -> Config | None:
     r = C.s.range
     if not isinstance(r, ir.Looplet) or r.start <= r.stop:
         return None
-    updated: list[ir.Fiber] = [F for F in r.fibers if μ.lookup(C, F).updating and not _lookup(μ, F)]
+    updated: list[ir.Fiber] = [F for F in r.fibers if μ.lookup(C, F).updating and not μ.level(F).lookup]
     finishes: list[Any] = [ir.Finish(F, span=F.span) for F in reversed(updated)]
     return C.to(ir.seq(*finishes))
-
-
-def _lookup(μ: Memory, F: ir.Fiber) -> bool:
-    tower = μ.towers[F.tensor]
-    return tower.levels[tower.depths[F.level]].lookup
 
 
 @rule("Finish", ir.Finish, figure=False)

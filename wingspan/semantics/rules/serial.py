@@ -109,8 +109,7 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
 
 def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
     """A Fault if a level that is appended to in order has a fiber open already, which would be overwritten."""
-    tower = μ.towers[F.tensor]
-    level = tower.levels[tower.depths[F.level]]
+    level = μ.level(F)
     if level.once:
         for G in μ.open_fibers(C):
             if (G.tensor, G.level, G.instance) == (F.tensor, F.level, F.instance):
@@ -176,12 +175,11 @@ def _repeats_fill(C: Config, μ: Memory, a: ir.Assign) -> bool:
 
 def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
     """Whether a fiber that nothing reads any more has its cursor at this index, and so must be moved on."""
-    tower = μ.towers[F.tensor]
     cursor: Cursor = μ.lookup(C, F)
     registers = dict(cursor.registers)
-    if registers["c.p"] == 0 or tower.levels[tower.depths[F.level]].lookup:
+    if registers["c.p"] == 0 or μ.level(F).lookup:
         return False
-    frame = μ.start(C, procedures.index(tower, F.level), F.tensor, cursor.instance, **registers)
+    frame = μ.start(C, procedures.index(μ.towers[F.tensor], F.level), F.tensor, cursor.instance, **registers)
     return bool(frame.result()["index"] == C.s.at)
 
 
@@ -226,9 +224,7 @@ def _child_read(C: Config, μ: Memory) -> Config | None:
     if not frame.done or _leads_nowhere(frame):
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.bound(), span=F.span)
-    tower = μ.towers[F.tensor]
-    lookup = tower.levels[tower.depths[F.level]].lookup
-    left = s.left if lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
+    left = s.left if μ.level(F).lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
     return C.to(ir.Enter(s.index, s.at, tuple(reads), s.updates, replace_access(s.body, F, s.index, inner), left))
 
 
