@@ -173,7 +173,7 @@ REFUSED = {
     "def f():\n    child.assemble(p=1)": "child.assemble",
     "def f():\n    child[1].assemble(1)": r"`child\[1\]`",
     "def f():\n    a.assemble(1)": "`a`",
-    "def f():\n    x = child.unwrap(1)": "child.unwrap",
+    "def f():\n    x = child.declare()": r"`child.declare\(\)`: it returns no value",
     'def f():\n    check(n, "{m}")': "`m`.*nothing is called so",
     "def f():\n    check(n)": r"`check\(n\)`",
     "def f():\n    sort(n)": r"`sort\(n\)`",
@@ -198,7 +198,7 @@ def test_operations_return_what_their_callers_take():
     class Loose(Modifier):
         operations = "def bind(p):\n    pass"
 
-    with pytest.raises(InternalError, match="Loose: bind returns a position, or a key and a position"):
+    with pytest.raises(InternalError, match="Loose: bind returns a position"):
         procedures.increment(Tower.of(Loose(Element(0)), ()), "+")
 
 

@@ -154,7 +154,7 @@ def test_indices_are_appended_in_ascending_order():
             continue
         cursor = h.run(procedures.enter(h.tower, 2), **cursor, index=index).result()
         cursor.pop("position")
-        cursor = h.run(procedures.step(h.tower, 2, "exit"), **cursor, index=index).result()
+        cursor = h.run(procedures.leave(h.tower, 2, True), **cursor, index=index).result()
 
 
 @pytest.mark.parametrize(("order", "fine"), [([1, 2], True), ([2, 1], False), ([1, 1], False)])
@@ -203,7 +203,7 @@ def test_a_byte_map_may_be_visited_while_a_visit_goes_on():
     q, outer = enter(h, opened(h), 2)
     h.run(procedures.increment(h.tower, "+"), position=q, value=1)
     h.update_all({(1,): 2, (2,): 2}, op="+")
-    h.run(procedures.step(h.tower, 2, "exit"), **outer, index=2)
+    h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
     h.whole("freeze")
     assert h.elements() == {(1,): 2, (2,): 3} and broken(h) == []
 
@@ -276,7 +276,7 @@ def test_shards_of_nested_devices():
         for i in (3, 1):
             h.task = thread("far", i, outer)
             h.run(procedures.transfer(h.tower, 3, "checkout"), instance)
-            h._below(3, q, instance, [((1, i, j), 10 * i + j)], "=")
+            h._below(3, q, instance, [((1, i, j), 10 * i + j)])
             h.run(procedures.transfer(h.tower, 3, "commit"), instance)
         h.task = outer
         h.whole("commit")
@@ -302,7 +302,7 @@ def test_seeking_skips_exactly_what_lies_before(name, array, data):
         q = h.run(procedures.child(h.tower, 2), **cursor, index=i).result()["position"]
         if q:
             found[i] = h.run(procedures.unwrap(h.tower), position=q).result()["value"]
-        cursor = h.run(procedures.step(h.tower, 2, "next"), **cursor, index=i).result()
+        cursor = h.run(procedures.next_(h.tower, 2), **cursor, index=i).result()
     stored = {i: v for i, v in enumerate(array.tolist(), 1) if v or name == "Dense"}
     assert found == {i: v for i, v in stored.items() if i >= begin}
 

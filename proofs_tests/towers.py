@@ -31,6 +31,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 """Fill values as programs write them, and elements of their kind."""
 
 
+STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict")
+MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
+
+
 def tower(form: str, *shape: int) -> Tower:
     """The tower of a format, its devices among DEVICES."""
     return Tower.of(resolve(_format(form), DEVICES), shape)
@@ -72,7 +76,7 @@ def worth(fill: str) -> Any:
 
 
 def rank_of(form: str) -> int:
-    return sum(form.count(f"{name}(") for name in ("Dense", "SparseList", "SparseByteMap"))
+    return sum(form.count(f"{name}(") for name in STORAGE)
 
 
 @st.composite
@@ -100,6 +104,7 @@ class ByHand:
     tower: Tower
     z: Any = None
     task: Task = LOADER
+    op: str = "="
 
     def __post_init__(self) -> None:
         self.z = exact(self.tower.fill) if self.z is None else self.z
@@ -131,32 +136,32 @@ class ByHand:
         """Declare, freeze or thaw the tensor; checkout or commit its levels."""
         for operation in operations:
             if operation in ("checkout", "commit"):
-                self.run(procedures.transfer(self.tower, self.tower.rank + 1, operation))
+                self.run(procedures.transfer(self.tower, self.tower.rank + 1, operation, self.op))
             else:
-                self.run(procedures.whole(self.tower, operation))
+                self.run(procedures.whole(self.tower, operation, self.op))
         return self
 
-    def update_all(self, elements: dict[tuple[int, ...], Any], op: str = "=") -> ByHand:
-        """Update elements by their subscripts, as loops over each axis, root first, would."""
+    def update_all(self, elements: dict[tuple[int, ...], Any], op: str | None = None) -> ByHand:
+        """Update elements by their subscripts, as loops over each axis, root first, would; ⊕ stays the phase's."""
+        self.op = op or self.op
         ordered = sorted(elements.items(), key=lambda entry: entry[0][::-1])
-        self._below(self.tower.rank + 1, 1, (), [(at, exact(v)) for at, v in ordered], op)
+        self._below(self.tower.rank + 1, 1, (), [(at, exact(v)) for at, v in ordered])
         return self
 
-    def _below(self, number, position, instance, elements, op):
+    def _below(self, number, position, instance, elements):
         if number == 1:
             for _, value in elements:
-                self.run(procedures.increment(self.tower, op), instance, position=position, value=value)
+                self.run(procedures.increment(self.tower, self.op), instance, position=position, value=value)
             return
         opened = self.run(procedures.open_(self.tower, number), instance, position=position, start=1)
-        cursor, instance = opened.result(), opened.bound()
+        cursor = opened.result()
         for index in dict.fromkeys(at[number - 2] for at, _ in elements):
             entered = self.run(procedures.enter(self.tower, number), instance, **cursor, index=index)
             cursor = entered.result()
             child = cursor.pop("position")
             below = [entry for entry in elements if entry[0][number - 2] == index]
-            self._below(number - 1, child, entered.bound(), below, op)
-            left = self.run(procedures.step(self.tower, number, "exit"), instance, **cursor, index=index)
-            cursor = left.result()
+            self._below(number - 1, child, entered.bound(), below)
+            cursor = self.run(procedures.leave(self.tower, number, True), instance, **cursor, index=index).result()
         self.run(procedures.close(self.tower, number), instance, **cursor)
 
     def tensor(self) -> Tensor:
@@ -198,8 +203,9 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
     if h.tower.levels[depth].leaf:
         return []
     name = h.tower.levels[depth].name
-    if name == "Shard":
-        return _broken_shard(h, depth, instance, positions)
+    modifiers = {"Shard": _broken_shard, "Mutex": _broken_mutex, "Isolate": _broken_isolate, "Merge": _broken_merge}
+    if name in modifiers:
+        return modifiers[name](h, depth, instance, positions)
     found: list[str] = []
     n = h.tower.extent(depth)
     children = positions * n
@@ -207,6 +213,8 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
         children, found = _broken_list(h, depth, instance, positions, n)
     if name == "SparseByteMap":
         found = _broken_byte_map(h, depth, instance, positions, n)
+    if name == "SparseDict":
+        children, found = _broken_dict(h, depth, instance, positions, n)
     return found + broken(h, depth + 1, instance, children)
 
 
@@ -240,6 +248,43 @@ def _broken_byte_map(h: ByHand, depth: int, instance, positions: int, n: int) ->
         ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
         == [[q for q in srt if p * n < q <= (p + 1) * n] for p in range(positions)],
     )
+
+
+def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    children = h.cell(depth, "fill", 1, instance)
+    key, written = h.buffer(depth, "key", children, instance), h.buffer(depth, "set", children, instance)
+    ptr = h.buffer(depth, "ptr", positions + 1, instance)
+    srt = h.buffer(depth, "srt", ptr[-1] - 1, instance)
+    table = {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth, "tbl", instance) and v}
+    return children, _claims(
+        tbl_leads_to_the_child_of_each_key=table == {k: q for q, k in enumerate(key, 1)},
+        srt_lists_what_was_written=srt == sorted(k for k, w in zip(key, written, strict=True) if w),
+        ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
+        == [[k for k in srt if p * n < k <= (p + 1) * n] for p in range(positions)],
+    )
+
+
+def _broken_mutex(h: ByHand, depth: int, instance, positions: int) -> list[str]:
+    locks = h.buffer(depth, "lock", positions, instance)
+    return _claims(no_lock_is_held=not any(lock != 0 for lock in locks)) + broken(h, depth + 1, instance, positions)
+
+
+def _broken_isolate(h: ByHand, depth: int, instance, positions: int) -> list[str]:
+    val = h.buffer(depth, "val", positions, instance)
+    found = _claims(no_level_is_loaded=set(val) <= {0, 1})
+    there = [p for p, state in enumerate(val, 1) if state]
+    return found + [each for p in there for each in broken(h, depth + 1, (*instance, ("@", p)), 1)]
+
+
+def _broken_merge(h: ByHand, depth: int, instance, positions: int) -> list[str]:
+    device = h.tower.levels[depth].key
+    threads = DEVICES[device].nthreads
+    now, used = h.cell(depth, "now", 1, instance), h.buffer(depth, "used", threads, instance)
+    found = _claims(
+        now_is_one_of_two=now in (0, threads + 1), no_copy_has_more_fibers=all(0 <= q <= positions for q in used)
+    )
+    parts = {now: positions, **dict(enumerate(used, 1))}
+    return found + [each for t, P in parts.items() for each in broken(h, depth + 1, (*instance, (device, t)), P)]
 
 
 def _broken_shard(h: ByHand, depth: int, instance, positions: int) -> list[str]:

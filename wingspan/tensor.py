@@ -203,20 +203,29 @@ def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
 def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[int, ...]) -> list[str]:
     children = reader.children(number, position, instance)
     drawn = list(islice(children, MOST))
+    modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
+    nothing = "unclaimed" if any(level.owned for level in modifiers) else "empty"
     more = _rest(reader.tower, number, children)
     lines: list[str] = []
     for k, (index, child, inside) in enumerate(drawn):
         last = k == len(drawn) - 1 and not more
         below: list[str] = []
         if number == 2:
-            text = f"{index}: {show(reader.value(child, inside))}" if child else f"{index}: unclaimed"
+            text = f"{index}: {show(reader.value(child, inside))}" if child else f"{index}: {nothing}"
         else:
             text = "[" + ", ".join([":"] * (number - 2) + [str(i) for i in (index, *outer)]) + "]"
-            text += "".join(f"  thread {key}" for _, key in inside[len(instance) :]) if child else "  unclaimed"
+            text += _owner(reader.tower, len(instance), inside) if child else f"  {nothing}"
             below = _branches(reader, number - 1, child, inside, (index, *outer)) if child else []
         lines.append(("└─ " if last else "├─ ") + text)
         lines += [("   " if last else "│  ") + line for line in below]
     return [*lines, f"└─ … {more} more"] if more else lines
+
+
+def _owner(tower: Tower, outer: int, instance: Instance) -> str:
+    """Which threads own what an instance holds, those of its first `outer` keys apart."""
+    keyed = [level for level in tower.levels if level.key]
+    keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
+    return "".join(f"  thread {key}" for level, key in keys[outer:] if level.owned)
 
 
 def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:

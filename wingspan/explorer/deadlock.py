@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wingspan.errors import Fault, Mark
 from wingspan.explorer.machine import Blocked
 
 
@@ -26,3 +27,10 @@ def explain(blocked: Blocked) -> str:
 def describe(waiting: Iterable[Blocked]) -> str:
     """What each of the tasks of a deadlock waits for."""
     return "; ".join(explain(blocked) for blocked in waiting)
+
+
+def deadlocked(waiting: Iterable[Blocked]) -> Fault:
+    """The error of a run that ends so."""
+    blocked = list(waiting)
+    marks = tuple(Mark(each.span) for each in blocked[1:] if each.span)
+    return Fault(describe(blocked), blocked[0].span, topic="deadlock", marks=marks)

@@ -394,11 +394,15 @@ class Enter(Node):
 
 @node
 class Leave(Node):
-    """At the end of an index: advance a cursor that was read, or record the child that was updated (*run-time*)."""
+    """At the end of an index: advance a cursor that was read, or leave the child that was updated (*run-time*).
+
+    `bound` is what the child's modifiers keep until then.
+    """
 
     fiber: Fiber
     at: int
     child: Fiber | None = None
+    bound: tuple[tuple[str, Hashable], ...] = ()
     frame: Hashable = None
 
 

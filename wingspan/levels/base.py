@@ -7,12 +7,20 @@ root's outermost modifier) and a *number* (1 is the leaf; a modifier has the num
 Operations, in the buffer language (P: number of fibers, p, q: positions, i: an index, c: a cursor)::
 
     every level   declare()  assemble(p)  freeze(P)  thaw(P)            checkout()  commit()  passed on if not defined
+                  coalesce(local, global_, task, m, P)  if it can be merged: for k = 1:m, fiber local[k] of the copy on
+                                                 processor task[k] joins fiber global_[k], in ascending order of the
+                                                 latter; global_[m+1] = 0. The copies are frozen, this level updating
     storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
     leaf          unwrap(p) → v        increment(p, v)
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
+                  unbind(p)            if something is to be done when the update is over
+
+A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
+(`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
+updated, and until that is over.
 """
 
 from __future__ import annotations
@@ -35,9 +43,20 @@ class Buffer:
     """A growable array of a level. Cells never written read as zero, as fresh memory does; buffers never move."""
 
     name: str
-    cell: Literal["position", "index", "value", "flag", "thread", "count"]
+    cell: Literal["position", "index", "value", "flag", "thread", "count", "lock"]
     length: str
     meaning: str
+    hashed: bool = False
+    """whether so few of its cells are in use that an engine keeps them in a hash table"""
+
+
+LISTS = (
+    Buffer("locals", "position", "fibers", "what coalesce hands to the child as `local`"),
+    Buffer("globals", "position", "fibers + 1", "what coalesce hands to the child as `global_`"),
+    Buffer("tasks", "thread", "fibers", "what coalesce hands to the child as `task`"),
+    Buffer("here", "position", "fibers", "how far coalesce has come in each of the fibers that it reads"),
+)
+"""Room for coalesce, which every level has beside its own buffers."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,10 @@ class Level:
     """whether every index has a child whose position is computed, so that there is nothing to step through"""
     once: ClassVar[bool] = False
     """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
+    owned: ClassVar[bool] = False
+    """whether the key of a fiber tells which thread owns it"""
+    late: ClassVar[bool] = False
+    """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
 
     @property
     def name(self) -> str:
@@ -64,7 +87,7 @@ class Level:
 
     @property
     def key(self) -> str:
-        """What tells the instances below a modifier apart: the identity of its device."""
+        """What tells the instances below a modifier apart: the identity of its device; empty if there is but one."""
         return "" if self.device is None else self.device.id
 
     @property
@@ -115,6 +138,23 @@ class Modifier(Level):
 
     modifier = True
 
+    def __str__(self) -> str:
+        return f"{self.name}({self.child})"
+
+
+@dataclass(frozen=True)
+class Gated(Modifier):
+    """A modifier that only tasks of one device may update. Its key is the number of one of the device's threads."""
+
+    on: Device
+
+    @property
+    def device(self) -> Device:
+        return self.on
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.on}, {self.child})"
+
 
 @dataclass(frozen=True)
 class Tower:
@@ -150,6 +190,17 @@ class Tower:
         """The depths of the modifiers around the level with this number, outermost first."""
         depth = self.depths[number]
         return range(self.depths[number + 1] + 1 if number < self.rank + 1 else 0, depth)
+
+    def early(self, number: int) -> range:
+        """Those of them that take effect when the parent's index is entered; around the root there are none."""
+        return range(self.modifiers(number).start, self.late(number).start)
+
+    def late(self, number: int) -> range:
+        """Those of them that take effect when their fiber is unfurled or their element updated."""
+        around = self.modifiers(number)
+        root = number == self.rank + 1
+        start = next((d for d in around if root or self.levels[d].late), around.stop)
+        return range(start, around.stop)
 
     @cached_property
     def rank(self) -> int:

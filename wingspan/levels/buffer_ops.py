@@ -10,11 +10,14 @@ The text may use::
     x = e      c.q = e               private registers; c is the cursor of the fiber being iterated, at position c.p
     buf[e]     buf[e] = e            a load; a store; loads happen left to right, none under and / or / if-else
     atomic(buf, e, v)                read, combine with ⊕ and write in one step
+    acquire(buf, e)  release(buf, e) take a lock, waiting until it is free; give it back
     child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
+    lvl.op(…)                        another operation of this very level
     if / else, while, pass, return   return only as the last statement
     check(e, "message {x}")          a fault unless e holds
     sort(buf, n)                     the first n cells in ascending order, in one step
     combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
+    merge(x, v)                      the values of two copies as one: x ⊕ v, and x + v when ⊕ is -
     n, z                             this level's extent; the fill value
     thread(), threads                the current thread of the level's device, 0 off it; how many it has
     child.leaf                       whether the child is a leaf
@@ -22,6 +25,12 @@ The text may use::
 
 A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. All else is an
 `InternalError` when the level is staged.
+
+`coalesce(local, global_, task, m, P)` brings copies of a level together. Its first three arguments are buffers, which
+the operation reads by these names. Processors are numbered from 0 to P - 1, and `lvl[t].buf[e]`, `lvl[t].op(…)` is the
+level's copy on processor t, while a plain `buf[e]` is the merged level. `child.coalesce(…)` hands on the numbers.
+`child[k].coalesce(…, task', m, P')` goes to the merged child with key k; what task' calls t + P·k is the child with key
+k of processor t. A level that begins a coalesce numbers its own children by their keys.
 """
 
 from __future__ import annotations
@@ -122,6 +131,24 @@ class Atomic:
 
 
 @dataclass(frozen=True)
+class Acquire:
+    """Take the lock ref[index], once it is free."""
+
+    ref: Ref
+    index: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Release:
+    """Give the lock ref[index] back."""
+
+    ref: Ref
+    index: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
 class Sort:
     """Sort the cells 1 to count, in one step."""
 
@@ -158,7 +185,7 @@ class While:
     body: tuple[Stmt, ...]
 
 
-Stmt = SetReg | Load | Store | Atomic | Sort | Check | When | While
+Stmt = SetReg | Load | Store | Atomic | Acquire | Release | Sort | Check | When | While
 
 
 @dataclass(frozen=True)
@@ -175,8 +202,8 @@ class Procedure:
 # ----------------------------------------------------------------------------------------------------------- folding
 
 _FOLD: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "==": operator.eq,
-    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "not": operator.not_, "and": lambda *a: all(a), "or": lambda *a: any(a), "select": lambda c, a, b: a if c else b,
 }  # fmt: skip
 """What the private operators compute."""

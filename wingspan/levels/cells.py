@@ -79,12 +79,13 @@ class Writer(_Runner):
             for _, value in entries:
                 self.run(procedures.increment(tower, "="), instance, position, value)
             return
-        enter, leave = procedures.enter(tower, number), procedures.step(tower, number, "exit")
-        cursor, instance = self.run(procedures.open_(tower, number), instance, position, 1)
+        enter, leave = procedures.enter(tower, number), procedures.leave(tower, number, True)
+        fields = len(procedures.cursor(tower, number))
+        cursor, _ = self.run(procedures.open_(tower, number), instance, position, 1)
         for index, below in groupby(entries, lambda entry: entry[0][number - 2]):
-            (child, *inside), at = self.run(enter, instance, *cursor, index)
-            self._fill(number - 1, child, at, below)
-            cursor, _ = self.run(leave, instance, *inside, index)
+            (child, *rest), inside = self.run(enter, instance, *cursor, index)
+            self._fill(number - 1, child, inside, below)
+            cursor, _ = self.run(leave, instance, *rest[:fields], index, *rest[fields:])
         self.run(procedures.close(tower, number), instance, *cursor)
 
 
@@ -105,8 +106,8 @@ class Reader(_Runner):
         depth = tower.depths[number]
         extent, lookup = tower.extent(depth), tower.levels[depth].lookup
         index, child = procedures.index(tower, number) if not lookup else None, procedures.child(tower, number)
-        step = procedures.step(tower, number, "next")
-        cursor, instance = self.run(procedures.unfurl(tower, number), instance, position, 1)
+        step = procedures.next_(tower, number)
+        cursor, _ = self.run(procedures.unfurl(tower, number), instance, position, 1)
         last = 0
         while cursor[0] != 0 and last < extent:
             at = last + 1 if index is None else self.run(index, instance, *cursor)[0][0]

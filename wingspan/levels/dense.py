@@ -35,6 +35,27 @@ class Dense(Storage):
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)
+    def coalesce(local, global_, task, m, P):
+        made = 0
+        a = 1
+        while a <= m:
+            g = global_[a]
+            b = a
+            while global_[b] == g:
+                b = b + 1
+            i = 1
+            while i <= n:
+                k = a
+                while k < b:
+                    made = made + 1
+                    locals[made] = (local[k] - 1) * n + i
+                    globals[made] = (g - 1) * n + i
+                    tasks[made] = task[k]
+                    k = k + 1
+                i = i + 1
+            a = b
+        globals[made + 1] = 0
+        child.coalesce(locals, globals, tasks, made, P)
 
     def unfurl(c):
         pass

@@ -12,12 +12,14 @@ from typing import Any
 from wingspan.errors import Fault, InternalError
 from wingspan.lang.ir import Instance
 from wingspan.levels.buffer_ops import (
+    Acquire,
     Atomic,
     Check,
     Expr,
     Keys,
     Load,
     Ref,
+    Release,
     SetReg,
     Sort,
     Stmt,
@@ -98,6 +100,8 @@ class _Writer:
             case Atomic(ref=ref, index=index, op=op, value=value):
                 put(f"cell = {self.cell(ref, self.text(index))}")
                 put(f"cells[cell] = apply({op!r}, cells.get(cell, 0), {self.text(value)})")
+            case Acquire() | Release():
+                put("pass")  # nobody else is there
             case Sort(ref=ref, count=count):
                 put(f"area = [{self.cell(ref, 'k')} for k in range(1, {self.text(count)} + 1)]")
                 put("cells.update(zip(area, sorted(cells.get(cell, 0) for cell in area)))")

@@ -28,6 +28,17 @@ VALUES = """
         pass
     def thaw(P):
         pass
+    def coalesce(local, global_, task, m, P):
+        before = 0
+        k = 1
+        while k <= m:
+            g = global_[k]
+            v = lvl[task[k]].val[local[k]]
+            if g == before:
+                v = merge(val[g], v)
+            val[g] = v
+            before = g
+            k = k + 1
     def unwrap(p):
         return val[p]
 """

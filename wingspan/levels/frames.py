@@ -2,7 +2,8 @@
 
 A `Frame` is a run of a `Code` that rests just before its next access: private instructions have already run, and
 registers that no later instruction reads are blank, so that two runs which differ only in their past are equal.
-`advance` performs one access, on any `Memory`; `finish` all that are left.
+`advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken; `finish` performs all
+that are left.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import Instance
 from wingspan.levels.linear import Code, Instruction, Registers
 
-__all__ = ["Cell", "Code", "Frame", "Memory", "advance", "finish", "start"]
+__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "advance", "finish", "start"]
 
 
 class Cell(NamedTuple):
@@ -44,6 +45,14 @@ class Memory(Protocol):
 
     def update(self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None) -> None:
         """Read and write the cell in one step."""
+
+
+class Held(Exception):
+    """A lock cannot be taken: who holds it."""
+
+    def __init__(self, cell: Cell, position: int | None, holder: str) -> None:
+        super().__init__(f"{cell} is held by {holder}")
+        self.cell, self.position, self.holder = cell, position, holder
 
 
 @dataclass(frozen=True)
@@ -121,10 +130,22 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
         return
     assert step.compute is not None
     value = step.compute(registers)
-    if step.kind == "store":
-        memory.store(cell, value, position, index)
-    else:
-        memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index)
+    match step.kind:
+        case "store":
+            memory.store(cell, value, position, index)
+        case "atomic":
+            memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index)
+        case "acquire":
+            memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index)
+        case "release":
+            memory.update(cell, lambda old: value, position, index)
+
+
+def _take(cell: Cell, position: int | None, holder: Any, path: str) -> str:
+    """What a free lock, 0, holds once it is taken: the path of the task."""
+    if holder != 0:
+        raise Held(cell, position, holder)
+    return path
 
 
 def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:

@@ -10,6 +10,7 @@ from wingspan.errors import InternalError
 from wingspan.lang import algebra
 from wingspan.levels.base import Tower
 from wingspan.levels.buffer_ops import (
+    Acquire,
     Atomic,
     Check,
     Const,
@@ -20,6 +21,7 @@ from wingspan.levels.buffer_ops import (
     Procedure,
     Ref,
     Reg,
+    Release,
     SetReg,
     Sort,
     Stmt,
@@ -32,9 +34,12 @@ Registers = list[Any]
 Compute = Callable[[Registers], Any]
 
 
+ACCESSES = frozenset({"load", "store", "atomic", "acquire", "release", "sort"})
+
+
 @dataclass(frozen=True)
 class Instruction:
-    """`kind`: set, load, store, atomic, sort (the accesses rest before they run), check, branch, jump or end."""
+    """`kind`: set, check, branch, jump, end, or one of the accesses, before which a frame rests."""
 
     kind: str
     reads: frozenset[int] = frozenset()
@@ -52,7 +57,7 @@ class Instruction:
     @property
     def rests(self) -> bool:
         """Whether a frame stops before this instruction."""
-        return self.kind in ("load", "store", "atomic", "sort", "end")
+        return self.kind in ACCESSES or self.kind == "end"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +164,10 @@ class _Linearizer:
                 self.access("store", ref, index, place, value)
             case Atomic(ref=ref, index=index, op=op, value=value, place=place):
                 self.access("atomic", ref, index, place, value, op=op)
+            case Acquire(ref=ref, index=index, place=place):
+                self.access("acquire", ref, index, place, Reg("task"))
+            case Release(ref=ref, index=index, place=place):
+                self.access("release", ref, index, place, Const(0))
             case Sort(ref=ref, count=count, place=place):
                 self.access("sort", ref, count, place, None)
             case Check():

@@ -1,95 +1,143 @@
-"""The programs that consumers run: operations of a level composed with the binding of the modifiers below it.
+"""The programs that consumers run: operations of a level composed with the modifiers that take effect with them.
 
 Levels are named by their number (leaf 1). Each function returns linear code, made once. Its docstring gives inputs and
-results; z (the fill value) and the task are inputs of all.
+results; z (the fill value) and the task are inputs of all. A *cursor* is what an iteration over a fiber keeps: see
+`cursor`. Every procedure on it runs in the instance of its fiber.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from wingspan.errors import InternalError
 from wingspan.levels.base import Tower
 from wingspan.levels.buffer_ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.levels.linear import Code, linear
-from wingspan.levels.staging import Stager
+from wingspan.levels.staging import Stager, definitions
 
 ALWAYS = ("z", "task")
 
 
+# ---------------------------------------------------------------------------------------------------------- registers
+
+
 def cursor(tower: Tower, number: int) -> tuple[str, ...]:
-    """The registers of a cursor at a level: its position and the level's own fields."""
-    return ("c.p", *(f"c.{name}" for name in tower.levels[tower.depths[number]].cursor))
+    """The registers of a cursor: its position, the level's own fields, and what the late modifiers have bound."""
+    fields = tower.levels[tower.depths[number]].cursor
+    return ("c.p", *(f"c.{name}" for name in fields), *_bound(tower, tower.late(number)))
+
+
+def entered(tower: Tower, number: int) -> tuple[str, ...]:
+    """The registers with what the modifiers have bound that take effect when a child with this number is entered."""
+    return _bound(tower, tower.early(number))
+
+
+def _bound(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
+    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if it did."""
+    names: list[str] = []
+    for depth in depths:
+        names += [f"at.{depth}"] if unbinds(tower, (depth,)) else []
+        names += [f"key.{depth}"] if tower.levels[depth].key else []
+    return tuple(names)
+
+
+def unbinds(tower: Tower, depths: Iterable[int]) -> bool:
+    """Whether one of the modifiers has something to do when an update is over."""
+    return any("unbind" in definitions(tower.levels[depth].operations) for depth in depths)
+
+
+def _keys(tower: Tower, depths: Iterable[int]) -> Keys:
+    """The keys that bound modifiers have given."""
+    levels = ((tower.levels[depth].key, depth) for depth in depths)
+    return tuple((tag, Reg(f"key.{depth}")) for tag, depth in levels if tag)
 
 
 def _registers(names: Iterable[str]) -> tuple[tuple[str, Expr], ...]:
     return tuple((name, Reg(name)) for name in names)
 
 
-def _bind(stager: Stager, number: int, position: Expr, operation: str) -> tuple[Expr, Keys]:
-    """Run a position through the modifiers around a level: where it ends up, and the keys met on the way."""
-    keys: Keys = ()
-    for depth in stager.tower.modifiers(number):
+# ------------------------------------------------------------------------------------------------ modifiers on the way
+
+
+def _bind(stager: Stager, depths: range, above: Keys) -> None:
+    """Run the position in register `position` through updating modifiers; what they give is left in `_bound`."""
+    for depth in depths:
         level = stager.tower.levels[depth]
-        match stager.call(depth, operation, (position,), keys):
-            case (position,):
-                pass
-            case (key, position):
-                keys = (*keys, (level.key, key))
-            case _:
-                raise InternalError(f"{level.name}: {operation} returns a position, or a key and a position")
-    return position, keys
+        if unbinds(stager.tower, (depth,)):
+            stager.out.append(SetReg(f"at.{depth}", Reg("position")))
+        _through(stager, depth, "bind", (*above, *_keys(stager.tower, range(depths.start, depth))), level.key)
+
+
+def _bind_read(stager: Stager, depths: range, above: Keys) -> None:
+    """Run it through modifiers that read, until it is 0: then all below is fill."""
+    for name in _bound(stager.tower, depths):
+        stager.out.append(SetReg(name, Const(0)))
+
+    def onward(depth: int) -> None:
+        if depth in depths:
+            keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
+            _through(stager, depth, "bind_read", keys, stager.tower.levels[depth].key)
+            _if_found(stager, lambda: onward(depth + 1))
+
+    onward(depths.start)
+
+
+def _through(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -> None:
+    match stager.call(depth, operation, (Reg("position"),), keys):
+        case (position,) if not tag:
+            stager.out.append(SetReg("position", position))
+        case (key, position) if tag:
+            key = stager.keep("key", key)
+            stager.out += [SetReg("position", position), SetReg(f"key.{depth}", key)]
+        case _:
+            wanted = "a key and a position" if tag else "a position"
+            raise InternalError(f"{stager.tower.levels[depth].name}: {operation} returns {wanted}")
+
+
+def _unbind(stager: Stager, depths: range, above: Keys) -> None:
+    """End what bound modifiers do, innermost first."""
+    for depth in reversed(depths):
+        if unbinds(stager.tower, (depth,)):
+            keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
+            stager.call(depth, "unbind", (Reg(f"at.{depth}"),), keys)
+
+
+def _if_found(stager: Stager, build: Callable[[], object]) -> None:
+    """Emit what `build` emits for a position other than 0, which says that all is fill."""
+    stager.when(fold("!=", Reg("position"), Const(0)), build)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
 @cache
 def unfurl(tower: Tower, number: int) -> Code:
-    """position, start → cursor: begin to read a fiber at the first index from `start` on.
-
-    The root fiber is bound first; its cursor has position 0 if it is all fill.
-    """
+    """position, start → cursor: begin to read a fiber at the first index from `start` on; position 0: all is fill."""
     stager = Stager(tower)
-    depth = tower.depths[number]
+    depth, late = tower.depths[number], tower.late(number)
+    keys = _keys(tower, late)
 
     def read() -> None:
+        stager.out.append(SetReg("c.p", Reg("position")))
         stager.call(depth, "unfurl", (), keys)
         from_start = fold(">", Reg("start"), Const(1))
         stager.when(from_start, lambda: stager.call(depth, "seek", (Reg("start"),), keys))
 
-    keys = _at(stager, number, "bind_read")
-    stager.when(_found("c.p") if keys else Const(True), read)
-    return _code("unfurl", tower, ("position", "start"), stager, cursor(tower, number), keys)
-
-
-@cache
-def open_(tower: Tower, number: int) -> Code:
-    """position, start → cursor: begin to update a fiber. The root fiber is bound first."""
-    stager = Stager(tower)
-    keys = _at(stager, number, "bind")
-    stager.call(tower.depths[number], "open", (), keys)
-    return _code("open", tower, ("position", "start"), stager, cursor(tower, number), keys)
-
-
-def _found(position: str) -> Expr:
-    """Whether a position is one: 0 says that all is fill."""
-    return fold("!=", Reg(position), Const(0))
-
-
-def _at(stager: Stager, number: int, operation: str) -> Keys:
-    """Set c.p to the position of a fiber, binding it if it is the root."""
-    position: Expr = Reg("position")
-    keys: Keys = ()
-    if number == stager.tower.rank + 1:
-        position, keys = _bind(stager, number, position, operation)
-    stager.out.append(SetReg("c.p", position))
-    return keys
+    _bind_read(stager, late, ())
+    if late:
+        stager.out.append(SetReg("c.p", Const(0)))
+        _if_found(stager, read)
+    else:
+        read()
+    return _code("unfurl", tower, ("position", "start"), stager, cursor(tower, number))
 
 
 @cache
 def index(tower: Tower, number: int) -> Code:
     """cursor → index: the first index from here on that has a child, 0 if there is none."""
     stager = Stager(tower)
-    value = stager.value(tower.depths[number], "index", (), ())
+    value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.late(number)))
     stager.out.append(SetReg("index", value))
     return _code("index", tower, cursor(tower, number), stager, ["index"])
 
@@ -98,77 +146,107 @@ def index(tower: Tower, number: int) -> Code:
 def child(tower: Tower, number: int) -> Code:
     """cursor, index → position (0: fill): descend to read."""
     stager = Stager(tower)
-    position = stager.value(tower.depths[number], "child", (Reg("index"),), ())
+    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    position = stager.value(tower.depths[number], "child", (Reg("index"),), keys)
     stager.out.append(SetReg("position", position))
-    if not tower.modifiers(number - 1):
-        return _code("child", tower, (*cursor(tower, number), "index"), stager, ["position"])
-    keys: Keys = ()
+    if early:
+        _if_found(stager, lambda: _bind_read(stager, early, keys))
+    inputs = (*cursor(tower, number), "index")
+    return _code("child", tower, inputs, stager, ["position"], (*keys, *_keys(tower, early)))
 
-    def descend() -> None:
-        nonlocal keys
-        bound, keys = _bind(stager, number - 1, Reg("position"), "bind_read")
-        keys = tuple((tag, stager.keep("key", key)) for tag, key in keys)
-        stager.out.append(SetReg("position", bound))
 
-    stager.when(_found("position"), descend)
-    return _code("child", tower, (*cursor(tower, number), "index"), stager, ["position"], keys)
+@cache
+def next_(tower: Tower, number: int) -> Code:
+    """cursor, index → cursor: go past the index after having read."""
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.late(number)))
+    fields = cursor(tower, number)
+    return _code("next", tower, (*fields, "index"), stager, fields)
+
+
+@cache
+def unwrap(tower: Tower) -> Code:
+    """position → value: read an element."""
+    stager = Stager(tower)
+    late = tower.late(1)
+    stager.out.append(SetReg("value", Reg("z")))
+    _bind_read(stager, late, ())
+
+    def read() -> None:
+        found = stager.value(len(tower.levels) - 1, "unwrap", (Reg("position"),), _keys(tower, late))
+        stager.out.append(SetReg("value", found))
+
+    _if_found(stager, read)
+    return _code("unwrap", tower, ("position",), stager, ["value"])
+
+
+# ------------------------------------------------------------------------------------------------------------ updating
+
+
+@cache
+def open_(tower: Tower, number: int) -> Code:
+    """position, start → cursor: begin to update a fiber."""
+    stager = Stager(tower)
+    late = tower.late(number)
+    _bind(stager, late, ())
+    stager.out.append(SetReg("c.p", Reg("position")))
+    stager.call(tower.depths[number], "open", (), _keys(tower, late))
+    return _code("open", tower, ("position", "start"), stager, cursor(tower, number))
 
 
 @cache
 def enter(tower: Tower, number: int) -> Code:
-    """cursor, index → position, cursor: make the child exist, to update it."""
+    """cursor, index → position, cursor, what the child's modifiers have bound: make the child exist, to update it."""
     stager = Stager(tower)
-    position = stager.value(tower.depths[number], "enter", (Reg("index"),), ())
-    position, keys = _bind(stager, number - 1, position, "bind")
+    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    position = stager.value(tower.depths[number], "enter", (Reg("index"),), keys)
     stager.out.append(SetReg("position", position))
+    _bind(stager, early, keys)
     fields = cursor(tower, number)
-    return _code("enter", tower, (*fields, "index"), stager, ("position", *fields), keys)
+    results = ("position", *fields, *entered(tower, number - 1))
+    return _code("enter", tower, (*fields, "index"), stager, results, (*keys, *_keys(tower, early)))
 
 
 @cache
-def step(tower: Tower, number: int, operation: str) -> Code:
-    """cursor, index → cursor: `next` after reading the child at index, `exit` after having written below it."""
+def leave(tower: Tower, number: int, written: bool) -> Code:
+    """cursor, index, what the child's modifiers have bound → cursor: end the update of the child at the index."""
     stager = Stager(tower)
-    stager.call(tower.depths[number], operation, (Reg("index"),), ())
+    keys = _keys(tower, tower.late(number))
+    _unbind(stager, tower.early(number - 1), keys)
+    if written:
+        stager.call(tower.depths[number], "exit", (Reg("index"),), keys)
     fields = cursor(tower, number)
-    return _code(operation, tower, (*fields, "index"), stager, fields)
+    return _code("leave", tower, (*fields, "index", *entered(tower, number - 1)), stager, fields)
 
 
 @cache
 def close(tower: Tower, number: int) -> Code:
     """cursor → nothing: end the update of a fiber."""
     stager = Stager(tower)
-    stager.call(tower.depths[number], "close", (), ())
+    late = tower.late(number)
+    stager.call(tower.depths[number], "close", (), _keys(tower, late))
+    _unbind(stager, late, ())
     return _code("close", tower, cursor(tower, number), stager, ())
 
 
 @cache
-def unwrap(tower: Tower) -> Code:
-    """position → value: read a leaf, bound first if it is the root."""
-    stager = Stager(tower)
-    keys = _at(stager, 1, "bind_read")
-    stager.out.append(SetReg("value", Reg("z")))
-
-    def read() -> None:
-        stager.out.append(SetReg("value", stager.value(len(tower.levels) - 1, "unwrap", (Reg("c.p"),), keys)))
-
-    stager.when(_found("c.p"), read)
-    return _code("unwrap", tower, ("position",), stager, ["value"])
-
-
-@cache
 def increment(tower: Tower, op: str) -> Code:
-    """position, value → nothing: update a leaf, bound first if it is the root."""
+    """position, value → nothing: update an element."""
     stager = Stager(tower, op)
-    keys = _at(stager, 1, "bind")
-    stager.call(len(tower.levels) - 1, "increment", (Reg("c.p"), Reg("value")), keys)
+    late = tower.late(1)
+    _bind(stager, late, ())
+    stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
+    _unbind(stager, late, ())
     return _code("increment", tower, ("position", "value"), stager, ())
 
 
+# --------------------------------------------------------------------------------------------------------- all of it
+
+
 @cache
-def whole(tower: Tower, operation: str) -> Code:
-    """→ nothing: `declare`, `freeze` or `thaw` all of a tensor."""
-    stager = Stager(tower)
+def whole(tower: Tower, operation: str, op: str = "=") -> Code:
+    """→ nothing: `declare`, `freeze` or `thaw` all of a tensor, in a phase of ⊕."""
+    stager = Stager(tower, op)
     if operation == "declare":
         stager.call(0, "declare", (), ())
         stager.call(0, "assemble", (Const(1),), ())
@@ -178,10 +256,10 @@ def whole(tower: Tower, operation: str) -> Code:
 
 
 @cache
-def transfer(tower: Tower, number: int, operation: str) -> Code:
-    """→ nothing: `checkout` or `commit` the levels from this number down; at the root its modifiers too."""
-    stager = Stager(tower)
-    stager.call(0 if number == tower.rank + 1 else tower.depths[number], operation, (), ())
+def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
+    """→ nothing: `checkout` or `commit` the levels from this number down, with the modifiers not yet in effect."""
+    stager = Stager(tower, op)
+    stager.call(tower.late(number).start, operation, (), ())
     return _code(operation, tower, (), stager, ())
 
 

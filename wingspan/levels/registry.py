@@ -8,15 +8,21 @@ from wingspan.errors import ProgramError
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.atomic import Atomic
-from wingspan.levels.base import Level
+from wingspan.levels.base import Gated, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
+from wingspan.levels.isolate import Isolate
+from wingspan.levels.merge import Merge
+from wingspan.levels.mutex import Mutex
 from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_byte_map import SparseByteMap
+from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.staging import definitions
 
 REGISTRY: dict[str, type[Level]] = {
-    level.__name__: level for level in (Dense, Element, Atomic, SparseList, SparseByteMap, Shard)
+    level.__name__: level
+    for level in (Dense, SparseList, SparseDict, SparseByteMap, Element, Atomic, Mutex, Isolate, Shard, Merge)
 }
 """Every format by the name that programs use."""
 
@@ -34,7 +40,7 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
             case (ir.Literal(value=fill),):
                 return level(fill)  # type: ignore[call-arg]
         raise _arity(form, f"{form.name} takes a fill value", f"{form.name}(0.0)")
-    if issubclass(level, Shard):
+    if issubclass(level, Gated):
         match form.args:
             case (ir.Variable(name=name) as device, ir.Format() as child):
                 if name not in devices:
@@ -44,12 +50,23 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         topic="format",
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
-                return level(child=resolve(child, devices), on=devices[name])
+                return _mergeable(level(child=resolve(child, devices), on=devices[name]), child)
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
     match form.args:
         case (ir.Format() as child,):
             return level(resolve(child, devices))  # type: ignore[call-arg]
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
+
+
+def _mergeable(level: Gated, form: ir.Format) -> Gated:
+    """The level; a ProgramError if it merges one that cannot be coalesced."""
+    below: Level = level
+    while isinstance(level, Merge) and isinstance(below, Storage | Modifier):
+        below = below.child
+        if "coalesce" not in definitions(below.operations):
+            message = f"{level.name} cannot wrap {below.name}, which does not say how copies of it are brought together"
+            raise ProgramError(message, form.span, topic="format", fix=f"give {below.name} a coalesce operation")
+    return level
 
 
 def _arity(form: ir.Format, message: str, example: str) -> ProgramError:

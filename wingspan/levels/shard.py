@@ -26,16 +26,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.lang.devices import Device
-from wingspan.levels.base import Buffer, Dependence, Modifier
+from wingspan.levels.base import Buffer, Dependence, Gated
 
 
 @dataclass(frozen=True)
-class Shard(Modifier):
+class Shard(Gated):
     """A level for each thread of a device."""
 
-    on: Device
-
+    owned = True
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
         Buffer("task", "thread", "positions", "the thread that claimed p"),
@@ -65,6 +63,29 @@ class Shard(Modifier):
             child[t].commit()
             child[t].freeze(used[t])
 
+    def coalesce(local, global_, source, m, P):
+        made = 0
+        k = 1
+        while k <= m:
+            t = source[k]
+            q = lvl[t].ptr[local[k]]
+            if q > 0:
+                g = global_[k]
+                if ptr[g] == 0:
+                    new = used[1] + 1
+                    used[1] = new
+                    task[g] = 1
+                    ptr[g] = new
+                    child[1].assemble(new)
+                made = made + 1
+                locals[made] = q
+                globals[made] = ptr[g]
+                tasks[made] = t + P * lvl[t].task[local[k]]
+            k = k + 1
+        globals[made + 1] = 0
+        child[1].coalesce(locals, globals, tasks, made, P * (threads + 1))
+        child[1].freeze(used[1])
+
     def bind(p):
         t = thread()
         check(t > 0, "position {p} is updated outside of a task of the device that the level is sharded over")
@@ -89,10 +110,3 @@ class Shard(Modifier):
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})
-
-    @property
-    def device(self) -> Device:
-        return self.on
-
-    def __str__(self) -> str:
-        return f"Shard({self.on}, {self.child})"

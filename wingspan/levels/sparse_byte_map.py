@@ -26,13 +26,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.sorted_keys import KEYED, UNION
 
 
 @dataclass(frozen=True)
 class SparseByteMap(Storage):
     """A flag for every index, written in any order."""
 
-    cursor = ("k", "end", "q", "seen")
+    cursor = ("k", "end", "key", "q", "seen")
     assembles = True
     buffers = (
         Buffer("tbl", "flag", "positions · n", "0: the child at q is not there, 1: it is assembled, 2: written"),
@@ -40,7 +41,10 @@ class SparseByteMap(Storage):
         Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
         Buffer("fill", "count", "1", "the number of entries"),
     )
-    operations = """
+    operations = (
+        KEYED
+        + UNION
+        + """
     def declare():
         k = fill[1]
         while k >= 1:
@@ -69,55 +73,24 @@ class SparseByteMap(Storage):
             k = k + 1
         if entries < there:
             fill[1] = entries
-        sort(srt, entries)
-        ptr[1] = 1
-        k = 1
-        p = 1
-        while p <= P:
-            inside = k <= entries
-            while inside:
-                inside = srt[k] <= p * n
-                if inside:
-                    k = k + 1
-                    inside = k <= entries
-            ptr[p + 1] = k
-            p = p + 1
+        lvl.split(P, entries)
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)
+    def below(p, k):
+        return srt[k]
+    def insert(p, i):
+        q = (p - 1) * n + i
+        tbl[q] = 2
+        new = fill[1] + 1
+        fill[1] = new
+        srt[new] = q
+        if child.leaf:
+            child.assemble(q)
+        return q
 
-    def unfurl(c):
-        c.k = ptr[c.p]
-        c.end = ptr[c.p + 1]
-        c.seen = 0
-        c.q = 0
-        if c.k < c.end:
-            c.q = srt[c.k]
-    def seek(c, i):
-        high = c.end
-        while c.k < high:
-            middle = (c.k + high) // 2
-            if srt[middle] < (c.p - 1) * n + i:
-                c.k = middle + 1
-            else:
-                high = middle
-        if c.k < c.end:
-            c.q = srt[c.k]
-    def index(c):
-        return c.q - (c.p - 1) * n if c.k < c.end else 0
     def child(c, i):
-        return c.q if c.k < c.end and c.q == (c.p - 1) * n + i else 0
-    def next(c, i):
-        if c.k < c.end and c.q == (c.p - 1) * n + i:
-            c.k = c.k + 1
-            if c.k < c.end:
-                c.q = srt[c.k]
-
-    def open(c):
-        c.k = 0
-        c.end = 0
-        c.q = 0
-        c.seen = 0
+        return c.key if c.k < c.end and c.key == (c.p - 1) * n + i else 0
     def enter(c, i):
         c.q = (c.p - 1) * n + i
         c.seen = tbl[c.q]
@@ -132,6 +105,5 @@ class SparseByteMap(Storage):
     def exit(c, i):
         if c.seen < 2:
             tbl[c.q] = 2
-    def close(c):
-        pass
     """
+    )

@@ -28,6 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.sorted_keys import UNION
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class SparseList(Storage):
         Buffer("fill", "count", "1", "entries in closed fibers"),
         Buffer("prev", "position", "1", "the last fiber with entries"),
     )
-    operations = """
+    operations = (
+        UNION
+        + """
     def declare():
         ptr[1] = 1
         fill[1] = 0
@@ -66,6 +69,18 @@ class SparseList(Storage):
             ptr[p + 1] = ptr[p + 1] - ptr[p]
             p = p - 1
         child.thaw(entries)
+    def entry(p, k):
+        return idx[k]
+    def below(p, k):
+        return k
+    def insert(p, i):
+        q = fill[1] + 1
+        fill[1] = q
+        prev[1] = p
+        ptr[p + 1] = ptr[p + 1] + 1
+        idx[q] = i
+        child.assemble(q)
+        return q
 
     def unfurl(c):
         c.q = ptr[c.p]
@@ -116,3 +131,4 @@ class SparseList(Storage):
             fill[1] = c.q - 1
             prev[1] = c.p
     """
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from string import Formatter
 from typing import TypeVar
 
 from wingspan.errors import InternalError
-from wingspan.levels.base import Level, Tower
+from wingspan.levels.base import LISTS, Level, Tower
 from wingspan.levels.buffer_ops import (
+    Acquire,
     Atomic,
     Check,
     Const,
@@ -22,6 +24,7 @@ from wingspan.levels.buffer_ops import (
     Place,
     Ref,
     Reg,
+    Release,
     SetReg,
     Sort,
     Stmt,
@@ -32,6 +35,9 @@ from wingspan.levels.buffer_ops import (
 )  # fmt: skip
 
 _T = TypeVar("_T")
+
+Copies = Callable[[Expr], Keys]
+"""The keys of the copy of a level on a processor, while copies are coalesced."""
 
 INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
@@ -87,8 +93,10 @@ class Stager:
         self.out.append(SetReg(reg, value))
         return Reg(reg)
 
-    def call(self, depth: int, name: str, args: Iterable[Expr], keys: Keys) -> tuple[Expr, ...]:
-        """Inline operation `name` of the level at `depth`; the values it returns."""
+    def call(
+        self, depth: int, name: str, args: Iterable[Expr | Ref], keys: Keys, copies: Copies | None = None
+    ) -> tuple[Expr, ...]:
+        """Inline operation `name` of the level at `depth`, in the instance at `keys`; the values that it returns."""
         level = self.tower.levels[depth]
         function = definitions(level.operations).get(name)
         if function is None:
@@ -100,9 +108,10 @@ class Stager:
         if len(names) != len(values):
             raise InternalError(f"{level.name}: {name} takes ({', '.join(names)}), got {len(values)} values")
         iterates = len(names) < len(function.args.args)
-        return _Inliner(self, level, depth, dict(zip(names, values, strict=True)), keys, iterates).run(function.body)
+        given = dict(zip(names, values, strict=True))
+        return _Inliner(self, level, depth, given, keys, copies, iterates).run(function.body)
 
-    def value(self, depth: int, name: str, args: Iterable[Expr], keys: Keys) -> Expr:
+    def value(self, depth: int, name: str, args: Iterable[Expr | Ref], keys: Keys) -> Expr:
         """Inline an operation that returns one value."""
         match self.call(depth, name, args, keys):
             case (value,):
@@ -111,21 +120,34 @@ class Stager:
 
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
+_ACCESSES: dict[str, type[Acquire] | type[Release] | type[Sort]] = {
+    "acquire": Acquire, "release": Release, "sort": Sort,
+}  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 
 
 class _Inliner:
-    """One inlined call: the level it belongs to, the values of its names, its instance and its place."""
+    """One inlined call: the level it belongs to, the values of its names, its instance, its copies and its place."""
 
     def __init__(
-        self, stager: Stager, level: Level, depth: int, given: Mapping[str, Expr], keys: Keys, iterates: bool
+        self,
+        stager: Stager,
+        level: Level,
+        depth: int,
+        given: Mapping[str, Expr | Ref],
+        keys: Keys,
+        copies: Copies | None,
+        iterates: bool,
     ) -> None:
-        self.stager, self.level, self.depth, self.keys = stager, level, depth, keys
+        self.stager, self.level, self.depth, self.keys, self.copies = stager, level, depth, keys, copies
         self.given = frozenset(given)
         self.fields = ("p", *level.cursor) if iterates else ()
-        self.names = {n: stager.keep(n, v) if isinstance(v, Op) else v for n, v in given.items()}
+        self.buffers = {n: v for n, v in given.items() if isinstance(v, Ref)}
+        self.names: dict[str, Expr] = {
+            n: stager.keep(n, v) if isinstance(v, Op) else v for n, v in given.items() if not isinstance(v, Ref)
+        }
         self.place = Place(Reg("c.p") if iterates else self.names.get("p"), self.names.get("i"))
 
     def refuse(self, node: ast.AST | str, why: str = "it is not in the language") -> InternalError:
@@ -203,10 +225,8 @@ class _Inliner:
         """A call that stands as a statement."""
         emit = self.stager.out.append
         match call:
-            case ast.Call(func=ast.Attribute(value=target, attr=name), args=args):
-                keys = self.instance(target)
-                values = [self.expression(a) for a in args]
-                self.stager.call(self.depth + 1, name, values, keys)
+            case ast.Call(func=ast.Attribute()):
+                self.call(call)
             case ast.Call(func=ast.Name(id="check"), args=[condition, ast.Constant(value=str(message))]):
                 names = [field for _, field, _, _ in Formatter().parse(message) if field is not None]
                 shown = tuple((name, self.name(name)) for name in names)
@@ -215,21 +235,54 @@ class _Inliner:
                 at = self.expression(index)
                 given = self.expression(value)
                 emit(Atomic(self.ref(buffer), at, self.stager.op, given, self.place))
-            case ast.Call(func=ast.Name(id="sort"), args=[ast.Name(id=buffer), count]):
-                emit(Sort(self.ref(buffer), self.expression(count), self.place))
+            case ast.Call(func=ast.Name(id=access), args=[ast.Name(id=buffer), at]) if access in _ACCESSES:
+                emit(_ACCESSES[access](self.ref(buffer), self.expression(at), self.place))
             case _:
                 raise self.refuse(call)
 
-    def instance(self, target: ast.expr) -> Keys:
-        """The keys of the instance of the child that a call goes to."""
+    def call(self, call: ast.Call) -> tuple[Expr, ...]:
+        """A call of an operation of the child, or of this level; the values that it returns."""
+        assert isinstance(call.func, ast.Attribute)
+        name, given = call.func.attr, [self.argument(a) for a in call.args]
+        match call.func.value:
+            case ast.Name(id="lvl"):
+                return self.stager.call(self.depth, name, given, self.keys)
+            case ast.Subscript(value=ast.Name(id="lvl"), slice=processor):
+                return self.stager.call(self.depth, name, given, self.copy(processor))
+            case target:
+                keys, copies = self.child(target)
+                return self.stager.call(self.depth + 1, name, given, keys, copies if name == "coalesce" else None)
+
+    def argument(self, e: ast.expr) -> Expr | Ref:
+        """A value or a buffer that is handed on."""
+        match e:
+            case ast.Name(id=name) if name not in self.names and (name in self.buffers or self.owns(name)):
+                return self.ref(name)
+        return self.expression(e)
+
+    def child(self, target: ast.expr) -> tuple[Keys, Copies | None]:
+        """The instance of the child that a call goes to, and where the child's copies are."""
         if self.level.leaf:
             raise self.refuse(target, "a leaf has no child")
         match target:
             case ast.Name(id="child"):
-                return self.keys
-            case ast.Subscript(value=ast.Name(id="child"), slice=key) if self.level.device is not None:
-                return (*self.keys, (self.level.key, self.expression(key)))
+                return self.keys, self.copies
+            case ast.Subscript(value=ast.Name(id="child"), slice=key) if self.level.key:
+                tag, copies, keys = self.level.key, self.copies, self.keys
+                if copies is None:
+                    return (*keys, (tag, self.expression(key))), lambda t: (*keys, (tag, t))
+                P, above = self.name("P"), copies
+                return (
+                    (*keys, (tag, self.expression(key))),
+                    lambda t: (*above(fold("%", t, P)), (tag, fold("//", t, P))),
+                )
         raise self.refuse(target)
+
+    def copy(self, processor: ast.expr) -> Keys:
+        """The instance of this level on a processor."""
+        if self.copies is None:
+            raise self.refuse("lvl[…]", "there are copies in coalesce only")
+        return self.copies(self.expression(processor))
 
     # -- expressions
 
@@ -241,14 +294,15 @@ class _Inliner:
                 return self.name(name)
             case ast.Attribute(value=ast.Name(id="c"), attr=field):
                 return Reg(self.field(field))
-            case ast.Attribute(value=ast.Name(id="child") as child, attr="leaf"):
-                self.instance(child)
+            case ast.Attribute(value=ast.Name(id="child"), attr="leaf") if not self.level.leaf:
                 return Const(self.stager.tower.levels[self.depth + 1].leaf)
             case ast.Subscript(value=ast.Name(id=buffer), slice=index):
-                at = self.expression(index)
-                reg = self.stager.fresh(buffer)
-                self.stager.out.append(Load(reg, self.ref(buffer), at, self.place))
-                return Reg(reg)
+                return self.load(self.ref(buffer), index)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Subscript(value=ast.Name(id="lvl"), slice=processor), attr=buffer),
+                slice=index,
+            ):
+                return self.load(replace(self.ref(buffer), keys=self.copy(processor)), index)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return fold(_BINARY[type(op)], self.expression(left), self.expression(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
@@ -261,9 +315,24 @@ class _Inliner:
                 return self.private(e, "select", [test, body, orelse])
             case ast.Call(func=ast.Name(id="combine"), args=[x, v], keywords=[]):
                 return Op(f"combine {self.stager.op}", (self.expression(x), self.expression(v)))
+            case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
+                merging = "+" if self.stager.op == "-" else self.stager.op
+                return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
+            case ast.Call(func=ast.Attribute(), keywords=[]):
+                results = self.call(e)
+                if len(results) != 1:
+                    raise self.refuse(e, "it returns no value, or several")
+                return results[0]
             case ast.Call(func=ast.Name(id="thread"), args=[], keywords=[]) if self.level.device is not None:
                 return Op("thread", (Const(self.level.device), Reg("task")))
         raise self.refuse(e)
+
+    def load(self, ref: Ref, index: ast.expr) -> Reg:
+        """A register with what a cell holds."""
+        at = self.expression(index)
+        reg = self.stager.fresh(ref.buffer)
+        self.stager.out.append(Load(reg, ref, at, self.place))
+        return Reg(reg)
 
     def private(self, e: ast.expr, op: str, parts: list[ast.expr]) -> Expr:
         """An expression whose parts are not all evaluated, and so may not access memory."""
@@ -292,6 +361,11 @@ class _Inliner:
         return f"c.{field}"
 
     def ref(self, buffer: str) -> Ref:
-        if all(known.name != buffer for known in self.level.buffers):
+        if buffer in self.buffers:
+            return self.buffers[buffer]
+        if not self.owns(buffer):
             raise self.refuse(buffer, "the level has no such buffer")
         return Ref(self.depth, buffer, self.keys)
+
+    def owns(self, buffer: str) -> bool:
+        return any(known.name == buffer for known in (*self.level.buffers, *LISTS))

@@ -46,11 +46,10 @@ class Handle:
 
 @node
 class Cursor:
-    """A fiber being iterated, in read or in update mode: the registers of its level's cursor and its instance."""
+    """A fiber being iterated, in read or in update mode, and the registers of its cursor."""
 
     updating: bool
     registers: tuple[tuple[str, Any], ...]
-    instance: Instance
 
 
 @node

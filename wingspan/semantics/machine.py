@@ -8,11 +8,12 @@ from typing import Any
 import immutables
 
 from wingspan.errors import Fault, InternalError
-from wingspan.explorer.machine import Step
+from wingspan.explorer.deadlock import deadlocked
+from wingspan.explorer.machine import Blocked, Step
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
-from wingspan.levels.frames import Cell
+from wingspan.levels.frames import Cell, Held
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, initial, refocus
 from wingspan.semantics.memory import Facts, Memory, stores
@@ -52,8 +53,8 @@ class Semantics:
         _leaves(state.root, found)
         return found
 
-    def step(self, state: State, task: str) -> Step[State]:
-        """The next step of a task."""
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        """The next step of a task, or the lock that it waits for."""
         above: list[tuple[Config, int]] = []
         C = state.root
         for q in task.split(".") if task else ():
@@ -61,7 +62,10 @@ class Semantics:
             C = C.s.contexts[int(q) - 1]
         outer = [config for config, _ in reversed(above)]
         μ = Memory(state.heap, self._facts, outer)
-        name, after = _reduce(C, μ)
+        try:
+            name, after = _reduce(C, μ)
+        except Held as held:
+            return Blocked(task, self._lock(held), held.holder, C.span)
         following: State | Fault
         if isinstance(after, Fault):
             following = after
@@ -74,6 +78,12 @@ class Semantics:
         visible = μ.visible or isinstance(following, Fault)
         indices = self._in_force(C, outer) if visible else ()
         return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+
+    def _lock(self, held: Held) -> str:
+        cell = held.cell
+        return (
+            f"the lock of fiber {held.position} of {cell.tensor}, level {self.towers[cell.tensor].numbers[cell.depth]}"
+        )
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""
@@ -91,7 +101,12 @@ class Semantics:
         state = self.initial()
         count = 0
         while tasks := self.tasks(state):
-            following = self.step(state, tasks[0]).next
+            choices = [self.step(state, tasks[0])]
+            while isinstance(choices[-1], Blocked):
+                if len(choices) == len(tasks):
+                    raise deadlocked(choice for choice in choices if isinstance(choice, Blocked))
+                choices.append(self.step(state, tasks[len(choices)]))
+            following = choices[-1].next
             if isinstance(following, Fault):
                 raise following
             state = following

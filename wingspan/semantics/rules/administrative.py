@@ -51,25 +51,28 @@ def run(C: Config, μ: Memory) -> Config | None:
 @rule("Leave", ir.Leave, figure=False)
 def leave(C: Config, μ: Memory) -> Config | None:
     """
-      cursor c of F        something below child(q) was written, or F is read
-    ──────────────────────────────────────────────────────────────────────────
-      ⟨leave(F), t, σ⟩ → ⟨skip, t, σ′⟩        c is advanced past i
+                 cursor c of F, child(q) at i
+    ─────────────────────────────────────────────
+      ⟨leave(F), t, σ⟩ → ⟨skip, t, σ′⟩
+
+    If F is read, c is advanced past i. If F is updated, first the modifiers around child(q) end what they did for it;
+    then, if something below it was written, F records it and c is advanced.
     """
     s = C.s
     F = s.fiber
     tower = μ.towers[F.tensor]
-    if s.child is not None and not C.σ[Dirty(s.child)]:
-        return C.to(ir.SKIP)
     cursor: Cursor = μ.lookup(C, F)
+    written = s.child is not None and tower.tracked(F.level - 1) and C.σ[Dirty(s.child)]
     frame = s.frame
     if frame is None:
-        code = procedures.step(tower, F.level, "next" if s.child is None else "exit")
-        frame = μ.start(C, code, F.tensor, cursor.instance, **dict(cursor.registers), index=s.at)
+        code = procedures.next_(tower, F.level) if s.child is None else procedures.leave(tower, F.level, written)
+        registers = {**dict(cursor.registers), "index": s.at, **dict(s.bound)}
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)
     if not frame.done:
-        return C.to(ir.Leave(F, s.at, s.child, frame, span=s.span))
-    C = μ.write(C, F, Cursor(cursor.updating, tuple(frame.result().items()), cursor.instance))
-    if s.child is not None and tower.tracked(F.level):
+        return C.to(ir.Leave(F, s.at, s.child, s.bound, frame, span=s.span))
+    C = μ.write(C, F, Cursor(cursor.updating, tuple(frame.result().items())))
+    if written and tower.tracked(F.level):
         C = μ.write(C, Dirty(F), True, effect=None)
     return C.to(ir.SKIP)
 
@@ -84,9 +87,15 @@ def for_end(C: Config, μ: Memory) -> Config | None:
     r = C.s.range
     if not isinstance(r, ir.Looplet) or r.start <= r.stop:
         return None
-    updated: list[ir.Fiber] = [F for F in r.fibers if μ.lookup(C, F).updating and not μ.level(F).lookup]
-    finishes: list[Any] = [ir.Finish(F, span=F.span) for F in reversed(updated)]
+    finishes: list[Any] = [ir.Finish(F, span=F.span) for F in reversed(r.fibers) if _closes(C, μ, F)]
     return C.to(ir.seq(*finishes))
+
+
+def _closes(C: Config, μ: Memory, F: ir.Fiber) -> bool:
+    """Whether something is to be done when the iteration over F ends."""
+    tower = μ.towers[F.tensor]
+    ends = not μ.level(F).lookup or procedures.unbinds(tower, tower.late(F.level))
+    return ends and bool(μ.lookup(C, F).updating)
 
 
 @rule("Finish", ir.Finish, figure=False)
@@ -101,7 +110,7 @@ def finish(C: Config, μ: Memory) -> Config | None:
     if frame is None:
         cursor: Cursor = μ.lookup(C, F)
         code = procedures.close(μ.towers[F.tensor], F.level)
-        frame = μ.start(C, code, F.tensor, cursor.instance, **dict(cursor.registers))
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), **dict(cursor.registers))
     frame = μ.go(C, frame)
     return C.to(ir.SKIP) if frame.done else C.to(ir.Finish(F, frame, span=C.s.span))
 
@@ -139,7 +148,7 @@ def _transfer(C: Config, μ: Memory, operation: str) -> Config:
         return C.to(ir.SKIP)
     frame = s.frame
     if frame is None:
-        code = procedures.transfer(μ.towers[s.tensor], s.level, operation)
+        code = procedures.transfer(μ.towers[s.tensor], s.level, operation, μ.handle(C, s.tensor).op)
         frame = μ.start(C, code, s.tensor, s.instance)
     frame = μ.go(C, frame)
     if frame.done:

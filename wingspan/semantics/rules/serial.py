@@ -104,7 +104,7 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
     frame = μ.go(C, frame)
     if not frame.done:
         return C.to(ir.Unfurl(F, a, frame, span=C.s.span))
-    return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items()), frame.bound()))
+    return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
 
 
 def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
@@ -179,7 +179,7 @@ def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
     registers = dict(cursor.registers)
     if registers["c.p"] == 0 or μ.level(F).lookup:
         return False
-    frame = μ.start(C, procedures.index(μ.towers[F.tensor], F.level), F.tensor, cursor.instance, **registers)
+    frame = μ.start(C, procedures.index(μ.towers[F.tensor], F.level), F.tensor, μ.instance(C, F), **registers)
     return bool(frame.result()["index"] == C.s.at)
 
 
@@ -207,7 +207,7 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
         return None
     tower = μ.towers[F.tensor]
     code = (procedures.enter if cursor.updating else procedures.child)(tower, F.level)
-    return μ.start(C, code, F.tensor, cursor.instance, **registers, index=C.s.at)
+    return μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at)
 
 
 def _leads_nowhere(frame: Frame) -> bool:
@@ -236,14 +236,17 @@ def _child_updated(C: Config, μ: Memory) -> Config:
     frame = μ.go(C, descent)
     if not frame.done:
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
-    result = frame.result()
+    tower, result = μ.towers[F.tensor], frame.result()
     q = result.pop("position")
+    bound = tuple((name, result.pop(name)) for name in procedures.entered(tower, F.level - 1))
     inner = ir.Fiber(F.tensor, F.level - 1, q, frame.bound(), span=F.span)
     left = s.left
-    if μ.towers[F.tensor].tracked(F.level - 1):
-        left = (*left, ir.Leave(F, s.at, inner, span=F.span))
+    tracked = tower.tracked(F.level - 1)
+    if tracked or procedures.unbinds(tower, tower.early(F.level - 1)):
+        left = (*left, ir.Leave(F, s.at, inner, bound, span=F.span))
+    if tracked:
         C = C.bind(Dirty(inner), False)
-    C = μ.write(C, F, Cursor(True, tuple(result.items()), μ.lookup(C, F).instance))
+    C = μ.write(C, F, Cursor(True, tuple(result.items())))
     return C.to(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
 
 

@@ -1,0 +1,121 @@
+"""Merge(D): each thread of D updates a copy of the level; freezing brings the copies together.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("Merge(dev, SparseDict(Element(0)))", [1, 0, 2], devices={"dev": 2}))
+Merge(dev, SparseDict(Element(0)))  3
+├─ 1: 1
+└─ 3: 2
+
+Invariant: the copy of thread t is child[t], of which the first used[t] fibers are assembled; the merged level, which is
+all that is read, is child[now]. Every copy starts as all fill, in each phase. `freeze` folds for every fiber what the
+merged level held before the phase and then the copies, in the order of the threads, by ⊕ (by + if ⊕ is -): that is what
+one task would have computed if ⊕ is associative and commutative and the fill value changes nothing (x ⊕ fill = x).
+Thawing leaves the merged level aside as it is, to be folded in, and begins another: now is 0 or threads + 1 in turn.
+Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
+(section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout).
+Stability: adds node, sibling and cousin from its level down (figure "stability").
+
+| buffer | cell   | length  | meaning                                                                |
+|--------|--------|---------|------------------------------------------------------------------------|
+| used   | count  | threads | how many fibers of thread t's copy are assembled                       |
+| now    | thread | 1       | which child is the merged level                                        |
+| kept   | flag   | 1       | whether the other merged level holds what was there before the phase   |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import EVERY, Buffer, Dependence, Gated
+
+
+@dataclass(frozen=True)
+class Merge(Gated):
+    """A copy of the level for each thread of a device."""
+
+    buffers = (
+        Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled"),
+        Buffer("now", "thread", "1", "which child is the merged level"),
+        Buffer("kept", "flag", "1", "whether the other merged level holds what was there before the phase"),
+    )
+    operations = """
+    def declare():
+        now[1] = 0
+        kept[1] = 0
+        child[0].declare()
+        lvl.empty()
+    def empty():
+        t = 1
+        while t <= threads:
+            used[t] = 0
+            child[t].declare()
+            t = t + 1
+    def assemble(p):
+        child[now[1]].assemble(p)
+    def freeze(P):
+        merged = now[1]
+        before = kept[1]
+        m = 0
+        p = 1
+        while p <= P:
+            if before == 1:
+                m = m + 1
+                locals[m] = p
+                globals[m] = p
+                tasks[m] = threads + 1 - merged
+            t = 1
+            while t <= threads:
+                if p <= used[t]:
+                    m = m + 1
+                    locals[m] = p
+                    globals[m] = p
+                    tasks[m] = t
+                t = t + 1
+            p = p + 1
+        globals[m + 1] = 0
+        child[merged].coalesce(locals, globals, tasks, m, threads + 2)
+        child[merged].freeze(P)
+    def thaw(P):
+        merged = threads + 1 - now[1]
+        now[1] = merged
+        kept[1] = 1
+        child[merged].declare()
+        p = 1
+        while p <= P:
+            child[merged].assemble(p)
+            p = p + 1
+        lvl.empty()
+    def checkout():
+        t = thread()
+        if t > 0:
+            child[t].thaw(used[t])
+            child[t].checkout()
+    def commit():
+        t = thread()
+        if t > 0:
+            child[t].commit()
+            child[t].freeze(used[t])
+    def coalesce(local, global_, task, m, P):
+        k = 1
+        while k <= m:
+            t = task[k]
+            tasks[k] = t + P * lvl[t].now[1]
+            k = k + 1
+        child[now[1]].coalesce(local, global_, tasks, m, P * (threads + 2))
+
+    def bind(p):
+        t = thread()
+        check(t > 0, "position {p} is updated outside of a task of the device that the level is merged over")
+        q = used[t]
+        if q < p:
+            while q < p:
+                q = q + 1
+                child[t].assemble(q)
+            used[t] = p
+        return t, p
+    def bind_read(p):
+        return now[1], p
+    """
+
+    def stability(self) -> frozenset[Dependence]:
+        return EVERY

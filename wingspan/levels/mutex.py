@@ -1,0 +1,56 @@
+"""Mutex: a lock on every fiber of the level that it wraps.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(Mutex(SparseDict(Element(0))))", [[1, 0], [2, 0]]))
+Dense(Mutex(SparseDict(Element(0))))  2×2
+├─ [:, 1]
+│  ├─ 1: 1
+│  └─ 2: 2
+└─ [:, 2]
+
+Invariant: lock[p] is 0, or it names the one task that updates fiber p. The lock is taken when the fiber is unfurled or
+the element incremented, before anything below the Mutex is touched, and given back when that is over. A task that asks
+for a lock which it holds itself waits for ever. Reading takes no lock: nothing is updated meanwhile.
+Stability: adds node and sibling from its level down (figure "stability"), on the devices that take the locks.
+
+| buffer | cell | length    | meaning                                          |
+|--------|------|-----------|--------------------------------------------------|
+| lock   | lock | positions | 0: free; otherwise the task that updates fiber p |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import Buffer, Dependence, Modifier
+
+
+@dataclass(frozen=True)
+class Mutex(Modifier):
+    """A lock for each fiber."""
+
+    late = True
+    buffers = (Buffer("lock", "lock", "positions", "0: free; otherwise the task that updates fiber p"),)
+    operations = """
+    def declare():
+        child.declare()
+    def assemble(p):
+        child.assemble(p)
+    def freeze(P):
+        child.freeze(P)
+    def thaw(P):
+        child.thaw(P)
+    def coalesce(local, global_, task, m, P):
+        child.coalesce(local, global_, task, m, P)
+
+    def bind(p):
+        acquire(lock, p)
+        return p
+    def unbind(p):
+        release(lock, p)
+    def bind_read(p):
+        return p
+    """
+
+    def stability(self) -> frozenset[Dependence]:
+        return frozenset({"node", "sibling"})

@@ -1,0 +1,110 @@
+"""SparseDict: a dictionary from positions and indices to children, and its keys in order. The output of outer products.
+
+>>> from wingspan.tensor import Tensor
+>>> print(Tensor.from_numpy("SparseDict(SparseDict(Element(0)))", [[0, 7], [0, 0], [0, 9]]))
+SparseDict(SparseDict(Element(0)))  3×2
+└─ [:, 2]
+   ├─ 1: 7
+   └─ 3: 9
+
+Invariant: the key of index i in fiber p is (p - 1)·n + i. The dictionary tbl has the children 1 to fill, each of which
+knows its key: tbl[key[q]] = q. They are made in the order in which they are first entered, and stay until the next
+declaration. When frozen, srt lists the keys of the children that were written (set[q] = 1) in ascending order, and the
+entries of fiber p are at ptr[p] ≤ k < ptr[p+1]. Fibers may be visited in any order, any number of times, also while a
+visit goes on.
+Stability ∅ ("for any other level format", section 3.1): the dictionary is shared by all fibers, and making a child may
+move all that it holds. That is why a lookup reads fill, which making a child writes.
+
+| buffer | cell     | length              | meaning                                                        |
+|--------|----------|---------------------|----------------------------------------------------------------|
+| tbl    | position | positions · n       | the child of a key, 0 if it has none                           |
+| key    | position | children            | the key of child q                                             |
+| set    | flag     | children            | 1: something below child q has been written                    |
+| fill   | count    | 1                   | the number of children                                         |
+| srt    | position | entries             | frozen: the keys of the children that were written             |
+| ptr    | position | positions + 1       | frozen: the first entry of fiber p                             |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.sorted_keys import KEYED, UNION
+
+
+@dataclass(frozen=True)
+class SparseDict(Storage):
+    """A dictionary, written in any order."""
+
+    cursor = ("k", "end", "key", "q", "seen")
+    assembles = True
+    buffers = (
+        Buffer("tbl", "position", "positions · n", "the child of a key, 0 if it has none", hashed=True),
+        Buffer("key", "position", "children", "the key of child q"),
+        Buffer("set", "flag", "children", "1: something below child q has been written"),
+        Buffer("fill", "count", "1", "the number of children"),
+        Buffer("srt", "position", "entries", "frozen: the keys of the children that were written"),
+        Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
+    )
+    operations = (
+        KEYED
+        + UNION
+        + """
+    def declare():
+        q = fill[1]
+        while q >= 1:
+            tbl[key[q]] = 0
+            q = q - 1
+        fill[1] = 0
+        child.declare()
+    def assemble(p):
+        pass
+    def freeze(P):
+        children = fill[1]
+        entries = 0
+        q = 1
+        while q <= children:
+            if set[q] == 1:
+                entries = entries + 1
+                srt[entries] = key[q]
+            q = q + 1
+        lvl.split(P, entries)
+        child.freeze(children)
+    def thaw(P):
+        child.thaw(fill[1])
+    def below(p, k):
+        return tbl[srt[k]]
+    def insert(p, i):
+        q = fill[1] + 1
+        fill[1] = q
+        key[q] = (p - 1) * n + i
+        set[q] = 1
+        child.assemble(q)
+        tbl[(p - 1) * n + i] = q
+        return q
+
+    def child(c, i):
+        q = 0
+        if c.k < c.end and c.key == (c.p - 1) * n + i:
+            q = tbl[c.key]
+        return q
+    def enter(c, i):
+        children = fill[1]
+        c.q = tbl[(c.p - 1) * n + i]
+        c.seen = 0
+        if c.q == 0:
+            c.q = children + 1
+            fill[1] = c.q
+            key[c.q] = (c.p - 1) * n + i
+            set[c.q] = 0
+            child.assemble(c.q)
+            tbl[(c.p - 1) * n + i] = c.q
+        else:
+            c.seen = set[c.q]
+        return c.q
+    def exit(c, i):
+        if c.seen == 0:
+            set[c.q] = 1
+    """
+    )
