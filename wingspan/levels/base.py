@@ -48,6 +48,8 @@ class Buffer:
     meaning: str
     hashed: bool = False
     """whether so few of its cells are in use that an engine keeps them in a hash table"""
+    own: bool = False
+    """whether of all tasks of the level's device only thread t touches cell t"""
 
 
 LISTS = (
@@ -217,6 +219,13 @@ class Tower:
     def extent(self, depth: int) -> int:
         """The extent of the axis that the level at `depth` iterates over."""
         return self.shape[self.numbers[depth] - 2]
+
+    @cached_property
+    def own(self) -> frozenset[tuple[int, str]]:
+        """Depth and name of the buffers whose cells belong to a thread each."""
+        return frozenset(
+            (d, buffer.name) for d, level in enumerate(self.levels) for buffer in level.buffers if buffer.own
+        )
 
     @property
     def leaf(self) -> Leaf:

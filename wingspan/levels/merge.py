@@ -34,7 +34,7 @@ class Merge(Gated):
     """A copy of the level for each thread of a device."""
 
     buffers = (
-        Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled"),
+        Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled", own=True),
         Buffer("now", "thread", "1", "which child is the merged level"),
         Buffer("kept", "flag", "1", "whether the other merged level holds what was there before the phase"),
     )

@@ -208,9 +208,9 @@ def enter(tower: Tower, number: int) -> Code:
 
 
 @cache
-def leave(tower: Tower, number: int, written: bool) -> Code:
+def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
     """cursor, index, what the child's modifiers have bound → cursor: end the update of the child at the index."""
-    stager = Stager(tower)
+    stager = Stager(tower, op)
     keys = _keys(tower, tower.late(number))
     _unbind(stager, tower.early(number - 1), keys)
     if written:
@@ -220,9 +220,9 @@ def leave(tower: Tower, number: int, written: bool) -> Code:
 
 
 @cache
-def close(tower: Tower, number: int) -> Code:
+def close(tower: Tower, number: int, op: str = "=") -> Code:
     """cursor → nothing: end the update of a fiber."""
-    stager = Stager(tower)
+    stager = Stager(tower, op)
     late = tower.late(number)
     stager.call(tower.depths[number], "close", (), _keys(tower, late))
     _unbind(stager, late, ())

@@ -37,7 +37,7 @@ class Shard(Gated):
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
         Buffer("task", "thread", "positions", "the thread that claimed p"),
-        Buffer("used", "count", "threads", "the fibers that thread t has claimed"),
+        Buffer("used", "count", "threads", "the fibers that thread t has claimed", own=True),
     )
     operations = """
     def declare():

@@ -180,10 +180,14 @@ class Memory:
         """Whether no other task that runs now could touch the cell, or none could write it.
 
         An instance whose keys name all of this task's ancestry is reached by this task alone: tasks of one device
-        under one parent differ in their thread id. A tensor in read mode changes mode only in the scope that declared
-        it, which has stopped here or belongs to this task.
+        under one parent differ in their thread id; and so is a thread's own cell of a buffer. A tensor in read mode
+        changes mode only in the scope that declared it, which has stopped here or belongs to this task.
         """
-        return set(self.C.t.chain) <= set(cell.instance) or self.handle(self.C, cell.tensor).mode == "read"
+        tower = self.towers[cell.tensor]
+        keys = set(cell.instance)
+        if (cell.depth, cell.buffer) in tower.own:
+            keys.add((tower.levels[cell.depth].key, cell.offset))
+        return keys.issuperset(self.C.t.chain) or self.handle(self.C, cell.tensor).mode == "read"
 
     def drop(self, tensor: str, instance: Instance) -> None:
         """Forget a private copy: memory that nothing can reach must not tell states apart."""

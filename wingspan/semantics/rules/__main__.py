@@ -12,8 +12,9 @@ HEAD = """\
 
 Drawn from the docstrings of `wingspan/semantics/rules/`, by `make docs`. C → C′ is one step; →* is any number of them.
 A step reduces the redex of one task and touches at most one cell (only a level's `sort` touches more): a rule whose
-level does more takes several steps, each under the rule's name. What the printed rules leave open, and how it is
-settled, stands in [reading-notes.md](reading-notes.md).
+level does more takes several steps, each under the rule's name. No rule applies to a task whose next access takes a
+lock that is held: it waits. What the printed rules leave open, and how it is settled, stands in
+[reading-notes.md](reading-notes.md).
 """
 
 

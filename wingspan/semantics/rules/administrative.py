@@ -65,7 +65,8 @@ def leave(C: Config, μ: Memory) -> Config | None:
     written = s.child is not None and tower.tracked(F.level - 1) and C.σ[Dirty(s.child)]
     frame = s.frame
     if frame is None:
-        code = procedures.next_(tower, F.level) if s.child is None else procedures.leave(tower, F.level, written)
+        op = μ.handle(C, F.tensor).op
+        code = procedures.next_(tower, F.level) if s.child is None else procedures.leave(tower, F.level, written, op)
         registers = {**dict(cursor.registers), "index": s.at, **dict(s.bound)}
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)
@@ -104,12 +105,14 @@ def finish(C: Config, μ: Memory) -> Config | None:
              close(F) ends
     ──────────────────────────────────────
       ⟨finish(F), t, σ⟩ → ⟨skip, t, σ⟩
+
+    Then the modifiers that took effect when F was unfurled end what they did: a Mutex gives its lock back.
     """
     F = C.s.fiber
     frame = C.s.frame
     if frame is None:
         cursor: Cursor = μ.lookup(C, F)
-        code = procedures.close(μ.towers[F.tensor], F.level)
+        code = procedures.close(μ.towers[F.tensor], F.level, μ.handle(C, F.tensor).op)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **dict(cursor.registers))
     frame = μ.go(C, frame)
     return C.to(ir.SKIP) if frame.done else C.to(ir.Finish(F, frame, span=C.s.span))

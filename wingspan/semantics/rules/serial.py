@@ -73,7 +73,8 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
     ─────────────────────────────────────────────────────────────────────────────────────────────
       ⟨for i = a:b do s end, t, σ⟩ → ⟨⟨for i = looplet(a:b) do s end, t, σ′⟩, t, σ⟩
 
-    The cursors σ′ live in a scope of their own. Fibers are unfurled in the order of their accesses, each once.
+    The cursors σ′ live in a scope of their own. Fibers are unfurled in the order of their accesses, each once. Before
+    that the modifiers around a fiber take effect that have not yet: those of the root, a Mutex and what it wraps.
     """
     if isinstance(C.s, ir.Unfurl):
         return _unfurl_fiber(C, μ)
@@ -190,7 +191,8 @@ def child(C: Config, μ: Memory) -> Config | None:
     ───────────────────────────────────────────────────────────────────
       ⟨s, t, σ⟩ → ⟨s[access(fiber(T, l, p), j…, i) ↦ access(fiber(T, l-1, q), j…)], t, σ⟩
 
-    To update, the child is made. Fibers that are read come first, so that what they cancel is never made.
+    To update, the child is made, and the modifiers around it take effect, but for a Mutex and what it wraps. Fibers
+    that are read come first, so that what they cancel is never made.
     """
     if C.s.reads:
         return _child_read(C, μ)

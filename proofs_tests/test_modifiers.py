@@ -1,0 +1,289 @@
+"""When modifiers take effect, and what they do: docs/reading-notes.md, Levels, as small programs explored."""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests.exploring import explored, outcomes, races, steps, verdict
+
+
+def visits(form: str, times: int = 2) -> str:
+    """Tasks that update the same fiber of a matrix, each at both of its indices."""
+    return f"""
+        C = Tensor(Dense({form}), 2, 1)
+        C .= 0
+        for k = parallel(1:{times}, cpu({times}))
+            for j = 1:1
+                for i = 1:2
+                    C[i, j] += k
+                end
+            end
+        end
+    """
+
+
+# --------------------------------------------------------------------------------------------------------------- mutex
+
+
+@pytest.mark.parametrize("below", ["Dense(Element(0))", "SparseDict(Element(0))", "SparseByteMap(Element(0))"])
+def test_a_mutex_protects_what_it_wraps(below):
+    """Node and sibling dependences: two tasks in one fiber; without the Mutex they race."""
+    assert outcomes(visits(f"Mutex({below})")) == {"{'C': [[3], [3]]}": 2}
+    assert verdict(visits(below)) == "race"
+
+
+def test_a_mutex_comes_before_what_it_wraps():
+    """Mutex(Isolate(…)) loads the fiber under the lock; Isolate(Mutex(…)) loads it before, and two tasks may do so."""
+    assert verdict(visits("Mutex(Isolate(SparseDict(Element(0))))")) == "safe"
+    found = explored(visits("Isolate(Mutex(Dense(Element(0))))")).verdict
+    assert "C, level 2 Isolate: fiber 1 is visited while a visit of it goes on" in [f.message for f in found.faults]
+    assert ("Isolate", "node") in {(race.level_name, race.kind) for race in found.races}
+
+
+def test_a_mutex_does_not_protect_cousins():
+    """A lock for each column does not order tasks in different columns, which share the dictionary below."""
+    found = explored("""
+        C = Tensor(Dense(Mutex(SparseDict(Atomic(0)))), 1, 2)
+        C .= 0
+        for j = parallel(1:2)
+            for i = 1:1
+                C[i, j] += 1
+            end
+        end
+    """).verdict
+    assert ("SparseDict", "fill", "cousin") in {(race.level_name, race.buffer, race.kind) for race in found.races}
+
+
+def test_an_element_is_locked_for_one_increment():
+    """Inside of the loop that binds its position: so the tasks of an inner parallel loop take turns."""
+    text = """
+        y = Tensor(Dense(Mutex(Element(0))), 1)
+        y .= 0
+        for i = 1:1
+            for k = parallel(1:2)
+                y[i] += k
+            end
+        end
+    """
+    assert outcomes(text) == {"{'y': [3]}": 2}
+    held = [touch.value for step in steps(text) for touch in step.footprint if touch.buffer == "lock"]
+    assert held == ["1", 0, "2", 0]
+
+
+def test_reading_takes_no_lock():
+    text = """
+        c = Tensor(Mutex(Dense(Mutex(Element(0)))), [4])
+        d = Tensor(Dense(Element(0)), 2)
+        d .= 0
+        for k = parallel(1:2)
+            for i = 1:1
+                d[k] += c[i]
+            end
+        end
+    """
+    assert verdict(text) == "safe"
+    assert not any(touch.buffer == "lock" for step in steps(text) for touch in step.footprint)
+
+
+def test_a_task_may_wait_for_itself():
+    """The inner loop unfurls the fiber that the outer one has locked."""
+    found = explored("""
+        c = Tensor(Mutex(Dense(Element(0))), 1)
+        c .= 0
+        for i = 1:1
+            for j = 1:1
+                c[i] += 1
+                c[j] += 1
+            end
+        end
+    """).verdict
+    assert found.verdict == "deadlock"
+    assert ["which it holds itself" in deadlock.message for deadlock in found.deadlocks] == [True]
+
+
+def test_locks_in_opposite_order_deadlock():
+    """Each task holds one lock and waits for the other's; in most interleavings one of them is quick enough."""
+    text = """
+        c = Tensor(Mutex(Dense(Element(0))), 1)
+        d = Tensor(Mutex(Dense(Element(0))), 1)
+        c .= 0
+        d .= 0
+        for k = parallel(1:2)
+            if k == 1
+                for i = 1:1
+                    c[i] += 1
+                    for j = 1:1
+                        d[j] += 1
+                    end
+                end
+            end
+            if k == 2
+                for i = 1:1
+                    d[i] += 1
+                    for j = 1:1
+                        c[j] += 1
+                    end
+                end
+            end
+        end
+    """
+    found = explored(text).verdict
+    assert found.verdict == "deadlock" and [result.outcome.values() for result in found.results] == [
+        {"c": [2], "d": [2]}
+    ]
+    (deadlock,) = found.deadlocks
+    assert "task 1 waits for the lock of fiber 1 of d, level 2, held by task 2" in deadlock.message
+    assert "task 2 waits for the lock of fiber 1 of c, level 2, held by task 1" in deadlock.message
+
+
+# ------------------------------------------------------------------------------------------------------------- isolate
+
+
+@pytest.mark.parametrize("below", ["SparseList", "SparseDict", "SparseByteMap", "Dense"])
+def test_isolated_columns_do_not_meet(below):
+    """Cousins: two tasks update columns of their own; all but Dense need the Isolate."""
+    columns = """
+        C = Tensor(Dense({}), 2, 2)
+        C .= 0
+        for j = parallel(1:2)
+            for i = 1:2
+                C[i, j] += j
+            end
+        end
+    """
+    assert verdict(columns.format(f"Isolate({below}(Element(0)))")) == "safe"
+    alone = {"Dense": "safe", "SparseList": "fault"}.get(below, "race")
+    assert verdict(columns.format(f"{below}(Element(0))")) == alone
+
+
+@pytest.mark.parametrize("form", ["Isolate(Dense({}))", "Dense(Isolate({}))", "Isolate(SparseDict(Isolate({})))"])
+def test_a_second_visit_of_an_isolated_fiber_goes_on(form):
+    """With what the first visit stored, also after thaw; an ordered level would be visited twice all the same."""
+    text = """
+        C = Tensor({}, 2, 2)
+        C .= 0
+        for k = 1:2
+            for j = 1:2
+                for i = 1:2
+                    C[i, j] += k
+                end
+            end
+        end
+        x = C[1, 1]
+        C[1, 1] += 1
+    """
+    assert outcomes(text.format(form.format("SparseDict(Element(0))"))) == {"{'C': [[4, 3], [3, 3]], 'x': 3}": 1}
+
+
+def test_an_isolated_level_is_shared_by_the_tasks_that_it_is_loaded_outside_of():
+    """Section 4.3: it "cannot protect against parallelism from devices which are spawned after" it is loaded."""
+    text = """
+        C = Tensor(Dense(Isolate(SparseDict(Element(0)))), 2, 1)
+        C .= 0
+        for j = 1:1
+            for i = parallel(1:2)
+                C[i, j] += i
+            end
+        end
+    """
+    assert ("C", 2, "SparseDict", "sibling") in races(text)
+
+
+# --------------------------------------------------------------------------------------------------------------- merge
+
+
+def merged(form: str, fill: str, update: str) -> str:
+    """Two tasks that update the same two elements of a vector."""
+    return f"""
+        dev = cpu(:d, 2)
+        c = Tensor(Merge(dev, {form}(Element({fill}))), 2)
+        c .= {fill}
+        for k = parallel(1:2, dev)
+            for i = 1:2
+                c[i] {update}
+            end
+        end
+    """
+
+
+@pytest.mark.parametrize("form", ["Dense", "SparseDict", "SparseByteMap"])
+@pytest.mark.parametrize(
+    ("fill", "update", "expected"),
+    [
+        ("0", "+= k", "safe"),
+        ("0", "-= k", "safe"),
+        ("1", "*= k + 1", "safe"),
+        ("5", "<<min>>= k", "safe"),
+        ("-5", "<<max>>= k", "safe"),
+        ("false", "|= k == 1", "safe"),
+        ("5", "+= k", "wrong"),
+        ("5", "-= k", "wrong"),
+        ("2", "*= k + 1", "wrong"),
+    ],
+)
+def test_merging_is_right_where_the_fill_value_is_neutral(form, fill, update, expected):
+    """x ⊕ fill = x, or ⊕ takes the fill value once and for all (min, max, and, or)."""
+    assert verdict(merged(form, fill, update)) == expected
+
+
+def test_the_last_copy_overwrites():
+    """Two tasks overwrite different elements; each dense copy has the fill value at the other's."""
+    text = """
+        dev = cpu(:d, 2)
+        c = Tensor(Merge(dev, {}(Element(0))), 2)
+        c .= 0
+        for k = parallel(1:2, dev)
+            for i = k:k
+                c[i] = k
+            end
+        end
+    """
+    assert list(outcomes(text.format("Dense"))) == ["{'c': [0, 2]}"]
+    assert verdict(text.format("Dense")) == "wrong" and verdict(text.format("SparseDict")) == "safe"
+
+
+@pytest.mark.parametrize("form", ["Dense", "SparseDict", "SparseByteMap"])
+def test_what_was_merged_stays_after_thaw(form):
+    """The copies start anew, and the next phase may have another operator."""
+    text = """
+        dev = cpu(:d, 2)
+        c = Tensor(Merge(dev, {}(Element(0))), 3)
+        c .= 0
+        for k = parallel(1:2, dev)
+            for i = 1:2
+                c[i] += k
+            end
+        end
+        x = c[2]
+        for k = parallel(1:2, dev)
+            for i = 2:3
+                c[i] <<max>>= k * i
+            end
+        end
+        y = c[2]
+        for k = parallel(1:2, dev)
+            for i = 3:3
+                c[i] -= k
+            end
+        end
+    """
+    found = explored(text.format(form)).verdict
+    assert found.verdict == "safe"
+    assert [result.outcome.values() for result in found.results] == [{"c": [3, 4, 3], "x": 3, "y": 4}]
+
+
+# ---------------------------------------------------------------------------------------------------------- dictionary
+
+
+def test_a_lookup_races_with_making_a_child():
+    """Index 1 is there already; making index 2 may move the table in which task 1 looks it up."""
+    text = """
+        c = Tensor(SparseDict(Element(0)), 2)
+        c .= 0
+        c[1] += 1
+        for i = parallel(1:2)
+            c[i] += 1
+        end
+    """
+    assert ("c", 2, "SparseDict", "sibling") in races(text)
+    assert verdict(text.replace("c[1] += 1", "c[1] += 1\n        c[2] += 1")) == "safe"
