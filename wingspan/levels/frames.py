@@ -2,8 +2,7 @@
 
 A `Frame` is a run of a `Code` that rests just before its next access: private instructions have already run, and
 registers that no later instruction reads are blank, so that two runs which differ only in their past are equal.
-`advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken; `finish` performs all
-that are left.
+`advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import Instance
 from wingspan.levels.linear import Code, Instruction, Registers
 
-__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "advance", "finish", "start"]
+__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "advance", "start"]
 
 
 class Cell(NamedTuple):
@@ -96,17 +95,6 @@ def advance(frame: Frame, memory: Memory) -> Frame:
     code, registers = frame.code, list(frame.registers)
     _perform(code.instructions[frame.pc], registers, frame.tensor, frame.instance, memory)
     pc = _settle(code, frame.pc + 1, registers, frame.tensor)
-    return _rest(code, pc, registers, frame.tensor, frame.instance)
-
-
-def finish(frame: Frame, memory: Memory) -> Frame:
-    """Perform all the accesses that are left, without pause."""
-    code, pc, registers = frame.code, frame.pc, list(frame.registers)
-    step = code.instructions[pc]
-    while step.kind != "end":
-        _perform(step, registers, frame.tensor, frame.instance, memory)
-        pc = _settle(code, pc + 1, registers, frame.tensor)
-        step = code.instructions[pc]
     return _rest(code, pc, registers, frame.tensor, frame.instance)
 
 
