@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test prove lint docs bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 
 test: $(READY) ## run all tests and doctests
 	$(BIN)/python -m pytest
+
+prove: $(READY) ## run the tests with ten times as many random programs, formats and inputs
+	WINGSPAN_PROVE=10 $(BIN)/python -m pytest proofs_tests
 
 lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff check .

@@ -1,14 +1,28 @@
-"""Programs given as text, explored, for the tests of the semantics."""
+"""Programs given as text, explored, for the tests of the semantics; and a look at each step, for its properties."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
 from textwrap import dedent
 from typing import Any
 
+from proofs_tests.towers import ByHand, broken
 from wingspan import api
 from wingspan.api import Exploration
-from wingspan.explorer.machine import Step
-from wingspan.semantics.config import State
+from wingspan.elaborate import Elaborated
+from wingspan.explorer.machine import Blocked, Step
+from wingspan.lang import ir
+from wingspan.lang.algebra import IDENTITY, is_literal
+from wingspan.levels.base import Level
+from wingspan.levels.cells import Cells
+from wingspan.levels.frames import Cell
+from wingspan.semantics.config import Config, Handle, State
+from wingspan.semantics.machine import Semantics
+from wingspan.semantics.memory import stores
+
+PROVE = int(os.environ.get("WINGSPAN_PROVE", "1"))
+"""How many times as many random programs as in a quick run: see `make prove`."""
 
 
 def explored(text: str, **options: Any) -> Exploration:
@@ -49,3 +63,85 @@ def serial(text: str, **options: Any) -> dict[str, Any]:
     found = values(text, **options)
     assert found == values(text, engine="reference", **options)
     return found
+
+
+# ------------------------------------------------------------------------------------------------ a look at every step
+
+Look = Callable[[Semantics, State, Step[State], State], None]
+"""Called with the machine, a state, a step that is possible there and no fault, and the state that it leads to."""
+
+
+class Watched(Semantics):
+    """The semantics, with a look at every step that an exploration or a run asks for."""
+
+    def __init__(self, bound: Elaborated, look: Look) -> None:
+        super().__init__(bound.body, bound.towers, bound.inputs, bound.outputs)
+        self.look = look
+
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        step = super().step(state, task)
+        if isinstance(step, Step) and isinstance(step.next, State):
+            self.look(self, state, step, step.next)
+        return step
+
+
+def configs(state: State, task: str) -> list[Config]:
+    """The configuration of a task, and those of the tasks that it descends from, innermost first."""
+    found = [state.root]
+    for q in task.split(".") if task else ():
+        found.insert(0, found[0].s.contexts[int(q) - 1])
+    return found
+
+
+def handle(state: State, task: str, tensor: str) -> Handle:
+    """The handle that a task sees."""
+    seen = (store.get(tensor) for config in configs(state, task) for store in stores(config))
+    return next((found for found in seen if found is not None), Handle("undeclared", "", 0))
+
+
+def cells(step: Step[State]) -> Iterator[tuple[Cell, str]]:
+    """The cells of tensors that a step touches, and how."""
+    for touch in step.footprint:
+        if isinstance(touch.cell, Cell):
+            yield touch.cell, touch.effect
+
+
+def key_of(machine: Semantics, cell: Cell, depth: int) -> Any:
+    """The key that the modifier at this depth, above the cell's level, gave on the way to the cell's instance.
+
+    A private copy's instance begins with the keys of its task.
+    """
+    levels: tuple[Level, ...] = machine.towers[cell.tensor].levels
+    keyed = [d for d in range(cell.depth) if levels[d].key]
+    return cell.instance[len(cell.instance) - len(keyed) + keyed.index(depth)][1]
+
+
+def broken_by_freezing(machine: Semantics, before: State, step: Step[State], after: State) -> list[str]:
+    """P23: the invariants that a tensor's cells break when this step ends freezing it."""
+    s = configs(before, step.task)[0].s
+    if not isinstance(s, ir.Freeze):
+        return []
+    frozen = handle(after, step.task, s.tensor)
+    if frozen.mode != "read":
+        return []
+    h = ByHand(machine.towers[s.tensor], z=frozen.fill)
+    h.cells = Cells({cell._replace(tensor="T"): value for cell, value in after.heap.items() if cell.tensor == s.tensor})
+    return broken(h, instance=frozen.instance)
+
+
+def foldable(bound: Elaborated) -> bool:
+    """Whether Merge's precondition holds of all merged tensors: ⊕ is associative and commutative, and x ⊕ fill = x.
+
+    The smallest or largest of elements that start from fill is never beyond it, if no other phase comes between.
+    """
+    operators: dict[str, set[str]] = {T: set() for T, tower in bound.towers.items() if "Merge(" in str(tower)}
+    for s in bound.body.walk():
+        if isinstance(s, ir.Assign) and s.access.fiber.tensor in operators:
+            operators[s.access.fiber.tensor].add(s.op)
+    for s in bound.body.walk():
+        if isinstance(s, ir.Declare) and s.tensor in operators:
+            ops = operators[s.tensor]
+            neutral = all(op in IDENTITY and is_literal(s.init, IDENTITY[op]) for op in ops)
+            if not neutral and not (len(ops) == 1 and ops < {"min", "max"}):
+                return False
+    return True

@@ -58,7 +58,7 @@ class SkipIf:
 
 @dataclass(frozen=True)
 class Assert:
-    """fault unless the register has this value; no other task sees it pass"""
+    """fault unless the register has this value, without a place of its own; no other task sees it pass"""
 
     value: int
 
@@ -165,7 +165,7 @@ class Litmus:
                 jump = 2 if register == value and pc + 1 < len(self.programs[me]) else 1
                 return step(to(jump=jump))
             case Assert(value):
-                return step(to() if register == value else Fault(f"the register is not {value}", span))
+                return step(to() if register == value else Fault(f"the register is not {value}"))
             case Check(cell, value):
                 passed = dict(state.memory).get(cell, 0) == value
                 return step(to() if passed else Fault(f"{cell} is not {value}", span), "read", cell)

@@ -1,9 +1,10 @@
 """Random programs that bind without inputs and mostly run without a fault, as text.
 
 Every axis has extent n or one that the loops decide, and subscripts are made to lie in 1:n. Each output has one
-reduction operator; a statement of the scope that declares a tensor either reads or updates it. Programs fault now and
-then all the same: a subscript leaves an inferred extent, an ordered level is visited out of order, a sharded one
-outside of its device.
+reduction operator; a statement of the scope that declares a tensor either reads or updates it. Levels are wrapped in
+modifiers; a tensor with gated ones is updated where a task of their device binds the position. Programs fault now and
+then all the same: a computed subscript leaves an inferred extent, an ordered level is visited out of order, a lock is
+taken or an isolated fiber loaded twice.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from proofs_tests.towers import LEAVES, MODIFIERS, STORAGE, wrapped
+
 T = TypeVar("T")
 
 OPERATORS = {
@@ -23,6 +26,8 @@ OPERATORS = {
 }
 LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false")}
 FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
+NEUTRAL = {"*=": "1", "&=": "true", "|=": "false"}
+"""What copies of a merged tensor start from so that folding them by an operator changes nothing; 0 for the others."""
 INDICES = ("i", "j", "k", "l")
 
 
@@ -30,13 +35,19 @@ INDICES = ("i", "j", "k", "l")
 class Options:
     """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely."""
 
-    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseList")
+    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
     leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
     parallel: bool = True
-    sharded: bool = True
+    modifiers: tuple[str, ...] = ("Mutex", "Isolate", "Shard", "Merge")
+    modified: int = 6
+    """one in so many levels has a modifier that needs no device; one in half as many tensors has one that does"""
     depth: int = 3
     statements: int = 3
     extent: int = 3
+    least: int = 1
+    """the least extent"""
+    spawning: int = 3
+    """one in so many loops is parallel"""
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,9 @@ class Tensor:
     kind: str
     op: str = ""
     inferred: bool = False
+    form: str = ""
+    gates: tuple[tuple[int, str], ...] = ()
+    """(a, D): the loop over subscript a runs on D; (0, D): the update itself does"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,8 @@ class Place:
     """Where a statement stands: indices (True if their loops' ranges can be told), variables, tensors, devices."""
 
     indices: tuple[tuple[str, bool], ...] = ()
+    on: tuple[str, ...] = ()
+    """the device that each of the loops runs on"""
     variables: tuple[tuple[str, str], ...] = ()
     reads: tuple[Tensor, ...] = ()
     updates: tuple[Tensor, ...] = ()
@@ -83,11 +99,11 @@ class Writer:
     # -- the program
 
     def program(self) -> str:
-        self.n = self.draw(st.integers(1, self.options.extent))
+        self.n = self.draw(st.integers(self.options.least, self.options.extent))
         inputs = [Tensor("A", 2, self.pick(("int", "int", "float"))), Tensor("v", 1, "int"), Tensor("r", 1, "int")]
         inputs += [Tensor("m", 1, "bool")] if self.chance(3) else []
         outputs = [self.output(name) for name in self.pick(("C", "Cd", "CdS", "dS", "C", "d"))]
-        lines = [f"{t.name} .= {self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]}" for t in outputs]
+        lines = [f"{t.name} .= {self.start(t)}" for t in outputs]
         modes = dict.fromkeys((t.name for t in outputs), "update")
         here = Place()
         for _ in range(self.draw(st.integers(1, self.options.statements))):
@@ -121,7 +137,13 @@ class Writer:
     def output(self, name: str) -> Tensor:
         kind = self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
-        return self.deciding(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(2)))
+        return self.deciding(self.stored(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(2)), "dev"))
+
+    def start(self, t: Tensor) -> str:
+        """The value that a tensor is declared with."""
+        if "Merge(" in t.form and not self.chance(6):
+            return NEUTRAL.get(t.op, FILLS[t.kind][0])
+        return self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]
 
     def deciding(self, t: Tensor) -> Tensor:
         """A tensor that is remembered if its extents are inferred."""
@@ -131,15 +153,36 @@ class Writer:
 
     def definition(self, t: Tensor) -> str:
         extents = "" if t.inferred and t.name in self.updated else f", {self.n}" * t.rank
-        return f"{t.name} = Tensor({self.format(t)}{extents})"
+        return f"{t.name} = Tensor({t.form}{extents})"
 
-    def format(self, t: Tensor) -> str:
+    def stored(self, t: Tensor, device: str = "") -> Tensor:
+        """The tensor in a format, which may have levels that only tasks of the device or one nested in it update."""
+        gated = [name for name in ("Shard", "Merge") if name in self.options.modifiers and self.options.parallel]
+        gates: dict[int, str] = {}
+        if device and gated and self.chance(max(self.options.modified // 2, 1)):
+            first = self.pick(range(1, t.rank + 2))
+            gates[first] = device
+            if device == "dev" and first > 1 and t.rank > 1 and self.chance(2):
+                gates[1] = "dev2"
         text = f"{self.pick(self.options.leaves)}({self.pick(FILLS[t.kind])})"
-        sharded = self.options.parallel and self.options.sharded
-        for _ in range(t.rank):
-            text = f"Shard(dev, {text})" if sharded and self.chance(8) else text
-            text = f"{self.pick(self.options.levels)}({text})"
-        return text
+        needs: dict[int, str] = {}
+        for number in range(1, t.rank + 2):
+            if number > 1:
+                text = f"{self.pick(self.options.levels)}({text})"
+            inner = text = self.wrapped(text)
+            if number in gates:
+                text = f"{self.pick(gated)}({gates[number]}, {text})"
+                text = f"{self.pick(gated)}({gates[number]}, {text})" if self.chance(8) else text
+                inner = text = self.wrapped(text)
+                late = number > t.rank or inner.startswith(("Mutex(", "Isolate(Mutex("))
+                needs[number - 1 if late else number] = gates[number]
+        op = self.pick([op for op in OPERATORS[t.kind] if op != "="]) if "Merge(" in text and t.op == "=" else t.op
+        return replace(t, op=op if not self.chance(8) else t.op, form=text, gates=tuple(needs.items()))
+
+    def wrapped(self, text: str) -> str:
+        """A format, now and then in a modifier that needs no device."""
+        free = [name for name in ("Mutex", "Isolate") if name in self.options.modifiers]
+        return f"{self.pick(free)}({text})" if free and self.chance(self.options.modified) else text
 
     def data(self, t: Tensor) -> str:
         choices = {"int": ("0", "1", "2", "0"), "float": ("0.0", "0.5", "2.0", "0.0"), "bool": ("true", "false")}[
@@ -149,23 +192,28 @@ class Writer:
         rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
         text = ", ".join(rows[0]) if t.rank == 1 else "; ".join(" ".join(row) for row in rows)
         text += ";" if t.rank == 2 and self.n == 1 else ""
-        levels = [self.pick(("Dense", "SparseList", "SparseByteMap")) for _ in range(t.rank)]
-        leaf = f"Element({FILLS[t.kind][0]})"
-        return f"{t.name} = Tensor({'('.join((*levels, leaf))}{')' * t.rank}, [{text}])"
+        form = f"Element({FILLS[t.kind][0]})"
+        for number in range(t.rank + 1):
+            form = f"{self.pick(('Dense', 'SparseList', 'SparseByteMap', 'SparseDict'))}({form})" if number else form
+            if self.options.modifiers and self.options.parallel and self.chance(8):
+                name = self.pick(self.options.modifiers)
+                form = f"{name}({'dev, ' if name in ('Shard', 'Merge') else ''}{form})"
+        return f"{t.name} = Tensor({form}, [{text}])"
 
     # -- statements
 
     def statement(self, here: Place) -> tuple[list[str], Place]:
         """The lines of a statement, and the place of the next one."""
-        kinds = ["update", "update", "set"] + ["for"] * 4 + ["if"] if here.depth < self.options.depth else ["update"]
+        loops = ["for"] * (12 if here.depth == 0 and self.options.spawning == 1 else 4)
+        kinds = ["update", "update", "set", *loops, "if"] if here.depth < self.options.depth else ["update"]
         match self.pick(kinds):
             case "for":
                 return self.loop(here), here
             case "if":
                 inner = replace(here, depth=here.depth + 1)
                 return [f"if {self.expression(here, 'bool')}", *self.body(inner), "end"], here
-            case "update" if here.updates:
-                return [self.update(here)], here
+            case "update" if (line := self.update(here)) is not None:
+                return [line], here
         kind = self.pick(("int", "float", "bool"))
         name = f"x{kind[0]}"
         line = f"{name} = {self.expression(here, kind)}"
@@ -178,9 +226,10 @@ class Writer:
         if here.depth <= 2 and self.chance(3):
             kind = self.pick(("int", "float"))
             name, rank = f"w{len(self.workspaces)}", self.pick((1, 1, 0))
-            w = self.deciding(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(3)))
-            self.workspaces.append(w)
-            lines.append(f"{w.name} .= {self.pick(LITERALS[kind])}")
+            inside = {(): "dev", ("dev",): "dev2"}.get(here.around, "")
+            w = self.stored(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(3)), inside)
+            self.workspaces.append(self.deciding(w))
+            lines.append(f"{w.name} .= {self.start(w) if 'Merge(' in w.form else self.pick(LITERALS[kind])}")
         for _ in range(self.draw(st.integers(1, self.options.statements))):
             place = here
             if w is not None:
@@ -198,7 +247,10 @@ class Writer:
         index = INDICES[len(here.indices)]
         ends, told = self.range(here)
         header, around = self.domain(here)
-        inner = replace(here, indices=(*here.indices, (index, told)), around=around, depth=here.depth + 1)
+        inner = replace(
+            here, indices=(*here.indices, (index, told)), on=(*here.on, *(around[-1:] or ("",))),
+            around=around, depth=here.depth + 1,
+        )  # fmt: skip
         body = self.body(inner)
         if ends == f"1:{self.n}" and self.whole(index, "\n".join(body)) and self.chance(2):
             ends = "_"
@@ -219,19 +271,27 @@ class Writer:
 
     def domain(self, here: Place) -> tuple[str, tuple[str, ...]]:
         """A range with RANGE in the place of its ends, and the devices around the loop's body."""
-        if not self.options.parallel or len(here.around) == 2 or not self.chance(3):
+        waiting = any(D not in here.around for t in here.updates for _, D in t.gates)
+        serial = self.chance(4) if waiting else not self.chance(self.options.spawning)
+        if not self.options.parallel or len(here.around) == 2 or serial:
             return "RANGE", here.around
         schedule = self.pick(("", ", static_schedule()", ", dynamic_schedule(1)", ", dynamic_schedule(2)"))
         device = {(): "dev", ("dev",): "dev2"}.get(here.around, "cpu(2)")
-        device = device if not self.chance(4) else "cpu(2)"
+        device = device if not self.chance(8 if waiting else 4) else "cpu(2)"
         if device == "cpu(2)" and not schedule:
             return "parallel(RANGE)", (*here.around, device)
         return f"parallel(RANGE, {device}{schedule})", (*here.around, device)
 
-    def update(self, here: Place) -> str:
+    def update(self, here: Place) -> str | None:
+        """An update of a tensor whose gates let it through here; None if none is found."""
+        if not here.updates:
+            return None
         t = self.pick(here.updates)
+        target = self.gated(here, t) if t.gates else self.access(here, t, pure=t.inferred)
+        if target is None:
+            return None
         self.updated.add(t.name)
-        return f"{self.access(here, t, pure=t.inferred)} {t.op} {self.expression(here, t.kind)}"
+        return f"{target} {t.op} {self.expression(here, t.kind)}"
 
     # -- expressions
 
@@ -241,11 +301,42 @@ class Writer:
         if self.chance(2) and len(indices) >= t.rank:
             chosen = indices[: t.rank] if self.chance(2) else indices[len(indices) - t.rank :]
             return f"{t.name}[{', '.join(reversed(chosen))}]"
-        return f"{t.name}[{', '.join(self.subscript(here, indices, pure, depth) for _ in range(t.rank))}]"
+        given = [self.subscript(here, indices, pure, depth, t.inferred and not pure) for _ in range(t.rank)]
+        return f"{t.name}[{', '.join(given)}]"
 
-    def subscript(self, here: Place, indices: list[str], pure: bool, depth: int) -> str:
+    def gated(self, here: Place, t: Tensor) -> str | None:
+        """An element of a gated tensor, root first: the loop over each subscript runs on the device of its gate.
+
+        A subscript that is no index of a loop inside of the one before gets a loop around the statement.
+        """
+        gates = dict(t.gates)
+        innermost = here.around[-1] if here.around else ""
+        if gates.get(0, innermost) != innermost:
+            return None
+        last, subscripts = -1, []
+        names = [index for index, _ in here.indices]
+        for axis in range(t.rank, 0, -1):
+            wanted = gates.get(axis)
+            loops = [
+                index for k, (index, told) in enumerate(here.indices)
+                if k > last and (told or not t.inferred) and wanted in (None, here.on[k])
+            ]  # fmt: skip
+            if wanted in (None, innermost) and not (loops and self.chance(2)):
+                e = self.subscript(here, loops, t.inferred, 1, False)
+            elif loops:
+                e = self.pick(loops)
+            else:
+                return None
+            last = names.index(e) if e in names else len(names)
+            subscripts.append(e)
+        return f"{t.name}[{', '.join(reversed(subscripts))}]"
+
+    def subscript(self, here: Place, indices: list[str], pure: bool, depth: int, computed: bool) -> str:
+        """A subscript in 1:n; no constant if it is to be `computed`."""
         n = self.n
         choices = [str(self.pick(range(1, n + 1)))]
+        if computed:
+            choices = [f"r[{choices[0]}]"]
         for i in indices:
             choices += [i, i, i, f"{n + 1} - {i}", f"{i} % {n} + 1", f"min({i} + 1, {n})", f"max({i} - 1, 1)"]
         if pure:
@@ -283,3 +374,26 @@ class Writer:
 def programs(draw: Any, options: Options = Options()) -> str:
     """Texts of programs."""
     return Writer(draw, options).program()
+
+
+@st.composite
+def meetings(draw: st.DrawFn, storage: Sequence[str] = STORAGE, modifiers: Sequence[str] = MODIFIERS) -> str:
+    """Two tasks that meet in one tensor of any format, with one or two statements each; at times in nested tasks."""
+    nested = draw(st.integers(0, 3)) == 0
+    among = [modifier for modifier in modifiers if "far" not in modifier or nested]
+    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)
+    rank = draw(st.integers(0, 2))
+    for _ in range(rank):
+        form = wrapped(draw, f"{draw(st.sampled_from(storage))}({form})", among, 1)
+    op = draw(st.sampled_from(["+=", "+=", "=", "<<max>>="]))
+    inner = draw(st.sampled_from(["", "", "for i = 1:1\n"]))
+    choices = ["k", "k", "1", "3 - k", *(["i"] * 3 if inner else [])]
+    subscripts = st.lists(st.sampled_from(choices), min_size=rank, max_size=rank).map(", ".join)
+    update = subscripts.map(lambda at: f"C[{at}] {op} k")
+    body = "\n".join(draw(st.lists(update | st.sampled_from(["x = k", "x = x + 1"]), min_size=1, max_size=2)))
+    around = "for l = parallel(1:1, far)\n" if nested else ""
+    ends = "end\n" * (1 + nested + bool(inner))
+    return (
+        f"dev = cpu(:dev, 2)\nfar = cpu(:far, 1)\nC = Tensor({form}{', 2' * rank})\nC .= 0\nx = 0\n"
+        f"for k = parallel(1:2, dev)\n{around}{inner}{body}\n{ends}return C"
+    )

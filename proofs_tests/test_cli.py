@@ -29,6 +29,16 @@ KARATE = str(EXAMPLES / "karate.ws")
 
 ORDER = "c = Tensor(Dense(Atomic(0)), 1)\nc .= 0\nfor i = parallel(1:2)\n    c[1] = i\nend\nreturn c\n"
 FAULTY = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = parallel(1:2)\n    c[i + 1] += 1\nend\nreturn c\n"
+STUCK = """\
+a = Tensor(Mutex(Dense(Element(0))), 1)
+a .= 0
+for i = _
+    a[i] += 1
+    for j = parallel(_)
+        a[j] += 1
+    end
+end
+"""
 PARAMETERS = """\
 dev = cpu(:t, nt)
 c = Tensor(Dense(Element(0)), 2)
@@ -107,6 +117,7 @@ def commands(text: str) -> list[str]:
         (Path(RACY).read_text(), [], "race", 1),
         (ORDER, [], "order-dependent", 1),
         (FAULTY, [], "fault", 1),
+        (STUCK, [], "deadlock", 1),
         (Path(SAFE).read_text(), ["--max-states", "2"], "incomplete", 3),
         (Path(SAFE).read_text(), ["--max-seconds", "0"], "incomplete", 3),
     ],
@@ -136,6 +147,22 @@ def test_a_fault_met_while_running_is_an_error(wingspan, written):
         done = wingspan("run", file, "--engine", engine)
         assert (done.status, done.out) == (1, "")
         assert re.match(r"error\[fault\]: .*\n  .*program\.ws:4:", done.err)
+
+
+@pytest.mark.parametrize("text", [FAULTY, STUCK])
+def test_explore_run_and_replay_end_in_the_same_words(wingspan, written, text):
+    """Each with a command, and the commands lead to the same end; the search finds a shortest way."""
+    file = written(text)
+    explored, ran = wingspan("explore", file).out.split("\n\n")[1], wingspan("run", file)
+    assert (ran.status, ran.out) == (1, "")
+    replayed = [wingspan(*shlex.split(see)[1:]) for see in (*commands(explored), *commands(ran.err))]
+    assert len(replayed) == 2
+    for told in (ran.err, *(done.out for done in replayed)):
+        assert without_command(told[told.index("error[") :]) == without_command(explored)
+
+
+def without_command(text: str) -> str:
+    return re.split(r"^ +see ", text, flags=re.MULTILINE)[0]
 
 
 def test_a_replay_ends_well_or_in_the_fault_that_it_leads_to(wingspan, written):
@@ -198,7 +225,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["run", "racy.ws", "-p", "4=nt"], "'4=nt' is not of the form NAME=VALUE"),
         (["run", "racy.ws", "-i", "A"], "'A' is not of the form NAME=PATH, as in -i A=matrix.mtx"),
         (["run", "racy.ws", "-o", "c.npy"], "'c.npy' is not of the form NAME=PATH, as in -o A=matrix.mtx"),
-        (["run", *GOOD, "-p", "nt=3"], "nt is given twice: '2' and '3'"),
+        (["run", *GOOD, "-p", "nt=3"], "nt is given twice"),
         (["run", *GOOD, "-p", "nt=2"], "nt is given twice"),
         (["run", *GOOD, "-i", "A=B.npy"], "A is given twice"),
         (["run", *GOOD, "-p", "other=1"], "other"),
@@ -314,8 +341,9 @@ def test_a_search_cut_short_counts_no_interleavings(wingspan):
 
 def test_replay_prints_every_step_and_the_values(wingspan):
     made = wingspan("replay", RACY, "--interleaving", "1*3,2", "--json").json
-    assert sorted(made) == ["end", "message", "steps", "values"]
-    assert (made["end"], made["message"], made["values"]) == ("finished", None, {"c": [1, 0, 1, 0, 1]})
+    assert sorted(made) == ["end", "incident", "message", "steps", "values"]
+    assert [made[key] for key in ("end", "message", "incident")] == ["finished", None, None]
+    assert made["values"] == {"c": [1, 0, 1, 0, 1]}
     assert all(sorted(step) == ["column", "line", "rule", "task", "touches", "visible"] for step in made["steps"])
     assert {step["task"] for step in made["steps"]} == {"0", "1", "2"}
     touch = next(step for step in made["steps"] if step["visible"])["touches"][0]
@@ -381,7 +409,8 @@ def test_every_key_is_documented(wingspan, written):
     lines = (ROOT / "docs" / "command-line.md").read_text().splitlines()
     named = {name for line in lines for name in re.findall(r"`([a-z_]+)`", line)}
     replayed = ["replay", RACY, "--interleaving", "-"]
-    for words in (["explore", RACY], ["explore", written(FAULTY)], replayed, ["run", KARATE], ["fmt", RACY]):
+    bad = [["explore", written(text, name)] for name, text in (("faulty.ws", FAULTY), ("stuck.ws", STUCK))]
+    for words in (["explore", RACY], *bad, replayed, ["run", KARATE], ["fmt", RACY]):
         assert set(keys(wingspan(*words, "--json").json)) <= named
 
 

@@ -94,6 +94,7 @@ DEVICE_MISTAKES = {
     ),
     "e = cpu(:e, 2, sta)": Mistake("2:16", "sta is not a device, it is a schedule", "define a device: cpu(2)"),
     "e = cpu(0)": Mistake("2:9", "a number of threads is an integer of at least 1, not 0", "use 1 or more"),
+    "e = cpu(1001)": Mistake("2:9", "a number of threads is at most 1000, not 1001", "use 1000 or less"),
     "e = cpu(1.5)": Mistake("2:9", "a number of threads is an integer of at least 1, not 1.5", "use 1 or more"),
     "e = cpu(:t, 2)": Mistake("2:5", "two devices are called :t", "give one of the two another name: cpu(:e, …)"),
     "e = cpu(:serial, 2)": Mistake(
@@ -155,8 +156,8 @@ NAME_MISTAKES = {
     "for i = 1:2; y = i; end; x = y": Mistake(
         "2:30", "y has no value here", "assign it before, in this scope or in one around it: y = 0"
     ),
-    "if true; y = 1; end; c[1] = y": Mistake(
-        "2:29", "y has no value here", "assign it before, in this scope or in one around it: y = 0"
+    "if true; y = 1; end; x = y": Mistake(
+        "2:26", "y has no value here", "assign it before, in this scope or in one around it: y = 0"
     ),
     "for i = 1:2; y = i; end; x = i": Mistake(
         "2:30", "i has a value only inside of its loop", "move this into the loop"
@@ -198,7 +199,7 @@ PARAMETER_MISTAKES = {
     ("m", 3): Mistake("", "the program has no parameter m", "did you mean nm?"),
     ("zzz", 3): Mistake("", "the program has no parameter zzz", "it has nm"),
     ("dev", "cpu(2)"): Mistake("1:1", "dev is no parameter: the program defines it", "leave it out"),
-    ("v", 3): Mistake("", "v is no parameter: it is a tensor of the program", "leave it out"),
+    ("v", 3): Mistake("1:19", "v is no parameter: the program defines it", "leave it out"),
     ("x", 3): Mistake("", "x is no parameter: it is a variable of the program", "leave it out"),
     ("nm", "a b"): Mistake(
         "1:8", "parameter nm: `b` cannot stand here", "for example -p nm=4"
@@ -220,12 +221,13 @@ PARAMETER_MISTAKES = {
 @pytest.mark.parametrize("name, value", PARAMETER_MISTAKES)
 def test_a_parameter_that_does_not_fit_is_told(name, value):
     text = f"dev = cpu(:t, 2); v = {VECTOR}, [1, 2])\nx = nm"
-    assert mistake(text, InputError, params={name: value}) == PARAMETER_MISTAKES[name, value]
+    assert mistake(text, InputError, params={"nm": 1, name: value}) == PARAMETER_MISTAKES[name, value]
 
 
-def test_a_device_has_a_thread():
-    assert mistake("x = 1", InputError, threads=0) == Mistake(
-        "", "a device has at least 1 thread, not 0", "--threads 1"
+@pytest.mark.parametrize("threads", [0, 1001])
+def test_a_device_has_a_thread_and_not_too_many(threads):
+    assert mistake("x = 1", InputError, threads=threads) == Mistake(
+        "", f"a device has from 1 to 1000 threads, not {threads}", "--threads 2"
     )
 
 
@@ -273,8 +275,8 @@ INPUT_MISTAKES: dict[str, tuple[type[InputError | ProgramError], dict, Mistake]]
     "x = v[1, 2]": (ProgramError, {}, Mistake(
         "2:5", "v has 1 axis, and here 2 subscripts", "write one subscript for each axis"
     )),
-    "x = a[1] + a[1, 2]": (ProgramError, {}, Mistake(
-        "2:12", "a has 1 subscript elsewhere, and here 2", "write one subscript for each axis"
+    "x = a[1] + a[1, 2]": (ProgramError, {"a": [1]}, Mistake(
+        "2:12", "a has 1 subscript elsewhere, and 2 subscripts here", "write one subscript for each axis"
     )),
     f"e = {MATRIX}, [1, 2])": (ProgramError, {}, Mistake(
         "2:1", "e has 2 axes, its data 1",
@@ -289,20 +291,20 @@ INPUT_MISTAKES: dict[str, tuple[type[InputError | ProgramError], dict, Mistake]]
     "x = d[2]": (InputError, {"d": [[1]]}, Mistake(
         "1:40", "d has 1 axis, the input 2", "define d with a format of 2 axes, or bind another input"
     )),
-    "x = d[3]": (InputError, {"d": [0.5]}, Mistake(
+    "x = d[2 ÷ 2]": (InputError, {"d": [0.5]}, Mistake(
         "1:40", "d: 0.5 is not a 64-bit integer, which Dense(Element(0)) stores",
         "use another format for d, or other data",
     )),
-    "x = d[4]": (InputError, {"d": ["a"]}, Mistake(
+    "x = d[0 + 1]": (InputError, {"d": ["a"]}, Mistake(
         "1:40", "d: the input has <U1 elements", "use integers, doubles or booleans"
     )),
-    "x = d[5]": (InputError, {"d": [[1], [1, 2]]}, Mistake(
+    "x = d[1 + 0]": (InputError, {"d": [[1], [1, 2]]}, Mistake(
         "1:40", "d: the input is no array", "give rows of one length"
     )),
-    "x = d[6]": (InputError, {"d": [float("nan")]}, Mistake(
+    "x = d[2 - 1]": (InputError, {"d": [float("nan")]}, Mistake(
         "1:40", "d: nan is not a finite number, and results are exact only for those", "use finite numbers"
     )),
-    "x = d[7]": (InputError, {"d": [1], "e": [1]}, Mistake("", "the program has no tensor e", "it has d, v")),
+    "x = d[1 * 1]": (InputError, {"d": [1], "e": [1]}, Mistake("", "the program has no tensor e", "it has d, v")),
 }  # fmt: skip
 
 

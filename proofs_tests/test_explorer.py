@@ -151,14 +151,15 @@ def test_every_witness_replays(machine: Litmus) -> None:
         run = replay(machine, result.interleaving, finish=False)
         assert [step.task for step in run if step.visible] == parse_interleaving(result.interleaving)
         assert (run.end, machine.outcome(run.state)) == ("finished", result.outcome)
-    for incident in verdict.faults:
-        run = replay(machine, incident.interleaving)
+    for fault in verdict.faults:
+        run = replay(machine, fault.interleaving)
         last = list(run)[-1].next
-        assert run.end == "fault"
-        assert isinstance(last, Fault) and last.message == incident.message
-    for incident in verdict.deadlocks:
-        run = replay(machine, incident.interleaving, finish=False)
-        assert list(run) is not None and run.end == "deadlock"
+        assert isinstance(last, Fault) and last.message == fault.message
+        assert (run.end, run.incident) == ("fault", fault)
+    for deadlock in verdict.deadlocks:
+        run = replay(machine, deadlock.interleaving, finish=False)
+        assert list(run) is not None
+        assert (run.end, run.incident) == ("deadlock", deadlock)
     for race in verdict.races:
         run = replay(machine, race.interleaving, finish=False)
         first, second = [step for step in run if step.visible][-2:]
@@ -236,6 +237,14 @@ def test_a_task_can_wait_for_itself() -> None:
     assert (deadlock.message, deadlock.interleaving) == ("task 1 waits for lock a, which it holds itself", "1")
 
 
+def test_the_same_deadlock_is_told_once_by_the_shortest_way() -> None:
+    """Task 1 waits for itself whether or not task 2 stores before it ends."""
+    machine = Litmus((Lock("a"), Lock("a")), (Load("x"), SkipIf(1), Store("y", 1)), (Store("x", 1),))
+    verdict = explore_graph(machine)
+    (deadlock,) = verdict.deadlocks
+    assert (verdict.executions, length(deadlock.interleaving)) == (2, 3)
+
+
 def test_atomic_updates_do_not_race_with_each_other() -> None:
     verdict = explore_graph(Litmus((Add("x"),), (Add("x"),), (Add("x"),)))
     assert (verdict.verdict, verdict.interleavings) == ("safe", 6)
@@ -286,8 +295,9 @@ def test_the_faulting_side_of_a_race_comes_second() -> None:
 
 def test_same_mistake_in_one_place_is_one_incident() -> None:
     """The failing assertion is met in two states of the other task, and told once, by the shorter way."""
-    verdict = explore_graph(Litmus((Assert(1),), (Store("y", 1),)))
-    assert [fault.interleaving for fault in verdict.faults] == ["1"]
+    machine = Litmus((Assert(1),), (Store("y", 1),))
+    verdict = explore_graph(machine)
+    assert [(fault.interleaving, fault.span) for fault in verdict.faults] == [("1", machine.spans[1][0])]
     assert (verdict.interleavings, verdict.executions) == (2, 2)
 
 

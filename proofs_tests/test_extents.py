@@ -92,15 +92,15 @@ MISTAKES = {
     ),
     "for i = _; y = A[i, i]; end": Mistake(
         "2:16", "i runs over axis 1 of A, which has extent 2, and over axis 2 of A, which has 3",
-        "give the range: for i = 1:n",
+        "give the range: for i = 1:2",
     ),
     "for i = _; y = A[i, 1] + v[i]; end": Mistake(
         "2:26", "i runs over axis 1 of A, which has extent 2, and over axis 1 of v, which has 3",
-        "give the range: for i = 1:n",
+        "give the range: for i = 1:2",
     ),
     "c .= 0; c[5] += 1; for i = _; y = c[i] + v[i]; end": Mistake(
         "2:42", "i runs over axis 1 of c, which has extent 5, and over axis 1 of v, which has 3",
-        "give the range: for i = 1:n",
+        "give the range: for i = 1:3",
     ),
     "c .= 0; c[x] += 1": Mistake(
         "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
@@ -110,6 +110,21 @@ MISTAKES = {
     ),
     "c .= 0; for i = 1:2000000; c[i % 2 + 1] += 1; end": Mistake(
         "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+    ),
+    "c .= 0; for i = 1:9000000000; for j = 2:1; c[i + j] += 1; end; end": Mistake(
+        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+    ),
+    "E = Tensor(SparseByteMap(SparseList(Dense(Element(0)))), 5000, 1, 5000); E .= 0": Mistake(
+        "2:1", "SparseByteMap and Dense of E would have 25000000 positions, and 10000000 is the most",
+        "use smaller extents, or a SparseList",
+    ),
+    f"E = {MATRIX}, 4000, 4000); E .= 0": Mistake(
+        "2:1", "Dense of E would have 16000000 positions, and 10000000 is the most",
+        "use smaller extents, or a SparseList",
+    ),
+    "c .= 0; c[9000000000] += 1": Mistake(
+        "1:97", "Dense of c would have 9000000000 positions, and 10000000 is the most",
+        "use smaller extents, or a SparseList",
     ),
     f"E = {MATRIX}); E .= 0": Mistake(
         "2:1", "the extent of axis 1 of E cannot be told from the loops", "give the extents: E = Tensor(FORMAT, n, n)"
@@ -123,8 +138,7 @@ MISTAKES = {
         "2:31", "n has no value", "assign it before, or give it as a parameter: -p n=…"
     ),
     f"E = {VECTOR}, x)": Mistake(
-        "2:31", "x is a variable, and definitions use numbers and parameters only",
-        "leave its assignment out, and give it as a parameter: -p x=…"
+        "2:31", "an extent must be a constant, and x is none", "use numbers and parameters only"
     ),
     f"E = {VECTOR}, 1 ÷ 0)": Mistake("2:31", "an extent has no value: division by zero", "use another expression"),
 }  # fmt: skip
@@ -133,6 +147,41 @@ MISTAKES = {
 @pytest.mark.parametrize("text", MISTAKES)
 def test_a_range_or_an_extent_that_is_missing_or_disagrees_is_told(text):
     assert mistake(HEAD + text) == MISTAKES[text]
+
+
+CONSTANTS = {
+    "y = v[4]": Mistake("2:7", "axis 1 of v has extent 3, and here the index 4", "use an index from 1 to 3"),
+    "y = v[2 - 3]": Mistake("2:7", "axis 1 of v has extent 3, and here the index -1", "use an index from 1 to 3"),
+    "y = v[n]": Mistake("2:7", "axis 1 of v has extent 3, and here the index 9", "use an index from 1 to 3"),
+    "y = v[1.0]": Mistake("2:7", "a subscript is an integer, not 1.0", "use an index from 1 to 3"),
+    "y = v[true]": Mistake("2:7", "a subscript is an integer, not true", "use an index from 1 to 3"),
+    "y = A[2, v[7]]": Mistake("2:12", "axis 1 of v has extent 3, and here the index 7", "use an index from 1 to 3"),
+    "y = A[3, 3]": Mistake("2:7", "axis 1 of A has extent 2, and here the index 3", "use an index from 1 to 2"),
+    "if false; y = v[0]; end": Mistake(
+        "2:17", "axis 1 of v has extent 3, and here the index 0", "use an index from 1 to 3"
+    ),
+    "for i = 2:1; y = v[0]; end": Mistake(
+        "2:20", "axis 1 of v has extent 3, and here the index 0", "use an index from 1 to 3"
+    ),
+    "c .= 0; c[2] += 1; y = c[5]": Mistake(
+        "2:26", "axis 1 of c has extent 2, and here the index 5", "use an index from 1 to 2"
+    ),
+    "c .= 0; c[0] += 1": Mistake(
+        "2:11", "axis 1 of c has extent 0, and here the index 0", "indices count from 1, to the extent"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_a_constant_subscript_outside_of_its_axis_is_a_mistake_wherever_it_stands(text):
+    """Only updates make an axis without an extent grow."""
+    assert mistake(HEAD + text, params={"n": 9} if "[n]" in text else {}) == CONSTANTS[text]
+
+
+@pytest.mark.parametrize("text", ["if false; y = v[x + 7]; end", "if false; y = v[1 ÷ 0]; end", "y = A[2, 3] + v[3]"])
+def test_other_subscripts_are_left_to_the_run(text):
+    """What depends on the run, what has no value, and what lies inside."""
+    assert elaborated(HEAD + text)
 
 
 def test_an_input_must_have_the_extents_that_the_program_gives():

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.towers import (
     COUNTS,
+    LEAVES,
+    MODIFIERS,
     VALUES,
     ByHand,
     arrays,
@@ -25,16 +27,18 @@ from proofs_tests.towers import (
     thread,
     tower,
     worth,
+    wrapped,
 )  # fmt: skip
 from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT
 from wingspan.levels import REGISTRY, procedures
+from wingspan.levels.base import LISTS
 from wingspan.levels.frames import Cell
 from wingspan.tensor import Tensor
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=80)
-SPARSE = ["SparseList", "SparseByteMap"]
+SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
 
 
 # --------------------------------------------------------------------------------------------------------- round trips
@@ -51,7 +55,7 @@ def test_what_is_written_is_read_back(made):
 @derandomized
 @given(tensors())
 def test_a_frozen_tensor_keeps_its_invariants(made):
-    """As each level's docstring states them, on the cells."""
+    """P23: as each level's docstring states them, on the cells of any tower of levels and modifiers."""
     form, array = made
     h = frozen(form, array)
     assert broken(h) == []
@@ -59,11 +63,10 @@ def test_a_frozen_tensor_keeps_its_invariants(made):
 
 
 @derandomized
-@given(tensors())
+@given(tensors(storage=SPARSE, least=1))
 def test_only_what_differs_from_fill_is_stored(made):
     """A tower without Dense levels stores exactly the elements that a dense source has beside its fill value."""
     form, array = made
-    assume("Dense" not in form and rank_of(form) > 0)
     tensor = Tensor.from_numpy(form, array, devices=COUNTS)
     assert dict(tensor.entries()) == elements_of(array, tensor.fill)
 
@@ -76,7 +79,7 @@ def test_the_levels_touch_no_other_buffers(made):
     h = frozen(form, array)
     h.elements()
     for cell in h.cells.values:
-        assert cell.buffer in [b.name for b in h.tower.levels[cell.depth].buffers]
+        assert cell.buffer in [b.name for b in (*h.tower.levels[cell.depth].buffers, *LISTS)]
 
 
 # ---------------------------------------------------------------------------------------------------- freeze and thaw
@@ -85,7 +88,9 @@ def test_the_levels_touch_no_other_buffers(made):
 @derandomized
 @given(tensors())
 def test_thawing_and_freezing_changes_no_cell(made):
+    """P26, P8: thaw and freeze, and tasks between, undo each other to the cell; but a Merge has two levels."""
     form, array = made
+    assume("Merge" not in form)
     h = frozen(form, array)
     before = dict(h.cells.values)
     h.whole("thaw", "checkout", "commit", "freeze")
@@ -96,8 +101,9 @@ def test_thawing_and_freezing_changes_no_cell(made):
 def roots(draw) -> tuple[str, np.ndarray, int]:
     """A format whose root may be visited twice, an array, and where to break off."""
     form, fill = draw(forms(rank=draw(st.integers(0, 2))))
-    kinds = ["Dense({})", "SparseByteMap({})", "Shard(dev, Dense({}))", "Shard(far, SparseByteMap({}))"]
-    root = draw(st.sampled_from(kinds))
+    around = [modifier for modifier in MODIFIERS if "Merge" not in modifier]
+    root = wrapped(draw, draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around)
+    form = form if "Merge" not in form else f"{draw(st.sampled_from(LEAVES))}({fill})"
     array = draw(arrays(rank_of(form) + 1, fill))
     return root.format(form), array, draw(st.integers(0, array.shape[-1]))
 
@@ -105,7 +111,7 @@ def roots(draw) -> tuple[str, np.ndarray, int]:
 @derandomized
 @given(roots())
 def test_a_thawed_tensor_takes_more(made):
-    """Elements of later fibers of a thawed tensor join those that it has."""
+    """P26: elements of later fibers of a thawed tensor join those that it has. (Of Merge see test_coalesce.)"""
     form, array, first = made
     fill = tower(form).fill
     later = array.copy()
@@ -118,15 +124,17 @@ def test_a_thawed_tensor_takes_more(made):
 
 
 @derandomized
-@given(forms(), st.data(), st.booleans())
-def test_declaring_again_starts_afresh(made, data, finished):
-    """Whatever the memory held, frozen or not, and whatever the fill values were then and are now."""
+@given(forms(), st.data(), st.booleans(), st.booleans())
+def test_declaring_again_starts_afresh(made, data, thawed, finished):
+    """P26: whatever the memory held, frozen or not, and whatever the fill values were then and are now."""
     form, fill = made
     array = data.draw(arrays(rank_of(form), fill))
     again = data.draw(arrays(rank_of(form), fill, shape=array.shape))
     z = exact(data.draw(st.just(worth(fill)) | VALUES[fill]))
     h = ByHand(tower(form, *array.shape), z=z)
     h.cells.values = dict(frozen(form, array).cells.values)
+    if thawed:
+        h.whole("thaw", "freeze")
     if not finished:
         h.whole("declare", "checkout").update_all(elements_of(array, z))
     h.whole("declare", "checkout").update_all(elements_of(again, z)).whole("commit", "freeze")
@@ -181,7 +189,9 @@ def test_a_visit_that_writes_nothing_does_not_count():
     assert h.elements() == {(2, 2): 7} and broken(h) == []
 
 
-# ------------------------------------------------------------------------------------------------------------ byte map
+# --------------------------------------------------------------------------------------------- byte map and dictionary
+
+UNORDERED = pytest.mark.parametrize("name", ["SparseByteMap", "SparseDict"])
 
 
 def enter(h: ByHand, cursor, index):
@@ -189,17 +199,19 @@ def enter(h: ByHand, cursor, index):
     return found.pop("position"), found
 
 
-def test_a_byte_map_is_written_in_any_order_and_again():
-    h = ByHand(tower("Dense(SparseByteMap(Element(0)))", 3, 2)).whole("declare")
+@UNORDERED
+def test_it_is_written_in_any_order_and_again(name):
+    h = ByHand(tower(f"Dense({name}(Element(0)))", 3, 2)).whole("declare")
     for at in ((3, 2), (1, 2), (2, 1), (1, 2)):
         h.update_all({at: 5}, op="+")
     h.whole("freeze")
     assert h.elements() == {(2, 1): 5, (1, 2): 10, (3, 2): 5} and broken(h) == []
 
 
-def test_a_byte_map_may_be_visited_while_a_visit_goes_on():
+@UNORDERED
+def test_it_may_be_visited_while_a_visit_goes_on(name):
     """`w[i] += 1; for j … w[j] += 2`: the inner visit neither loses the outer update nor lists the index twice."""
-    h = ByHand(tower("SparseByteMap(Element(0))", 3)).whole("declare")
+    h = ByHand(tower(f"{name}(Element(0))", 3)).whole("declare")
     q, outer = enter(h, opened(h), 2)
     h.run(procedures.increment(h.tower, "+"), position=q, value=1)
     h.update_all({(1,): 2, (2,): 2}, op="+")
@@ -208,16 +220,18 @@ def test_a_byte_map_may_be_visited_while_a_visit_goes_on():
     assert h.elements() == {(1,): 2, (2,): 3} and broken(h) == []
 
 
-def test_a_byte_map_stores_what_was_entered_in_vain_and_written_later():
-    h = ByHand(tower("SparseByteMap(Element(0))", 3)).whole("declare")
+@UNORDERED
+def test_it_stores_what_was_entered_in_vain_and_written_later(name):
+    h = ByHand(tower(f"{name}(Element(0))", 3)).whole("declare")
     enter(h, opened(h), 2)
     h.update_all({(2,): 5}, op="+").whole("freeze")
     assert h.elements() == {(2,): 5} and broken(h) == []
 
 
-def test_a_byte_map_forgets_what_was_entered_and_not_written():
+@UNORDERED
+def test_it_forgets_what_was_entered_and_not_written(name):
     """Such an index is not stored, and the next phase does not see it."""
-    h = ByHand(tower("SparseByteMap(Element(7))", 3)).whole("declare")
+    h = ByHand(tower(f"{name}(Element(7))", 3)).whole("declare")
     enter(h, opened(h), 3)
     h.update_all({(2,): 1})
     h.whole("freeze")
@@ -227,6 +241,10 @@ def test_a_byte_map_forgets_what_was_entered_and_not_written():
     enter(h, opened(h), 3)
     h.whole("declare").update_all({(3,): 1}, op="+").whole("freeze")
     assert h.elements() == {(3,): 10} and broken(h) == []
+    h.whole("declare")
+    enter(h, opened(h), 2)
+    h.whole("freeze")
+    assert h.elements() == {} and broken(h) == []
 
 
 # --------------------------------------------------------------------------------------------------------------- shard
@@ -240,7 +258,7 @@ def test_a_position_belongs_to_the_thread_that_wrote_there_first():
     with pytest.raises(Fault, match="level 1 Shard: position 2 belongs to thread 1, and thread 2 comes to it"):
         h.update_all({(2,): 7})
     assert h.elements() == {(1,): 6, (2,): 5}
-    assert [h.cell(1, "task", p) for p in (1, 2, 3)] == [2, 1, 0]
+    assert [h.cell(1, "owner", p) for p in (1, 2, 3)] == [2, 1, 0]
 
 
 @pytest.mark.parametrize("task", [ROOT, thread("far", 1), thread("far", 1, thread("dev", 1))])
@@ -250,7 +268,7 @@ def test_only_tasks_of_the_device_itself_update_a_shard(task):
         h.update_all({(2,): 5})
 
 
-@pytest.mark.parametrize("below", ["SparseList", "SparseByteMap", "Dense"])
+@pytest.mark.parametrize("below", [*SPARSE, "Dense"])
 def test_each_thread_has_a_level_of_its_own(below):
     """Two threads append to it in any order, phase after phase; each freezes and thaws its own."""
     form = f"Dense(Shard(dev, {below}(Element(0))))"
@@ -356,7 +374,11 @@ def test_the_docstring_lists_the_buffers(name):
         ("Atomic(0)", "node sibling cousin"),
         ("SparseList(Element(0))", ""),
         ("SparseByteMap(Element(0))", ""),
+        ("SparseDict(Element(0))", ""),
         ("Shard(dev, Element(0))", "cousin"),
+        ("Isolate(Element(0))", "cousin"),
+        ("Mutex(Element(0))", "node sibling"),
+        ("Merge(dev, Element(0))", "node sibling cousin"),
     ],
 )
 def test_stability_is_that_of_the_figure(name, expected):

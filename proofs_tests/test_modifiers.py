@@ -189,6 +189,92 @@ def test_an_isolated_level_is_shared_by_the_tasks_that_it_is_loaded_outside_of()
     assert ("C", 2, "SparseDict", "sibling") in races(text)
 
 
+def test_what_is_done_to_a_whole_level_meets_all_of_it():
+    """A level with a single fiber has no cousins; declaring or freezing it is a node dependence with any access."""
+    kinds = races("""
+        c = Tensor(Isolate(Mutex(SparseByteMap(Element(0)))), 1)
+        c .= 0
+        for i = parallel(1:2)
+            c[1] += i
+        end
+    """)
+    assert {kind for _, _, _, kind in kinds} == {"node"}
+
+
+def test_columns_in_isolated_levels_may_be_open_at_once():
+    """Ordered levels, loaded with their fiber, under a lock or not; one level for both columns would refuse."""
+    text = """
+        C = Tensor(Dense({}), 1, 2)
+        C .= 0
+        for j = 1:1
+            for i = 1:1
+                C[i, j] += 1
+                C[i, j + 1] += 2
+            end
+        end
+    """
+    for form in ("Isolate(SparseList(Element(0)))", "Mutex(Isolate(SparseList(Element(0))))"):
+        assert outcomes(text.format(form)) == {"{'C': [[1, 2]]}": 1}
+
+
+def test_locks_in_isolated_levels_are_told_apart():
+    """Two columns, each with a lock in its own level, locked in opposite order."""
+    found = explored("""
+        C = Tensor(Dense(Isolate(Mutex(Dense(Element(0))))), 1, 2)
+        C .= 0
+        for j = 1:1
+            for m = 2:2
+                for k = parallel(1:2)
+                    if k == 1
+                        for i = 1:1
+                            C[i, j] += 1
+                            for l = 1:1
+                                C[l, m] += 1
+                            end
+                        end
+                    end
+                    if k == 2
+                        for i = 1:1
+                            C[i, m] += 1
+                            for l = 1:1
+                                C[l, j] += 1
+                            end
+                        end
+                    end
+                end
+            end
+        end
+    """).verdict
+    (deadlock,) = found.deadlocks
+    assert "task 1 waits for the lock of fiber 1 of C, level 2 in fiber 2, held by task 2" in deadlock.message
+    assert "task 2 waits for the lock of fiber 1 of C, level 2 in fiber 1, held by task 1" in deadlock.message
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["Isolate(Dense(Merge(d2, SparseDict(Element(0)))))", "Shard(d1, Dense(Shard(d2, SparseList(Element(0)))))"],
+)
+def test_every_instance_that_a_region_reaches_is_checked_out(form):
+    """The inner region mentions a fiber of the instance that is entered, and the root, in a branch that never runs."""
+    text = f"""
+        d1 = cpu(:d1, 1)
+        d2 = cpu(:d2, 2)
+        C = Tensor(Dense({form}), 1, 2, 2)
+        C .= 0
+        for k = parallel(1:2, d1)
+            for j = parallel(1:2, d2)
+                for i = 1:1
+                    C[i, j, k] += 1
+                    if i > 5
+                        C[i, j, 3 - k] += 1
+                    end
+                end
+            end
+        end
+    """
+    assert verdict(text) == "safe"
+
+
 # --------------------------------------------------------------------------------------------------------------- merge
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from proofs_tests.exploring import explored, outcomes, races, verdict
+from proofs_tests.towers import STORAGE
 from wingspan import api
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
@@ -72,10 +73,24 @@ def test_independent_kernel_is_safe() -> None:
 
 # ---------------------------------------------------------------------------------------------- level formats (figure)
 
-LEVELS = ["Dense", "SparseList", "SparseByteMap", "Shard(d, SparseList", "Shard(d, SparseByteMap", "Shard(d, Dense"]
+AROUND = {
+    "": "",
+    "Mutex(": "node sibling",
+    "Isolate(": "cousin",
+    "Shard(d, ": "cousin",
+    "Merge(d, ": "node sibling cousin",
+}
+"""What each modifier adds to S by the figure."""
+LEVELS = [around + level for around in AROUND for level in STORAGE]
 ACCESS = {"node": "T[1, 1]", "sibling": "T[k, 1]", "cousin": "T[1, k]"}
-REFUTED = {("Shard(d, Dense", "node"), ("Shard(d, Dense", "sibling")}
-"""What the figure promises and the rules refute: Shard inherits node and sibling from Dense, yet two tasks claim."""
+REFUTED = {
+    (level, kind) for level in ("Shard(d, Dense", "Isolate(Dense", "Mutex(SparseList") for kind in ("node", "sibling")
+}
+"""What the figure promises and the rules refute, of two tasks in one fiber.
+
+Shard and Isolate inherit node and sibling from Dense, yet two tasks claim the fiber, or load it; the tasks that take
+turns in a Mutex cannot both append to one fiber of a list.
+"""
 
 
 def two_task_witness(level: str, kind: str) -> str:
@@ -93,15 +108,14 @@ def two_task_witness(level: str, kind: str) -> str:
 
 def stability(level: str) -> frozenset[str]:
     """S of level 2 in the witness by the paper's figure: that of the wrapped level, and what the modifier adds."""
-    name = level.removeprefix("Shard(d, ")
-    own = REGISTRY[name].stability(None)  # type: ignore[arg-type]
-    return own | {"cousin"} if level != name else own
+    around, name = next((a, level.removeprefix(a)) for a in reversed(AROUND) if level.startswith(a))
+    return REGISTRY[name].stability(None) | set(AROUND[around].split())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", sorted(EVERY))
 @pytest.mark.parametrize("level", LEVELS)
 def test_declared_stability_is_sound(level: str, kind: str) -> None:
-    """If S contains the kind, no interleaving of the two-task witness goes wrong; otherwise some does."""
+    """P17, P18: if S contains the kind, no interleaving of the two-task witness goes wrong; otherwise some does."""
     promised = kind in stability(level)
     safe = verdict(two_task_witness(level, kind)) == "safe"
     assert safe == (promised and (level, kind) not in REFUTED)
@@ -172,7 +186,7 @@ def test_a_claim_can_race() -> None:
     """
     found = explored(text).verdict
     assert found.verdict == "fault"
-    assert {(race.level_name, race.buffer) for race in found.races} == {("Shard", "ptr"), ("Shard", "task")}
+    assert {(race.level_name, race.buffer) for race in found.races} == {("Shard", "ptr"), ("Shard", "owner")}
     assert any("belongs to thread 1, and thread 2 comes to it" in fault.message for fault in found.faults)
 
 

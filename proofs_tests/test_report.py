@@ -15,9 +15,10 @@ import pytest
 from proofs_tests.litmus import Litmus, Load, Lock, Store
 from wingspan import api
 from wingspan.errors import Span
+from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import replay
-from wingspan.explorer.machine import Effect, Touch
-from wingspan.explorer.verdict import VERDICTS, AccessReport, Incident, Race, Result, Verdict
+from wingspan.explorer.machine import Blocked, Effect, Touch
+from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
 from wingspan.outcome import Outcome
 from wingspan.report import json as as_json
 from wingspan.report import steps, terminal
@@ -36,7 +37,8 @@ end
 return c
 """
 PROGRAM = api.bind(api.parse(TEXT, "demo.ws"))
-(SOURCE,) = {node.span.source for node in PROGRAM.plain.walk() if node.span}
+TREE = PROGRAM.plain
+(SOURCE,) = {node.span.source for node in TREE.walk() if node.span}
 RACED = Span(SOURCE, 5, 5, 5, 14)
 
 
@@ -53,6 +55,10 @@ def result(values: Outcome, n: int | None, interleaving: str = "1*2,2*2") -> Res
 
 def access(task: str, operation: str, span: Span | None = RACED, index: int | None = None) -> AccessReport:
     return AccessReport(task, "Assign", operation, 1, index, span, (("i", int(task[-1])), ("s1", 1)))
+
+
+OVERFLOW = FaultReport("overflow", "2", "Call", RACED, (("i", 3), ("s1", 1)), "1,2")
+STUCK = Deadlock((Blocked("", "lock a", ""),), "-")
 
 
 def race(**changes) -> Race:
@@ -155,9 +161,8 @@ def test_many_results_are_cut_to_eight():
 
 
 def test_interleavings_without_a_result_are_accounted_for():
-    fault = Incident("overflow", RACED, "1,2")
-    text = terminal.explore(report(result(RIGHT, 30), verdict="fault", interleavings=40, faults=(fault,)))
-    assert re.search(r"25\.0 % +10  none, but a fault or a deadlock", text)
+    text = terminal.explore(report(result(RIGHT, 30), verdict="fault", interleavings=40, faults=(OVERFLOW,)))
+    assert re.search(r"25\.0 % +10  none, but a fault$", text, re.MULTILINE)
 
 
 def test_a_share_is_100_percent_only_if_it_is_all():
@@ -264,19 +269,47 @@ def test_many_races_are_cut_to_eight():
     assert text.count("error[race]") == 8 and "and 2 more races: --json lists them all" in text
 
 
-@pytest.mark.parametrize("kind", ["fault", "deadlock"])
-def test_an_incident_has_message_place_and_command(kind):
-    found: dict[str, Any] = {f"{kind}s": (Incident("task 1 is stuck", RACED, "2*3,1"),), "interleavings": 4}
-    text = terminal.explore(report(verdict=kind, **found))
-    assert f"error[{kind}]: task 1 is stuck\n  demo.ws:5:5\n" in text
-    assert "  see  wingspan replay demo.ws --interleaving '2*3,1'" in text
+def test_a_fault_has_message_place_task_rule_and_command():
+    """Of the indices in force, those that elaboration made are left out."""
+    text = terminal.explore(report(verdict="fault", faults=(OVERFLOW,), interleavings=4))
+    assert text.split("\n\n")[1].splitlines() == [
+        "error[fault]: overflow",
+        "  demo.ws:5:5",
+        "    5 │     c[1] += i",
+        "      │     ^^^^^^^^^",
+        "  task  task 2 (i = 3), by the rule Call",
+        "  see   wingspan replay demo.ws --interleaving 1,2",
+    ]
+
+
+def test_a_deadlock_marks_each_place_with_the_tasks_that_wait_there():
+    other = Span(SOURCE, 6, 5, 6, 14)
+    places = {"1": RACED, "2": other, "3": RACED}
+    waiting = tuple(Blocked(task, "lock a", "4", place) for task, place in places.items())
+    text = terminal.explore(report(verdict="deadlock", deadlocks=(Deadlock(waiting, "2*3,1"),), interleavings=4))
+    held = "waits for lock a, held by task 4"
+    assert text.split("\n\n")[1].splitlines() == [
+        f"error[deadlock]: task 1 {held}; task 2 {held}; task 3 {held}",
+        "  demo.ws:5:5",
+        "    5 │     c[1] += i",
+        "      │     ^^^^^^^^^ tasks 1, 3 wait here",
+        "    6 │     x = x + i",
+        "      │     ───────── task 2 waits here",
+        "  see  wingspan replay demo.ws --interleaving '2*3,1'",
+    ]
+
+
+def test_incidents_without_a_place_are_told_all_the_same():
+    found: dict[str, Any] = {"faults": (replace(OVERFLOW, span=None),), "deadlocks": (STUCK,)}
+    text = terminal.explore(report(verdict="fault", interleavings=4, **found))
+    assert "error[fault]: overflow\n  task  task 2 (i = 3), by the rule Call\n  see " in text
+    assert "error[deadlock]: task 0 waits for lock a, which it holds itself\n  see  wingspan replay" in text
 
 
 def test_a_fault_of_the_serial_program_is_said_to_be_one():
-    fault = Incident("overflow", RACED, "1,2")
     serially = "the serial meaning is a fault, too"
-    assert serially in terminal.explore(report(verdict="fault", faults=(fault,), interleavings=4, expected=None))
-    assert serially not in terminal.explore(report(verdict="fault", faults=(fault,), interleavings=4))
+    assert serially in terminal.explore(report(verdict="fault", faults=(OVERFLOW,), interleavings=4, expected=None))
+    assert serially not in terminal.explore(report(verdict="fault", faults=(OVERFLOW,), interleavings=4))
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -303,7 +336,7 @@ def action(task: str, effect: Effect | None = None, value: object = 0) -> Action
 
 
 def followed(*actions: Action, given: int) -> str:
-    return steps.replay(ReplayReport(Invocation("demo.ws"), "…", given, actions, "finished", None, None, RIGHT))
+    return steps.replay(ReplayReport(Invocation("demo.ws"), "…", given, actions, "finished", None, RIGHT, TREE))
 
 
 def test_visible_steps_are_numbered_and_each_is_in_the_lane_of_its_task():
@@ -346,9 +379,15 @@ def test_more_tasks_than_lanes_share_one():
 
 def test_a_deadlock_says_who_waits_for_what():
     tasks = (Lock("a"), Load("x"), Lock("b")), (Lock("b"), Store("x"), Lock("a"))
-    text = steps.replay(replayed(replay(Litmus(*tasks), "1*2,2*2"), "1*2,2*2", Invocation("demo.ws")))
+    text = steps.replay(replayed(replay(Litmus(*tasks), "1*2,2"), "1*2,2", TREE, Invocation("demo.ws")))
     assert "error[deadlock]: task 1 waits for lock b, held by task 2; task 2 waits for lock a, held by task 1" in text
     assert "finished" not in text and "result" not in text
+    assert text.endswith("\n  see  wingspan replay demo.ws --interleaving '1*2,2*2'")
+
+
+def test_a_lock_is_taken_and_given_back():
+    touches = [Touch("c.lock[1]", "acquire", "c", value="1.2"), Touch("c.lock[1]", "release", "c", value=0)]
+    assert [steps.touched(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
 
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
@@ -369,6 +408,18 @@ def test_json_has_exactly_these_keys():
     assert json.loads(json.dumps(made)) == made
 
 
+FAULT = {"message": "overflow", "task": "2", "rule": "Call", "line": 5, "column": 5, "interleaving": "1,2"}
+
+
+def test_json_tells_tasks_and_places_of_faults_and_deadlocks():
+    made = as_json.explore(report(verdict="fault", faults=(OVERFLOW,), deadlocks=(STUCK,)))
+    assert made["faults"] == [FAULT]
+    waiting = {"task": "0", "waits_for": "lock a", "holder": "0", "line": None, "column": None}
+    assert made["deadlocks"] == [
+        {"message": STUCK.message, "waiting": [waiting], "line": None, "column": None, "interleaving": "-"}
+    ]
+
+
 def test_json_lists_what_the_text_leaves_out():
     results = [result(outcome(k, 0, 0), 1) for k in range(12)]
     made = as_json.explore(report(*results, verdict="race", races=(race(),) * 10))
@@ -383,7 +434,8 @@ def test_rationals_become_doubles_in_json_and_stay_exact_in_text():
 
 
 def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
-    made = ReplayReport(Invocation("d.ws"), "1", 1, (action("0", "write", Fraction(1, 4)),), "fault", "no", RACED, None)
+    actions = (action("0", "write", Fraction(1, 4)),)
+    made = ReplayReport(Invocation("d.ws"), "1", 1, actions, "fault", OVERFLOW, None, TREE)
     assert as_json.replay(made) == {
         "steps": [
             {
@@ -396,7 +448,7 @@ def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
                 ],
             }
         ],
-        "end": "fault", "message": "no", "values": None,
+        "end": "fault", "message": "overflow", "incident": FAULT, "values": None,
     }  # fmt: skip
 
 

@@ -7,14 +7,19 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
 from proofs_tests.programs import Options, programs
 from wingspan import api
+from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
+from wingspan.explorer.machine import Step
 from wingspan.outcome import Outcome
+from wingspan.semantics.config import State
+from wingspan.semantics.machine import Semantics
 
-EXAMPLES = 1500
+EXAMPLES = 3000 * PROVE
 
-DENSE = Options(levels=("Dense",), sharded=False)
+DENSE = Options(levels=("Dense",), modifiers=())
 """Levels that can be updated in any order, so that nothing is refused."""
 
 REFUSALS = (
@@ -22,52 +27,71 @@ REFUSALS = (
     "is visited while a visit",
     "outside of a task of the device",
     "belongs to thread",
+    "waits for the lock",
 )
-"""Faults of levels that are ordered or sharded; the reference knows no levels."""
+"""Faults of levels that are ordered, gated or guarded; the reference knows no levels."""
 
 
-def result(program: api.Program, engine: str) -> Outcome | Fault:
+def result(program: Elaborated, engine: str) -> Outcome | Fault:
     """What an engine computes, or the fault that it meets."""
     try:
-        run = api.run(program, engine=engine, threads=1)
+        run = api.run(program, engine=engine)
     except Fault as fault:
         return fault
     return Outcome.of({name: tensor.to_exact() for name, tensor in run.tensors.items()}, run.variables)
 
 
 def compare(text: str, counts: Counter[str]) -> None:
-    """Both engines give one result; a level may refuse, and what is never needed may fault in the reference only."""
-    program = api.parse(text)
+    """Both engines give one result; a level may refuse, and what is never needed may fault in the reference only.
+
+    Where the fill value of a merged tensor is not neutral to its operator, the results may differ.
+    """
+    program = api.bind(api.parse(text), threads=1)
     expected, found = result(program, "reference"), result(program, "semantics")
     if isinstance(expected, Fault):
         counts["fault" if isinstance(found, Fault) else "fault of the reference only"] += 1
     elif isinstance(found, Fault):
         assert any(why in found.message for why in REFUSALS), f"{text}\n{found.render()}"
         counts["refused"] += 1
-    else:
+    elif foldable(program):
         assert found == expected, f"{text}\n{found.values()}\n{expected.values()}"
         counts["same"] += 1
+        counts["same with a merge"] += "Merge(" in text
+    else:
+        counts["same, not foldable" if found == expected else "folded otherwise"] += 1
 
 
-def test_serial_runs_compute_what_the_reference_computes():
-    """Tensors and the variables of the outermost scope, with their types; at most a quarter is refused by a level."""
+def test_serial_runs_compute_what_the_reference_computes(monkeypatch):
+    """P23, P28: tensors and variables of the outermost scope, with their types; frozen cells keep their invariants.
+
+    At least 3,000 random programs, formats and inputs; at most a quarter is refused by a level.
+    """
     counts: Counter[str] = Counter()
+    broken: list[str] = []
+
+    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+        broken.extend(broken_by_freezing(machine, before, step, after))
+
+    monkeypatch.setattr(api, "semantics", lambda program: Watched(program, look))
 
     @settings(derandomize=True, deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(programs())
     def check(text: str) -> None:
         compare(text, counts)
+        assert broken == [], text
 
     check()
     assert counts.total() >= EXAMPLES
-    assert counts["refused"] <= counts.total() / 4, counts
-    assert counts["fault"] + counts["fault of the reference only"] <= counts.total() / 50, counts
+    assert counts["refused"] <= EXAMPLES / 4, counts
+    assert counts["fault"] + counts["fault of the reference only"] <= EXAMPLES / 50, counts
+    assert counts["same with a merge"] >= EXAMPLES / 4, counts
+    assert counts["folded otherwise"] <= EXAMPLES / 20, counts
 
 
 def test_dense_levels_refuse_nothing():
     counts: Counter[str] = Counter()
 
-    @settings(derandomize=True, deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=150 * PROVE, suppress_health_check=list(HealthCheck))
     @given(programs(DENSE))
     def check(text: str) -> None:
         compare(text, counts)
@@ -89,8 +113,8 @@ def test_dense_levels_refuse_nothing():
 )
 def test_identities_keep_the_type_of_a_variable(value, expected):
     program = api.parse(f"v = Tensor(Dense(Element(0)), [1]); u = Tensor(Dense(Element(0.0)), [2.0])\nx = {value}")
-    found = result(program, "semantics")
-    assert found == result(program, "reference") == Outcome.of({}, {"x": expected})
+    found = result(api.bind(program), "semantics")
+    assert found == result(api.bind(program), "reference") == Outcome.of({}, {"x": expected})
 
 
 CORNERS = {
@@ -119,7 +143,7 @@ CORNERS = {
 
 @pytest.mark.parametrize("name", CORNERS)
 def test_both_engines_agree_or_a_level_refuses(name):
-    program = api.parse(CORNERS[name])
+    program = api.bind(api.parse(CORNERS[name]), threads=1)
     expected, found = result(program, "reference"), result(program, "semantics")
     refused = isinstance(found, Fault) and any(why in found.message for why in REFUSALS)
     both = isinstance(found, Fault) and isinstance(expected, Fault)

@@ -247,3 +247,11 @@ def test_formats_of_one_array_hold_the_same(array):
     """Through SciPy from one format into another."""
     first = Tensor.from_numpy("SparseByteMap(Dense(Element(0)))", array)
     assert same(Tensor.from_scipy("SparseList(SparseByteMap(Atomic(0)))", first.to_scipy()), array)
+
+
+def test_what_takes_room_for_every_index_is_refused_when_it_is_too_large():
+    """A file may announce any shape; levels that store only what is there take it."""
+    large = scipy.sparse.coo_array(([1.5], ([6], [10**14])), shape=(7, 10**15))
+    with pytest.raises(InputError, match=r"Dense of Dense.* would have 1000000000000000 positions"):
+        Tensor.from_scipy("Dense(SparseList(Element(0.0)))", large)
+    assert dict(Tensor.from_scipy("SparseDict(SparseList(Element(0.0)))", large).entries()) == {(7, 10**14 + 1): 1.5}

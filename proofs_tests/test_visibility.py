@@ -13,7 +13,7 @@ import pytest
 
 from wingspan import api
 from wingspan.explorer.graph import explore_graph
-from wingspan.explorer.machine import Step
+from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
@@ -98,6 +98,143 @@ PROGRAMS = {
             c[x] += 1
         end
     """,
+    "a lock around a dictionary": """
+        C = Tensor(Mutex(SparseDict(Element(0))), 2)
+        C .= 0
+        for k = parallel(1:2)
+            C[3 - k] += k
+            C[1] += 1
+        end
+    """,
+    "a lock for each element": """
+        c = Tensor(Dense(Mutex(Element(0))), 2)
+        c .= 0
+        for k = parallel(1:2)
+            c[1] += k
+            c[k] += 1
+        end
+    """,
+    "locks in opposite order": """
+        c = Tensor(Dense(Mutex(Dense(Element(0)))), 1, 2)
+        c .= 0
+        for k = parallel(1:2)
+            for i = 1:1
+                for j = 1:1
+                    c[j, k] += 1
+                    c[j, 3 - k] += 1
+                end
+            end
+        end
+    """,
+    "a lock that is taken twice": """
+        c = Tensor(Mutex(Dense(Element(0))), 2)
+        c .= 0
+        x = 0
+        for k = parallel(1:2)
+            for i = 1:1
+                c[i] += 1
+                c[k] += 1
+            end
+            x = k
+        end
+    """,
+    "a lock protects a variable of nobody": """
+        c = Tensor(Mutex(Element(0)))
+        c .= 0
+        x = 0
+        for k = parallel(1:2)
+            c[] += 1
+            x = k
+        end
+    """,
+    "isolated columns": """
+        C = Tensor(Dense(Isolate(SparseList(Element(0)))), 1, 2)
+        C .= 0
+        for j = parallel(_)
+            for i = _
+                C[i, j] += j
+            end
+        end
+    """,
+    "an isolated fiber loaded by two": """
+        C = Tensor(Dense(Isolate(Element(0))), 1)
+        C .= 0
+        for k = parallel(1:2)
+            C[1] += k
+        end
+    """,
+    "a lock around an isolated fiber": """
+        C = Tensor(Dense(Mutex(Isolate(Dense(Element(0))))), 1, 1)
+        C .= 0
+        for k = parallel(1:2)
+            C[1, 1] += k
+        end
+    """,
+    "a merged vector": """
+        d = cpu(:d, 2)
+        C = Tensor(Merge(d, SparseDict(Element(0))), 2)
+        C .= 0
+        for k = parallel(1:2, d)
+            C[1] += k
+        end
+    """,
+    "merged columns, twice": """
+        d = cpu(:d, 2)
+        C = Tensor(Dense(Merge(d, Dense(Element(0)))), 1, 1)
+        C .= 0
+        for k = parallel(1:2, d)
+            C[1, 1] += k
+        end
+        x = C[1, 1]
+        for k = parallel(1:2, d)
+            C[1, 1] -= k
+        end
+    """,
+    "a merged workspace of each task": """
+        d = cpu(:d, 2)
+        e = cpu(:e, 1)
+        w = Tensor(Merge(e, Element(0)))
+        x = 0
+        for j = parallel(1:2, d)
+            w .= 0
+            for k = parallel(1:1, e)
+                w[] += j
+            end
+            x = w[]
+        end
+    """,
+    "equal threads of two parents share a copy": """
+        d = cpu(:d, 2)
+        e = cpu(:e, 1)
+        C = Tensor(Merge(e, Element(0)))
+        C .= 0
+        for j = parallel(1:2, d)
+            for i = parallel(1:1, e)
+                C[] += j
+            end
+        end
+    """,
+    "equal threads of two parents share a shard": """
+        d = cpu(:d, 2)
+        e = cpu(:e, 1)
+        C = Tensor(Dense(Shard(e, Element(0))), 2)
+        C .= 0
+        for j = parallel(1:2, d)
+            for i = parallel(j:j, e)
+                C[i] += j
+            end
+        end
+    """,
+    "an isolated fiber around a merged one": """
+        e = cpu(:e, 2)
+        C = Tensor(Dense(Isolate(Dense(Merge(e, Element(0))))), 1, 1)
+        C .= 0
+        for j = 1:1
+            for k = parallel(1:2, e)
+                C[1, j] += k
+            end
+        end
+    """,
     "a dirty flag of the parent": """
         C = Tensor(SparseList(Dense(Atomic(0))), 2, 1)
         C .= 0
@@ -113,8 +250,9 @@ PROGRAMS = {
 class Everything(Semantics):
     """The semantics with nothing taken for granted: every step is one that others may observe."""
 
-    def step(self, state: State, task: str) -> Step[State]:
-        return replace(super().step(state, task), visible=True)
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        step = super().step(state, task)
+        return replace(step, visible=True) if isinstance(step, Step) else step
 
 
 def findings(verdict: Verdict) -> dict[str, Any]:
@@ -125,6 +263,7 @@ def findings(verdict: Verdict) -> dict[str, Any]:
         "outcomes": {result.outcome for result in verdict.results},
         "races": {(race.tensor, race.level, race.level_name, race.buffer, race.kind) for race in verdict.races},
         "faults": {fault.message for fault in verdict.faults},
+        "deadlocks": {deadlock.message for deadlock in verdict.deadlocks},
     }
 
 

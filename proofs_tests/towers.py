@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -31,33 +32,37 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 """Fill values as programs write them, and elements of their kind."""
 
 
+LEAVES = ("Element", "Atomic")
 STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict")
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
 
-def tower(form: str, *shape: int) -> Tower:
-    """The tower of a format, its devices among DEVICES."""
-    return Tower.of(resolve(_format(form), DEVICES), shape)
+def tower(form: str, *shape: int, devices: Mapping[str, Device] = DEVICES) -> Tower:
+    """The tower of a format, its devices among those given."""
+    return Tower.of(resolve(_format(form), devices), shape)
 
 
 DTYPES: dict[type, type] = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
 @st.composite
-def forms(draw: st.DrawFn, rank: int | None = None, modified: bool = True) -> tuple[str, str]:
-    """A format of rank 0 to 3 with Shards of one or two devices anywhere, and its fill value."""
+def forms(
+    draw: st.DrawFn, rank: int | None = None, modified: bool = True, storage: Sequence[str] = STORAGE
+) -> tuple[str, str]:
+    """A format of rank 0 to 3 with up to two modifiers around any level, in any order, and its fill value."""
     fill = draw(st.sampled_from(sorted(VALUES)))
-
-    def shard(form: str) -> str:
-        on = draw(st.lists(st.sampled_from(sorted(DEVICES)), max_size=2, unique=True)) if modified else []
-        for device in on:
-            form = f"Shard({device}, {form})"
-        return form
-
-    form = shard(f"{draw(st.sampled_from(['Element', 'Atomic']))}({fill})")
+    among = MODIFIERS if modified else ()
+    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}({fill})", among)
     for _ in range(draw(st.integers(0, 3)) if rank is None else rank):
-        form = shard(f"{draw(st.sampled_from(['Dense', 'SparseList', 'SparseByteMap']))}({form})")
+        form = wrapped(draw, f"{draw(st.sampled_from(storage))}({form})", among)
     return form, fill
+
+
+def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2) -> str:
+    """The format in some of the modifiers."""
+    for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
+        form = modifier.format(form)
+    return form
 
 
 @st.composite
@@ -80,9 +85,11 @@ def rank_of(form: str) -> int:
 
 
 @st.composite
-def tensors(draw: st.DrawFn, modified: bool = True) -> tuple[str, np.ndarray]:
-    """A format and an array for it."""
-    form, fill = draw(forms(modified=modified))
+def tensors(
+    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = STORAGE, least: int = 0
+) -> tuple[str, np.ndarray]:
+    """A format of at least that rank and an array for it."""
+    form, fill = draw(forms(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
     return form, draw(arrays(rank_of(form), fill))
 
 
@@ -95,6 +102,21 @@ def same(tensor: Tensor, array: np.ndarray) -> bool:
 def thread(device: str, number: int, of: Task = ROOT) -> Task:
     """A thread of a device."""
     return Task(DEVICES[device], number, of)
+
+
+@dataclass(frozen=True)
+class Member(Task):
+    """No task of a program: a thread of several devices at once, as a task and all that it descends from are."""
+
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    def thread(self, device: Device) -> int:
+        return dict(self.numbers).get(device.id, 0)
+
+
+def member(**numbers: int) -> Member:
+    """The member that is thread number `dev` of dev, and so on."""
+    return Member(ROOT.device, 1, None, tuple(numbers.items()))
 
 
 @dataclass
@@ -119,9 +141,9 @@ class ByHand:
         self.log.append(("store", cell.buffer, cell.offset))
         self.cells.store(cell, value, position, index)
 
-    def update(self, cell, change, position, index):
-        self.log.append(("atomic", cell.buffer, cell.offset))
-        self.cells.update(cell, change, position, index)
+    def update(self, cell, change, position, index, effect):
+        self.log.append((effect, cell.buffer, cell.offset))
+        self.cells.update(cell, change, position, index, effect)
 
     def begin(self, code: Code, instance=(), **inputs: Any) -> Frame:
         return start(code, "T", instance, {"z": self.z, "task": self.task, **inputs})
@@ -141,10 +163,13 @@ class ByHand:
                 self.run(procedures.whole(self.tower, operation, self.op))
         return self
 
-    def update_all(self, elements: dict[tuple[int, ...], Any], op: str | None = None) -> ByHand:
+    def update_all(
+        self, elements: Mapping[Any, Any] | Iterable[tuple[tuple[int, ...], Any]], op: str | None = None
+    ) -> ByHand:
         """Update elements by their subscripts, as loops over each axis, root first, would; ⊕ stays the phase's."""
         self.op = op or self.op
-        ordered = sorted(elements.items(), key=lambda entry: entry[0][::-1])
+        pairs = elements.items() if isinstance(elements, Mapping) else elements
+        ordered = sorted(pairs, key=lambda entry: entry[0][::-1])
         self._below(self.tower.rank + 1, 1, (), [(at, exact(v)) for at, v in ordered])
         return self
 
@@ -161,8 +186,9 @@ class ByHand:
             child = cursor.pop("position")
             below = [entry for entry in elements if entry[0][number - 2] == index]
             self._below(number - 1, child, entered.bound(), below)
-            cursor = self.run(procedures.leave(self.tower, number, True), instance, **cursor, index=index).result()
-        self.run(procedures.close(self.tower, number), instance, **cursor)
+            leave = procedures.leave(self.tower, number, True, self.op)
+            cursor = self.run(leave, instance, **cursor, index=index).result()
+        self.run(procedures.close(self.tower, number, self.op), instance, **cursor)
 
     def tensor(self) -> Tensor:
         """The tensor that the cells hold now."""
@@ -270,15 +296,21 @@ def _broken_mutex(h: ByHand, depth: int, instance, positions: int) -> list[str]:
 
 
 def _broken_isolate(h: ByHand, depth: int, instance, positions: int) -> list[str]:
-    val = h.buffer(depth, "val", positions, instance)
+    val = h.buffer(depth, "state", positions, instance)
     found = _claims(no_level_is_loaded=set(val) <= {0, 1})
     there = [p for p, state in enumerate(val, 1) if state]
-    return found + [each for p in there for each in broken(h, depth + 1, (*instance, ("@", p)), 1)]
+    return found + [each for p in there for each in broken(h, depth + 1, (*instance, ("fiber", p)), 1)]
+
+
+def _gate(h: ByHand, depth: int) -> tuple[str, int]:
+    """The key of a gated level, and how many threads its device has."""
+    device = h.tower.levels[depth].device
+    assert device is not None
+    return device.id, device.nthreads
 
 
 def _broken_merge(h: ByHand, depth: int, instance, positions: int) -> list[str]:
-    device = h.tower.levels[depth].key
-    threads = DEVICES[device].nthreads
+    device, threads = _gate(h, depth)
     now, used = h.cell(depth, "now", 1, instance), h.buffer(depth, "used", threads, instance)
     found = _claims(
         now_is_one_of_two=now in (0, threads + 1), no_copy_has_more_fibers=all(0 <= q <= positions for q in used)
@@ -288,10 +320,10 @@ def _broken_merge(h: ByHand, depth: int, instance, positions: int) -> list[str]:
 
 
 def _broken_shard(h: ByHand, depth: int, instance, positions: int) -> list[str]:
-    device = h.tower.levels[depth].key
-    ptr, task = h.buffer(depth, "ptr", positions, instance), h.buffer(depth, "task", positions, instance)
+    device, threads = _gate(h, depth)
+    ptr, task = h.buffer(depth, "ptr", positions, instance), h.buffer(depth, "owner", positions, instance)
     found: list[str] = []
-    for t in range(1, DEVICES[device].nthreads + 1):
+    for t in range(1, threads + 1):
         used = h.cell(depth, "used", t, instance)
         mine = [q for q, owner in zip(ptr, task, strict=True) if q and owner == t]
         found += _claims(

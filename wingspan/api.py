@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from wingspan import reference
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import Fault, InputError
+from wingspan.errors import Fault, InputError, Source, Span
 from wingspan.explorer import graph, interleaving
 from wingspan.explorer.graph import Progress
 from wingspan.explorer.verdict import Verdict
@@ -22,7 +23,7 @@ from wingspan.lang.printer import show
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
-from wingspan.tensor import Tensor, from_exact
+from wingspan.tensor import LARGEST, Tensor, from_exact
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,23 @@ def load(path: str | os.PathLike[str]) -> Program:
     """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", fix="write the path of a program") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start + 1})", fix="save the program as UTF-8") from None
+        raise InputError(f"{path}: not UTF-8 text", _place(path, error), fix="save the program as UTF-8") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {reason}", fix="write the path of a program") from None
     return Program(parser.parse(text, str(path)), str(path), path.parent)
+
+
+def _place(path: Path, error: UnicodeDecodeError) -> Span:
+    """Where the byte stands that cannot be read."""
+    before = error.object[: error.start].decode("utf-8")
+    lines = f"{before}�".splitlines()
+    line, column = len(lines), len(lines[-1])
+    return Span(Source(str(path), error.object.decode("utf-8", "replace")), line, column, line, column + 1)
 
 
 Runnable = Program | Elaborated | str | os.PathLike[str]
@@ -146,7 +156,7 @@ def run(
 ) -> Run:
     """Run the program once: under the rules, each task as far as it gets in turn, or as the reference means it.
 
-    A Fault if a step is forbidden.
+    A Fault if it does not finish: under the rules a RunFault, which says in which task, by which rule and how.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     began = time.perf_counter()
@@ -178,8 +188,12 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
 
 
 def _evaluate(bound: Elaborated) -> reference.Results:
-    inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     shapes = {name: tower.shape for name, tower in bound.towers.items()}
+    for name, shape in shapes.items():
+        if prod(shape) > LARGEST:
+            message = f"{name} has {prod(shape)} elements, and the reference, which is dense, holds {LARGEST} at most"
+            raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
+    inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.kind for name, tower in bound.towers.items()}
     return reference.evaluate(bound.plain, inputs, shapes, kinds)
 

@@ -31,7 +31,7 @@ def numbers(data: Any) -> np.ndarray:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise _not_finite(array[~np.isfinite(array)][0])
     if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
-        raise InputError(f"{array.max()} does not fit a 64-bit integer")
+        raise InputError(f"{array.max()} does not fit a 64-bit integer", fix="use smaller integers, or doubles")
     return array.astype(kinds[array.dtype.kind], copy=False)
 
 
@@ -50,7 +50,7 @@ def _objects(array: np.ndarray) -> np.ndarray:
 
 
 def _not_finite(value: Any) -> InputError:
-    return InputError(f"{value} is not a finite number, and results are exact only for those")
+    return InputError(f"{value} is not a finite number, and results are exact only for those", fix="use finite numbers")
 
 
 def entries_of(data: Any, fill: Value) -> list[Entry]:
@@ -87,10 +87,10 @@ def sparse_entries(matrix: Any) -> list[Entry]:
     try:
         coo = scipy.sparse.coo_array(matrix)
     except ValueError as error:
-        raise InputError(f"not a SciPy sparse array in order: {error}") from None
+        raise InputError(f"not a SciPy sparse array in order: {error}", fix="make it anew") from None
     for axis, extent in zip(coo.coords, coo.shape, strict=True):
         if len(axis) and not (axis.min() >= 0 and axis.max() < extent):
-            raise InputError("not a SciPy sparse array in order: an index is out of bounds")
+            raise InputError("not a SciPy sparse array in order: an index is out of bounds", fix="make it anew")
     at = zip(*((axis + 1).tolist() for axis in coo.coords), strict=True)
     entries: list[Entry] = list(zip(at, numbers(coo.data).tolist(), strict=True))
     return entries if len({at for at, _ in entries}) == len(entries) else _summed(entries)

@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 import click
 
 from wingspan import api
-from wingspan.errors import Fault, InputError, InternalError, WingspanError
+from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
+from wingspan.explorer.incident import RunFault
 from wingspan.report import json as data
 from wingspan.report import steps, terminal
+from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
 from wingspan.report.view import Invocation, explored, replayed
 
@@ -109,11 +111,24 @@ def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...
                     f"{text!r} is not of the form NAME={what}, as in {param.opts[0]} {EXAMPLES[what]}"
                 )
             if name in found:
-                raise click.BadParameter(f"{name} is given twice: {found[name]!r} and {value!r}; keep one")
+                raise twice(name, str(param.opts[0]), texts)
             found[name] = value
         return found
 
     return read
+
+
+def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
+    """What to say of a name that one option binds twice."""
+    source = Source("command line", " ".join(f"{option} {text}" for text in texts))
+    spans = []
+    column = 1
+    for text in texts:
+        column += len(option) + 1
+        if text.partition("=")[0].strip() == name:
+            spans.append(Span(source, 1, column, 1, column + len(text)))
+        column += len(text) + 1
+    return InputError(f"{name} is given twice", spans[1], marks=(Mark(spans[0]),), fix="keep one of the two")
 
 
 EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
@@ -201,7 +216,8 @@ def replay(told: Invocation, as_json: bool, interleaving: str) -> None:
     TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up,
     the run goes on with the first task that can step.
     """
-    report = replayed(api.replay(told.file, interleaving, **told.binding), interleaving, told)
+    bound = api.bind(told.file, **told.binding)
+    report = replayed(api.replay(bound, interleaving), interleaving, bound.plain, told)
     if as_json:
         show_json(data.replay(report))
     else:
@@ -223,13 +239,16 @@ def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -
     """Run the program in FILE once and print what it updated or returned."""
     bound = api.bind(told.file, **told.binding)
     check_outputs(outputs, bound.outputs)
-    with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
-        made = api.run(bound, engine=engine, progress=progress)
+    try:
+        with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
+            made = api.run(bound, engine=engine, progress=progress)
+    except RunFault as fault:
+        fail(incident(fault.incident, bound.plain, told), STATUS[fault.incident.topic])
     for name, path in outputs.items():
         try:
             made.tensors[name].save(path)
         except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
+            raise InputError(f"{path}: {error.strerror}", fix="write into a folder of yours") from None
     if as_json:
         show_json(data.run(made))
     else:
@@ -245,7 +264,8 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
         if Path(path).suffix not in SUFFIXES:
             raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix="use .mtx, .npy or .npz")
         if not Path(path).parent.is_dir():
-            raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}")
+            fix = "make it, or write into another one"
+            raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
 
 
 @main.command()

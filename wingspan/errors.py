@@ -7,7 +7,9 @@ all seen before anything runs. `Fault` is a step that the rules forbid, met whil
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -92,24 +94,38 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+WIDTH = 120
+"""Columns of a source line that an excerpt shows; of a longer line, those around the mark."""
+
+
 def excerpt(marks: Iterable[Mark]) -> list[str]:
     """The marked source lines in order, each with its marks underneath, as lines of text."""
     ordered = sorted(marks, key=lambda mark: (mark.span.line, mark.span.column, not mark.primary))
     if not ordered:
         return []
-    width = len(str(ordered[-1].span.line))
+    number = len(str(ordered[-1].span.line))
     lines: list[str] = []
     shown = None
     for mark in ordered:
         span = mark.span
-        text = span.source.line(span.line)
-        if span.line != shown:
-            lines.append(f"    {span.line:>{width}} │ {text}".rstrip())
-            shown = span.line
-        stop = span.end_column if span.end_line == span.line else len(text) + 1
-        stroke = ("^" if mark.primary else "─") * max(1, stop - span.column)
-        lines.append(f"    {'':>{width}} │ {' ' * (span.column - 1)}{stroke} {mark.text}".rstrip())
+        line = "".join(c if c.isprintable() else "�" for c in span.source.line(span.line))
+        first = 0 if len(line) <= WIDTH else max(0, min(span.column - 1 - WIDTH // 2, len(line) - WIDTH))
+        text = line[first : first + WIDTH]
+        if (span.line, first) != shown:
+            cut = "…" if first else "", "…" if first + WIDTH < len(line) else ""
+            lines.append(f"    {span.line:>{number}} │ {cut[0]}{text}{cut[1]}".rstrip())
+            shown = span.line, first
+        start = span.column - 1 - first
+        stop = span.end_column - 1 - first if span.end_line == span.line else len(text)
+        stroke = ("^" if mark.primary else "─") * max(1, width(text[start:stop]))
+        before = " " * (bool(first) + width(text[:start]))
+        lines.append(f"    {'':>{number}} │ {before}{stroke} {mark.text}".rstrip())
     return lines
+
+
+def width(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
 class WingspanError(Exception):
@@ -126,11 +142,10 @@ class WingspanError(Exception):
         label: str = "",
         marks: tuple[Mark, ...] = (),
         fix: str | None = None,
-        also: tuple[Diagnostic, ...] = (),
     ) -> None:
         notes = (("fix", fix),) if fix else ()
         first = Diagnostic("error", topic or self.topic, message, span, label, marks, notes)
-        self.diagnostics: tuple[Diagnostic, ...] = (first, *also)
+        self.diagnostics: tuple[Diagnostic, ...] = (first,)
         super().__init__(message)
 
     @property
@@ -142,6 +157,11 @@ class WingspanError(Exception):
     def span(self) -> Span | None:
         """Where the first diagnostic is."""
         return self.diagnostics[0].span
+
+    @property
+    def fix(self) -> str | None:
+        """The remedy of the first diagnostic."""
+        return dict(self.diagnostics[0].notes).get("fix")
 
     def render(self) -> str:
         """All diagnostics as text, an empty line between them."""
@@ -176,3 +196,47 @@ class InternalError(WingspanError):
     """A state that none of the rules foresees. It is a defect of wingspan: please report the program."""
 
     topic = "internal"
+
+
+class Mistakes:
+    """Collects independent mistakes, so that they are told together.
+
+    A mistake may *spoil* names, or whatever else strings stand for: what seems wrong with those afterwards may be its
+    consequence, and is not told.
+
+    >>> mistakes = Mistakes()
+    >>> for name in ("x", "y", "x"):
+    ...     mistakes.note(ProgramError(f"{name} has no value"), name, spoils=[name])
+    >>> [error.message for error in mistakes.errors]
+    ['x has no value', 'y has no value']
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[WingspanError] = []
+        self.spoiled: set[str] = set()
+
+    def note(self, error: WingspanError, *about: str, spoils: Iterable[str] = ()) -> None:
+        """Remember a mistake, unless something that it is about is spoiled."""
+        if self.spoiled.isdisjoint(about):
+            self.errors.append(error)
+        self.spoiled.update(spoils)
+
+    @contextmanager
+    def noted(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
+        """Note the mistake that ends the block, and go on after it."""
+        try:
+            yield
+        except (ParseError, ProgramError, InputError) as error:
+            self.note(error, *about, spoils=spoils)
+
+    def tell(self) -> None:
+        """Raise what was noted as one error, in the order of the places; what has no place comes last."""
+        if self.errors:
+            first, *others = sorted(self.errors, key=_place)
+            first.diagnostics += tuple(diagnostic for error in others for diagnostic in error.diagnostics)
+            raise first
+
+
+def _place(error: WingspanError) -> tuple[bool, str, int, int]:
+    span = error.span
+    return (True, "", 0, 0) if span is None else (False, span.source.name, span.line, span.column)

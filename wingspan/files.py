@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,57 @@ from wingspan.arrays import numbers
 from wingspan.errors import InputError, Span
 
 SUFFIXES = "use .mtx, .npy or .npz"
+
+
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|[-+]?(?:nan|inf)"
+_FIELDS = {
+    "pattern": {},
+    "integer": {"integer": "[-+]?[0-9]+"},
+    "unsigned-integer": {"integer": "[0-9]+"},
+    "real": {"number": _NUMBER},
+    "double": {"number": _NUMBER},
+}
+"""What a line of a Matrix Market file says beside the place of its entry, and how that is written."""
+
+
+def _read_mtx(path: Path) -> Any:
+    """SciPy's reader, behind a check of what it would read wrongly.
+
+    It takes 1.5 for the integer 1, passes over what follows a number, makes room for all that a header announces, and
+    ends the process at an array without elements.
+    """
+    rows, columns, announced, form, field, symmetry = scipy.io.mminfo(path)
+    if field not in _FIELDS:
+        raise InputError(f"its numbers are {field}", fix="write their real parts, or their absolute values")
+    if symmetry != "general" and rows != columns:
+        raise ValueError(f"a {symmetry} matrix is square, and it has {rows} rows and {columns} columns")
+    place = {"row": "[0-9]+", "column": "[0-9]+"}
+    if form == "array":
+        if field == "pattern":
+            raise ValueError("an array has values, and a pattern has none")
+        place = {}
+        halves = {"general": 2 * rows, "skew-symmetric": rows - 1}
+        announced = columns * halves.get(symmetry, rows + 1) // 2
+    _check_entries(path, place | _FIELDS[field], {"row": rows, "column": columns}, announced)
+    if form == "array" and not announced:
+        return np.zeros((rows, columns), dtype=np.int64)
+    return scipy.io.mmread(path, spmatrix=False)
+
+
+def _check_entries(path: Path, line: Mapping[str, str], extents: Mapping[str, int], announced: int) -> None:
+    """ValueError unless each line of the body is written so, lies inside of the extents, and none is missing."""
+    pattern = re.compile(r"\s+".join(f"(?P<{name}>{form})" for name, form in line.items()), re.IGNORECASE)
+    stripped = ((k, text.strip()) for k, text in enumerate(path.read_text("latin-1").split("\n"), start=1))
+    _, *body = ((k, text) for k, text in stripped if text and not text.startswith("%"))
+    for k, text in body:
+        found = pattern.fullmatch(text)
+        if found is None:
+            raise ValueError(f"line {k} is `{text[:40]}`, and should be `{' '.join(line)}`")
+        for name, extent in extents.items():
+            if name in line and not 1 <= int(found[name]) <= extent:
+                raise ValueError(f"line {k}: {name} {found[name]} is not in 1:{extent}")
+    if len(body) != announced:
+        raise ValueError(f"its header announces {announced} entries, and {len(body)} follow")
 
 
 def _read_npy(path: Path) -> Any:
@@ -39,9 +91,9 @@ def _read_npz(path: Path) -> Any:
 
 
 _READERS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    ".mtx": (lambda at: scipy.io.mmread(at, spmatrix=False), "write it by scipy.io.mmwrite, or see the format's page"),
-    ".npy": (_read_npy, "write it by numpy.save"),
-    ".npz": (_read_npz, "write it by scipy.sparse.save_npz"),
+    ".mtx": (_read_mtx, "mend it, or write it anew by scipy.io.mmwrite"),
+    ".npy": (_read_npy, "write it anew by numpy.save"),
+    ".npz": (_read_npz, "write it anew by scipy.sparse.save_npz"),
 }
 
 _WRITERS: dict[str, Callable[[Path, Any], None]] = {
@@ -56,7 +108,7 @@ def read_file(path: Path, span: Span | None = None) -> Any:
     if path.suffix not in _READERS:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=SUFFIXES)
     if path.is_dir():
-        raise InputError(f"{path}: a directory, not a file", span)
+        raise InputError(f"{path}: a directory, not a file", span, fix="name a file in it")
     read, fix = _READERS[path.suffix]
     try:
         with warnings.catch_warnings():
@@ -64,11 +116,11 @@ def read_file(path: Path, span: Span | None = None) -> Any:
             data = read(path)
         numbers(data.data if scipy.sparse.issparse(data) else data)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file", span) from None
+        raise InputError(f"{path}: no such file", span, fix="write the path of a file that is there") from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", span) from None
+        raise InputError(f"{path}: {error.strerror or error}", span, fix="name a file that can be read") from None
     except InputError as error:
-        raise InputError(f"{path}: {error.message}", span, fix="use integers, doubles or booleans") from None
+        raise InputError(f"{path}: {error.message}", span, fix=error.fix) from None
     except Exception as error:  # the parsers of foreign files raise whatever they meet
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"{path}: not a {path.suffix} file in order: {reason}", span, fix=fix) from None

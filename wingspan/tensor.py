@@ -144,9 +144,23 @@ class Tensor:
 # ------------------------------------------------------------------------------------------------------------- loading
 
 
+LARGEST = 10_000_000
+"""Positions that those levels of a tensor may have together in which every index takes room."""
+
+SMALLER = "use smaller extents, or a SparseList"
+
+
+def too_large(name: str, tower: Tower) -> str:
+    """What to say of a tensor with more positions."""
+    names = " and ".join(dict.fromkeys(level.name for level in tower.levels if level.full))
+    return f"{names} of {name} would have {tower.room} positions, and {LARGEST} is the most"
+
+
 def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
     """A tensor that stores these elements, each subscript once, and all others if its levels are dense."""
     fill = exact(tower.fill)
+    if tower.room > LARGEST:
+        raise InputError(too_large(str(tower), tower), fix=SMALLER)
     try:
         data = [(at, convert(value, tower.kind)) for at, value in entries]
     except Fault as fault:
@@ -156,7 +170,7 @@ def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
     try:
         Writer(tower, cells, fill).write(data)
     except Fault as fault:
-        raise InputError(f"the data does not fit {tower}{fault.message}") from None
+        raise InputError(f"the data does not fit {tower}{fault.message}", fix="use another format") from None
     return Tensor(tower, cells, fill)
 
 

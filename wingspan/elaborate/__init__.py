@@ -15,6 +15,7 @@ from wingspan.elaborate.extents import settle_extents
 from wingspan.elaborate.inputs import load_tensors
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.names import resolve_names
+from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
@@ -43,11 +44,20 @@ def elaborate(
     params: Mapping[str, Any],
     threads: int | None = None,
 ) -> Elaborated:
-    """Bind a program. ProgramError if it cannot mean anything, InputError if what it is given does not fit."""
-    names = resolve_names(tree, params, threads)
-    sources = load_tensors(names, folder, inputs)
-    plain, towers = settle_extents(names.body, sources)
-    tensors = {name: source.load(towers[name]) for name, source in sources.items() if source.entries is not None}
-    outputs = outputs_of(plain, tensors, tree)
-    body = concordize(insert_lifecycles(plain, tensors), names.all)
-    return Elaborated(algebra.simplify(body), plain, towers, tensors, outputs, names.devices)
+    """Bind a program. ProgramError if it cannot mean anything, InputError if what it is given does not fit; one error
+    tells all mistakes that do not follow from each other.
+    """
+    mistakes = Mistakes()
+    names = resolve_names(tree, params, threads, mistakes)
+    sources = load_tensors(names, folder, inputs, mistakes)
+    plain, towers = settle_extents(names.body, sources, mistakes)
+    tensors: dict[str, Tensor] = {}
+    given = [name for name, source in sources.items() if source.entries is not None]
+    for name in given:
+        if name in towers:
+            with mistakes.noted(name):
+                tensors[name] = sources[name].load(towers[name])
+    outputs = outputs_of(plain, given, tree, mistakes)
+    body = insert_lifecycles(plain, given, mistakes)
+    mistakes.tell()
+    return Elaborated(algebra.simplify(concordize(body, names.all)), plain, towers, tensors, outputs, names.devices)

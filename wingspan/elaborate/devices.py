@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from wingspan.elaborate.parameters import whole
-from wingspan.errors import Mark, ProgramError, Span
+from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, STATIC, Device, Schedule
 
-Resolve = Callable[[ir.Expression], ir.Expression]
-"""How names in thread counts and chunk sizes are resolved."""
+Count = Callable[[ir.Expression, str, int | None], int]
+"""How a number of threads or a chunk size is found: what to call it, and the most that it may be; 1 if mistaken."""
+
+THREADS = 1000
+"""The threads that a device has at most."""
 
 
 class Devices:
     """The devices of a program. A device's parent is the device of the loop around its loops."""
 
-    def __init__(self, defined: Mapping[str, ir.Define], resolve: Resolve, threads: int | None) -> None:
+    def __init__(self, defined: Mapping[str, ir.Define], count: Count, threads: int | None, mistakes: Mistakes) -> None:
         self.cpus = {name: d.value for name, d in defined.items() if isinstance(d.value, ir.Cpu)}
-        self.resolve, self.threads = resolve, threads
+        self.count, self.threads = count, threads
         self.named: dict[str, str] = {}
         """the device's name by its identity"""
         for name, cpu in self.cpus.items():
             if cpu.id:
-                self._register(cpu.id, name, cpu.span)
-        anonymous = [name for name, cpu in self.cpus.items() if not cpu.id]
+                with mistakes.noted(spoils=[name, self.named.get(cpu.id, name)]):
+                    self._register(cpu.id, name, cpu.span)
         self.ids = {name: cpu.id for name, cpu in self.cpus.items()}
-        for name in anonymous:
-            self.ids[name] = self._fresh(name)
-            self.named[self.ids[name]] = name
+        for name in self.cpus:
+            if not self.ids[name]:
+                self.ids[name] = self._fresh(name)
+                self.named[self.ids[name]] = name
+        self.counts = {name: self._threads(cpu) for name, cpu in self.cpus.items()}
+        for name, cpu in self.cpus.items():
+            if name in self._ancestors(name):
+                error = ProgramError(f"{name} is spawned from itself", cpu.span, fix="leave one of the parents out")
+                mistakes.note(error, name, spoils=self._ancestors(name))
         self.made: dict[str, tuple[Device, Span | None]] = {}
 
     def _register(self, id: str, name: str, span: Span | None) -> None:
@@ -56,22 +64,23 @@ class Devices:
 
     def use(self, d: ir.Variable | ir.Cpu, around: Device) -> Device:
         """The device of a loop that runs on `around`."""
+        called, span = name_of(d), d.span
         if isinstance(d, ir.Variable):
-            cpu, id, called, span = self.cpus[d.name], self.ids[d.name], d.name, d.span
+            cpu, id, count = self.cpus[d.name], self.ids[d.name], self.counts[d.name]
         else:
-            cpu, id, called, span = d, self._inline(d), f":{d.id}", d.span
+            cpu, id, count = d, self._inline(d), self._threads(d)
         if any(id == other.id for other in _lineage(around)):
             raise ProgramError(
                 f"a loop on {called} stands inside another one on it",
                 span,
                 fix="use a second device for the inner loop",
             )
-        if cpu.parent is not None and self.ids[cpu.parent.name] != around.id:
+        if cpu.parent is not None and self.ids.get(cpu.parent.name, around.id) != around.id:
             raise ProgramError(
                 f"{called} is spawned from {cpu.parent.name}, and this loop stands {_where(around)}", span,
                 fix=f"put it directly into a loop on {cpu.parent.name}, or leave the parent out",
             )  # fmt: skip
-        made = Device(id, self.count(cpu), around)
+        made = Device(id, count, around)
         first, where = self.made.setdefault(id, (made, span))
         if first != made:
             marks = (Mark(where),) if where else ()
@@ -97,22 +106,32 @@ class Devices:
             self._register(cpu.id, "", cpu.span)
         return cpu.id
 
-    def count(self, cpu: ir.Cpu) -> int:
-        """The number of threads."""
-        return whole(self.resolve(cpu.nthreads), "a number of threads", 1) if self.threads is None else self.threads
+    def _threads(self, cpu: ir.Cpu) -> int:
+        return self.count(cpu.nthreads, "a number of threads", THREADS) if self.threads is None else self.threads
 
     def all(self) -> dict[str, Device]:
         """Every device that has a name, by name; the parent of one that no loop uses is the one it is defined with."""
-        return {name: self._parented(name, ()) for name in self.cpus}
+        return {name: self._parented(name) for name in self.cpus}
 
-    def _parented(self, name: str, below: tuple[str, ...]) -> Device:
-        cpu, id = self.cpus[name], self.ids[name]
-        if id in self.made:
-            return self.made[id][0]
-        if name in below:
-            raise ProgramError(f"{name} is spawned from itself", cpu.span, fix="leave one of the parents out")
-        parent = SERIAL if cpu.parent is None else self._parented(cpu.parent.name, (*below, name))
-        return Device(id, self.count(cpu), parent)
+    def _parented(self, name: str) -> Device:
+        device = SERIAL
+        for each in (*reversed(self._ancestors(name)), name):
+            id = self.ids[each]
+            device = self.made[id][0] if id in self.made else Device(id, self.counts[each], device)
+        return device
+
+    def _ancestors(self, name: str) -> list[str]:
+        """The devices that one is spawned from by its definition, from the nearest on, each once."""
+        found: list[str] = []
+        while (above := self.cpus[name].parent) is not None and above.name in self.cpus and above.name not in found:
+            name = above.name
+            found.append(name)
+        return found
+
+
+def name_of(d: ir.Variable | ir.Cpu) -> str:
+    """What messages call a device."""
+    return d.name if isinstance(d, ir.Variable) else f":{d.id}"
 
 
 def _lineage(device: Device | None) -> Iterator[Device]:
@@ -125,6 +144,6 @@ def _where(device: Device | None) -> str:
     return "outside of all parallel loops" if device is None or device == SERIAL else f"in a loop on {device}"
 
 
-def schedule(call: ir.ScheduleCall, resolve: Resolve) -> Schedule:
+def schedule(call: ir.ScheduleCall, count: Count) -> Schedule:
     """A schedule as loops use it."""
-    return STATIC if call.step is None else Schedule("dynamic", whole(resolve(call.step), "a chunk size", 1))
+    return STATIC if call.step is None else Schedule("dynamic", count(call.step, "a chunk size", None))

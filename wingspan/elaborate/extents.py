@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from wingspan.elaborate.inputs import Source
-from wingspan.errors import Fault, Mark, ProgramError
+from wingspan.elaborate.inputs import Source, subject
+from wingspan.elaborate.parameters import values_in
+from wingspan.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
+from wingspan.tensor import LARGEST, SMALLER, too_large
 
 MOST = 200_000
 """Iterations that are tried out to find the largest subscript."""
@@ -44,9 +46,16 @@ class Loop:
     axes: list[tuple[Use, int]] = field(default_factory=list)
     """where its index stands bare: use and axis"""
 
+    @property
+    def key(self) -> str:
+        """What is spoiled when its range cannot be told."""
+        return f"the range of loop {id(self)}"
 
-def settle_extents(body: ir.Statement, sources: Mapping[str, Source]) -> tuple[ir.Statement, dict[str, Tower]]:
-    """The program without `_`, and every tensor's tower. ProgramError where a range or an extent cannot be found."""
+
+def settle_extents(
+    body: ir.Statement, sources: Mapping[str, Source], mistakes: Mistakes
+) -> tuple[ir.Statement, dict[str, Tower]]:
+    """The program without `_`, and every tensor's tower. A range or an extent that cannot be found is a mistake."""
     loops: list[Loop] = []
     uses: list[Use] = []
     _collect(body, {}, loops, uses)
@@ -54,22 +63,67 @@ def settle_extents(body: ir.Statement, sources: Mapping[str, Source]) -> tuple[i
     while _range_loops(loops, shapes) or _extend_axes(uses, shapes):
         pass
     for loop in loops:
+        tensors = {use.tensor for use, _ in loop.axes}
+        origins = _origins(tensors, uses)
         if loop.range is None:
-            raise _unknown_range(loop)
-        _check_axes(loop, shapes, sources)
-    towers = {name: _tower(source, shapes[name]) for name, source in sources.items()}
+            unknown = [name for name in tensors if None in shapes.get(name, ())]
+            mistakes.note(_unknown_range(loop), *origins, spoils=[loop.key, *unknown])
+        else:
+            with mistakes.noted(*origins):
+                _check_axes(loop, shapes, sources)
+    towers: dict[str, Tower] = {}
+    for name, source in sources.items():
+        with mistakes.noted(*_origins({name}, uses), spoils=[name]):
+            towers[name] = _tower(source, shapes[name])
+    for use in uses:
+        if use.tensor in towers:
+            for error in _out_of_bounds(use.access, towers[use.tensor], sources[use.tensor]):
+                mistakes.note(error, *subject(use.access))
     return _with_ranges(body, iter(loops)), towers
 
 
+def _origins(tensors: set[str], uses: list[Use]) -> set[str]:
+    """What tensors, and the extents that they get from their uses, depend on."""
+    found = set(tensors)
+    for use in uses:
+        if use.tensor in tensors:
+            found.update(subject(use.access), *map(values_in, use.access.subscripts))
+            for loop in use.loops.values():
+                found.update([loop.key], values_in(loop.node.range))
+    return found
+
+
 def _tower(source: Source, shape: list[int | None]) -> Tower:
-    """A tensor's tower; ProgramError if an extent is missing."""
+    """A tensor's tower; ProgramError if an extent is missing, or if the tensor is too large."""
     for axis, extent in enumerate(shape, start=1):
         if extent is None:
             raise ProgramError(
                 f"the extent of axis {axis} of {source.name} cannot be told from the loops", source.span,
                 fix=f"give the extents: {source.name} = Tensor(FORMAT, {', '.join('n' for _ in shape)})",
             )  # fmt: skip
-    return Tower.of(source.root, tuple(n for n in shape if n is not None))
+    tower = Tower.of(source.root, tuple(n for n in shape if n is not None))
+    if tower.room > LARGEST:
+        raise ProgramError(too_large(source.name, tower), source.span, fix=SMALLER)
+    return tower
+
+
+def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[ProgramError]:
+    """The mistakes in constant subscripts."""
+    marks = (Mark(source.span),) if source.span and source.span != access.span else ()
+    for axis, (e, extent) in enumerate(zip(access.subscripts, tower.shape, strict=False), start=1):
+        if any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in e.walk()):
+            continue
+        try:
+            index = evaluate(e, {})
+        except Fault:
+            continue
+        if not isinstance(index, int) or isinstance(index, bool):
+            message = f"a subscript is an integer, not {algebra.show(index)}"
+            yield ProgramError(message, e.span, fix=f"use an index from 1 to {extent}")
+        elif not 1 <= index <= extent:
+            fix = f"use an index from 1 to {extent}" if extent else "indices count from 1, to the extent"
+            message = f"axis {axis} of {source.name} has extent {extent}, and here the index {index}"
+            yield ProgramError(message, e.span, marks=marks, fix=fix)
 
 
 def _collect(s: ir.Node, around: Mapping[str, Loop], loops: list[Loop], uses: list[Use]) -> None:
@@ -102,7 +156,7 @@ def _range_loops(loops: list[Loop], shapes: Shapes) -> bool:
     """Give a range to the loops over `_` whose index stands bare on an axis of known extent."""
     progress = False
     for loop in loops:
-        known = (shapes[use.tensor][axis] for use, axis in loop.axes)
+        known = (_extent(shapes, use, axis) for use, axis in loop.axes)
         extent = next((n for n in known if n is not None), None)
         if loop.range is None and extent is not None:
             loop.range = ir.Range(ir.Literal(1), ir.Literal(extent))
@@ -110,11 +164,17 @@ def _range_loops(loops: list[Loop], shapes: Shapes) -> bool:
     return progress
 
 
+def _extent(shapes: Shapes, use: Use, axis: int) -> int | None:
+    """The extent of an axis, as far as it is known."""
+    shape = shapes.get(use.tensor, ())
+    return shape[axis] if len(shape) == len(use.access.subscripts) else None
+
+
 def _extend_axes(uses: list[Use], shapes: Shapes) -> bool:
     """Give an extent to the axes whose subscripts are all known; updates decide, reads only where there are none."""
     progress = False
     for name, shape in shapes.items():
-        here = [use for use in uses if use.tensor == name]
+        here = [use for use in uses if use.tensor == name and len(use.access.subscripts) == len(shape)]
         here = [use for use in here if use.updated] or here
         for axis, extent in enumerate(shape):
             if extent is None and here:
@@ -133,8 +193,8 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
     if isinstance(e, ir.Index) and needed == [e.name]:
         return _last(loops[e.name])
     largest = 0
-    for count, values in enumerate(_iterations(needed, loops, {})):
-        if count >= MOST:
+    for values in _iterations(needed, loops, {}, iter(range(MOST))):
+        if values is None:
             return None
         try:
             value = evaluate(e, values)
@@ -175,7 +235,10 @@ def _needed(e: ir.Expression, loops: Mapping[str, Loop]) -> list[str] | None:
     return [name for name in loops if name in names]
 
 
-def _iterations(names: list[str], loops: Mapping[str, Loop], values: dict[str, int]) -> Iterator[dict[str, int]]:
+def _iterations(
+    names: list[str], loops: Mapping[str, Loop], values: dict[str, int], tries: Iterator[int]
+) -> Iterator[dict[str, int] | None]:
+    """The values of indices, loop by loop; None when the tries are used up."""
     if not names:
         yield values
         return
@@ -188,7 +251,9 @@ def _iterations(names: list[str], loops: Mapping[str, Loop], values: dict[str, i
         return
     if isinstance(start, int) and isinstance(stop, int):
         for value in range(start, stop + 1):
-            yield from _iterations(rest, loops, {**values, first: value})
+            if next(tries, None) is None:
+                yield None
+            yield from _iterations(rest, loops, {**values, first: value}, tries)
 
 
 def evaluate(e: ir.Expression, values: Mapping[str, int]) -> ir.Value:
@@ -215,9 +280,10 @@ def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> No
     if not isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole):
         return
     fixed = [
-        (use.access, axis, shapes[use.tensor][axis])
+        (use.access, axis, extent)
         for use, axis in loop.axes
-        if not use.updated or sources[use.tensor].extents[axis] is not None
+        if (extent := _extent(shapes, use, axis)) is not None
+        and (not use.updated or sources[use.tensor].extents[axis] is not None)
     ]
     for access, axis, extent in fixed[1:]:
         first, where, wanted = fixed[0]
@@ -227,7 +293,7 @@ def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> No
                 f"and over axis {axis + 1} of {access.fiber.tensor}, which has {extent}",
                 access.span,
                 marks=(Mark(first.span),) if first.span and first.span != access.span else (),
-                fix=f"give the range: for {loop.node.index} = 1:n",
+                fix=f"give the range: for {loop.node.index} = 1:{min(extent, wanted)}",
             )
 
 
@@ -239,7 +305,8 @@ def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:
             return ir.If(condition, _with_ranges(body, loops), span=s.span)
         case ir.For(index=index, range=r, body=body):
             known = next(loops).range
-            assert known is not None
+            if known is None:
+                return ir.For(index, r, _with_ranges(body, loops), span=s.span)
             changed = replace(r, range=known) if isinstance(r, ir.Parallel) else known
             return ir.For(index, changed, _with_ranges(body, loops), span=s.span)
     return s

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.elaborate.names import Names
-from wingspan.elaborate.parameters import did_you_mean
-from wingspan.errors import InputError, Mark, ProgramError, Span
+from wingspan.elaborate.parameters import closest, did_you_mean
+from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import Level, Tower, resolve
 from wingspan.tensor import Entry, Tensor, entries_of, load, read_file
@@ -39,32 +39,39 @@ class Source:
             raise InputError(f"{self.name}: {error.message}", self.span, fix=fix) from None
 
 
-def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any]) -> dict[str, Source]:
-    """All tensors that the program uses, by name. InputError for an input that is missing, idle or does not fit."""
-    uses = _uses(names.body)
+def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any], mistakes: Mistakes) -> dict[str, Source]:
+    """All tensors that the program uses, by name, but for those that are mistaken.
+
+    It is a mistake if an input is missing, idle or does not fit, or if a tensor and its uses differ in rank.
+    """
+    uses: dict[str, list[ir.Access]] = {}
+    for access, _ in ir.accesses(names.body):
+        uses.setdefault(access.fiber.tensor, []).append(access)
     declared = {node.tensor: node.span for node in names.body.walk() if isinstance(node, ir.Declare)}
-    found: dict[str, Source] = {}
     every = dict.fromkeys((*names.tensors, *uses, *declared))
-    sources = {name: _source(name, names, folder, uses, declared) for name in every}
-    for name, source in sources.items():
-        use = uses.get(name)
-        if use is not None and len(use.subscripts) != len(source.extents):
-            raise ProgramError(
-                f"{name} has {axes(len(source.extents))}, and here {subscripts(len(use.subscripts))}", use.span,
-                marks=_marks(source.span, use.span), fix="write one subscript for each axis",
-            )  # fmt: skip
-        if name in inputs:
-            source = _bound(source, inputs[name], name in declared)
-        if source.entries is None and name not in declared:
-            if name in uses or name in names.returns:
-                raise _missing(name, names, use)
-            continue
-        found[name] = source
     for name in inputs:
-        if name not in found:
-            fix = did_you_mean(name, found) or (f"it has {', '.join(sorted(found))}" if found else "leave it out")
-            raise InputError(f"the program has no tensor {name}", fix=fix)
+        if name not in every:
+            fix = did_you_mean(name, every) or (f"it has {', '.join(sorted(every))}" if every else "leave it out")
+            mistakes.note(InputError(f"the program has no tensor {name}", fix=fix), spoils=closest(name, every))
+    found: dict[str, Source] = {}
+    for name in every:
+        with mistakes.noted(name, *_devices(names.tensors.get(name)), spoils=[name]):
+            source = _source(name, names, folder, uses, declared)
+            _check_ranks(source, uses.get(name, []), name in names.tensors, mistakes)
+            if name in inputs:
+                source = _bound(source, inputs[name], name in declared)
+            if source.entries is not None or name in declared:
+                found[name] = source
+            elif name in uses or name in names.returns:
+                raise _missing(name, names, uses.get(name, []))
     return found
+
+
+def _devices(definition: ir.Define | None) -> list[str]:
+    """The names of devices in a tensor's format."""
+    value = definition.value if definition else None
+    nodes = value.format.walk() if isinstance(value, ir.TensorCall) else ()
+    return [node.name for node in nodes if isinstance(node, ir.Variable)]
 
 
 def axes(n: int) -> str:
@@ -77,36 +84,40 @@ def subscripts(n: int) -> str:
     return "1 subscript" if n == 1 else f"{n} subscripts"
 
 
+def subject(use: ir.Access) -> tuple[str, str]:
+    """What a mistake in an access is about: its tensor, and its number of subscripts, spoiled if that is wrong."""
+    return use.fiber.tensor, f"{use.fiber.tensor} with {subscripts(len(use.subscripts))}"
+
+
 def _marks(first: Span | None, primary: Span | None) -> tuple[Mark, ...]:
     return (Mark(first),) if first is not None and first != primary else ()
 
 
-def _uses(body: ir.Statement) -> dict[str, ir.Access]:
-    """The first access to each tensor; ProgramError if another one has another number of subscripts."""
-    first: dict[str, ir.Access] = {}
-    for access, _ in ir.accesses(body):
-        known = first.setdefault(access.fiber.tensor, access)
-        if len(known.subscripts) != len(access.subscripts):
-            raise ProgramError(
-                f"{access.fiber.tensor} has {subscripts(len(known.subscripts))} elsewhere, "
-                f"and here {len(access.subscripts)}", access.span,
-                marks=_marks(known.span, access.span), fix="write one subscript for each axis",
+def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes: Mistakes) -> None:
+    """Every access has a subscript for each axis; one that differs is told once for each number of subscripts."""
+    rank = len(source.extents)
+    for use in uses:
+        if len(use.subscripts) != rank:
+            here = subscripts(len(use.subscripts))
+            has = f"{axes(rank)}, and here {here}" if defined else f"{subscripts(rank)} elsewhere, and {here} here"
+            error = ProgramError(
+                f"{source.name} has {has}", use.span,
+                marks=_marks(source.span, use.span), fix="write one subscript for each axis",
             )  # fmt: skip
-    return first
+            mistakes.note(error, *subject(use), spoils=subject(use)[1:])
 
 
-def _missing(name: str, names: Names, use: ir.Access | None) -> InputError | ProgramError:
+def _missing(name: str, names: Names, uses: list[ir.Access]) -> InputError | ProgramError:
     """What to say of a tensor without data that is used and not declared."""
-    span = use.span if use is not None else None
     reads = [access for access, updated in ir.accesses(names.body) if access.fiber.tensor == name and not updated]
-    if name in names.tensors and use is None:
+    if name in names.tensors and not uses:
         return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
     if name in names.tensors or reads:
         close = did_you_mean(name, names.tensors) if name not in names.tensors else None
-        span = reads[0].span if reads else span
+        span = (reads or uses)[0].span
         return InputError(f"{name} has no data: it is used before it is declared", span, fix=close or _bind(name))
     fix = did_you_mean(name, names.tensors) or f"define and declare it: {name} = Tensor(FORMAT), {name} .= 0"
-    return ProgramError(f"{name} is updated and never defined", span, fix=fix)
+    return ProgramError(f"{name} is updated and never defined", uses[0].span, fix=fix)
 
 
 def _bind(name: str) -> str:
@@ -114,7 +125,7 @@ def _bind(name: str) -> str:
 
 
 def _source(
-    name: str, names: Names, folder: Path, uses: Mapping[str, ir.Access], declared: Mapping[str, Span | None]
+    name: str, names: Names, folder: Path, uses: Mapping[str, list[ir.Access]], declared: Mapping[str, Span | None]
 ) -> Source:
     """A tensor as the program has it."""
     if name in names.tensors:
@@ -122,7 +133,7 @@ def _source(
     if name in declared:
         fix = did_you_mean(name, names.tensors) or f"define it: {name} = Tensor(Dense(Element(0.0)))"
         raise ProgramError(f"{name} is declared but has no format", declared[name], fix=fix)
-    return _default(name, len(uses[name].subscripts), uses[name].span)
+    return _default(name, len(uses[name][0].subscripts), uses[name][0].span)
 
 
 def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) -> Source:
@@ -190,7 +201,7 @@ def _bound(source: Source, data: Any, declared: bool) -> Source:
 def _array(source: Source, data: Any) -> Any:
     """What the caller gives, as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
-        return read_file(Path(data))
+        return read_file(Path(data), source.span)
     try:
         array = data if scipy.sparse.issparse(data) else np.asarray(data)
     except ValueError:
@@ -211,4 +222,4 @@ def _entries(source: Source, data: Any) -> list[Entry]:
     try:
         return entries_of(data, fill)
     except InputError as error:
-        raise InputError(f"{source.name}: {error.message}", source.span, fix="use finite numbers") from None
+        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None

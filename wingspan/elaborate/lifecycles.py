@@ -7,22 +7,21 @@ the first statement that updates it. Inputs belong to the outermost scope.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from wingspan.elaborate.parameters import did_you_mean
-from wingspan.errors import Mark, ProgramError, Span
+from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
-from wingspan.tensor import Tensor
 
 
-def insert_lifecycles(body: ir.Statement, inputs: Mapping[str, Tensor]) -> ir.Statement:
-    """The program with every change of mode explicit. ProgramError where one would be needed in an inner scope."""
-    return _Scope(frozenset(), dict.fromkeys(inputs, "read")).run(body)
+def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes) -> ir.Statement:
+    """The program with every change of mode explicit. It is a mistake if one would be needed in an inner scope."""
+    return _Scope(frozenset(), dict.fromkeys(inputs, "read"), mistakes).run(body)
 
 
-def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program) -> tuple[str, ...]:
-    """The tensors of the outermost scope that are updated or returned. ProgramError if one that is returned is none."""
+def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program, mistakes: Mistakes) -> tuple[str, ...]:
+    """The tensors of the outermost scope that are updated or returned. It is a mistake to return anything else."""
     declared = [s.tensor for s in _flat(body) if isinstance(s, ir.Declare)]
     updated = {access.fiber.tensor for access, updating in ir.accesses(body) if updating} | set(declared)
     alive = (*inputs, *declared)
@@ -31,7 +30,8 @@ def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program) -> t
             inside = any(isinstance(s, ir.Declare) and s.tensor == name for s in body.walk())
             fix = f"declare {name} outside of all blocks" if inside else did_you_mean(name, alive)
             message = f"return {name}: there is no tensor {name} in the outermost scope"
-            raise ProgramError(message, tree.span, fix=fix or f"define and declare {name}, or leave it out")
+            error = ProgramError(message, tree.span, fix=fix or f"define and declare {name}, or leave it out")
+            mistakes.note(error, name)
     return tuple(dict.fromkeys(name for name in alive if name in updated or name in tree.returns))
 
 
@@ -42,8 +42,8 @@ def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
 class _Scope:
     """One scope: the tensors that are visible from outside, and the modes of its own."""
 
-    def __init__(self, outside: frozenset[str], own: dict[str, str]) -> None:
-        self.outside, self.own = outside, own
+    def __init__(self, outside: frozenset[str], own: dict[str, str], mistakes: Mistakes) -> None:
+        self.outside, self.own, self.mistakes = outside, own, mistakes
         self.places: dict[str, Span | None] = {}
         """where the scope's own tensors are declared"""
         self.out: list[ir.Statement] = []
@@ -52,21 +52,24 @@ class _Scope:
         for s in _flat(body):
             self.statement(s)
         self.out += [ir.Freeze(T, span=self.places.get(T)) for T, mode in self.own.items() if mode == "update"]
-        return ir.seq(*_with_operators(self.out, self.own))
+        return ir.seq(*_with_operators(self.out, self.own, self.mistakes))
 
     def statement(self, s: ir.Statement) -> None:
         match s:
             case ir.Declare(tensor=T):
                 if T in self.own or T in self.outside:
-                    raise ProgramError(
+                    error = ProgramError(
                         f"{T} is declared while it is declared already", s.span, marks=_marks(self.places.get(T)),
                         fix=f"leave this one out, or declare {T} in an inner scope only",
                     )  # fmt: skip
+                    self.mistakes.note(error, T, spoils=[T])
                 self.own[T], self.places[T] = "update", s.span
             case ir.Freeze(tensor=T):
-                self.by_hand(s, T, "freeze", "update", "read")
+                with self.mistakes.noted(T, spoils=[T]):
+                    self.by_hand(s, T, "freeze", "update", "read")
             case ir.Thaw(tensor=T):
-                self.by_hand(s, T, "thaw", "read", "update")
+                with self.mistakes.noted(T, spoils=[T]):
+                    self.by_hand(s, T, "thaw", "read", "update")
             case _:
                 self.prepare(s)
                 s = self.nested(s)
@@ -89,15 +92,17 @@ class _Scope:
             T = access.fiber.tensor
             (updates if updated else reads).setdefault(T, access)
             if T not in self.own and T not in self.outside and T not in inner:
-                raise ProgramError(
+                error = ProgramError(
                     f"{T} is used where it is not declared", access.span, fix=f"declare it before: {T} .= 0"
                 )
+                self.mistakes.note(error, T, spoils=[T])
         for T in self.own:
             if T in reads and T in updates:
-                raise ProgramError(
+                error = ProgramError(
                     f"{T} is read and updated in one statement of the scope that declares it", reads[T].span,
                     marks=_marks(updates[T].span), fix="update a second tensor, and copy it afterwards",
                 )  # fmt: skip
+                self.mistakes.note(error, T)
             if T in reads and self.own[T] == "update":
                 self.out.append(ir.Freeze(T, span=reads[T].span))
                 self.own[T] = "read"
@@ -109,9 +114,9 @@ class _Scope:
         visible = self.outside | self.own.keys()
         match s:
             case ir.For(index=index, range=r, body=body):
-                return ir.For(index, r, _Scope(visible, {}).run(body), span=s.span)
+                return ir.For(index, r, _Scope(visible, {}, self.mistakes).run(body), span=s.span)
             case ir.If(condition=condition, body=body):
-                return ir.If(condition, _Scope(visible, {}).run(body), span=s.span)
+                return ir.If(condition, _Scope(visible, {}, self.mistakes).run(body), span=s.span)
         return s
 
 
@@ -119,7 +124,7 @@ def _marks(span: Span | None) -> tuple[Mark, ...]:
     return () if span is None else (Mark(span),)
 
 
-def _with_operators(statements: list[ir.Statement], own: Iterable[str]) -> list[ir.Statement]:
+def _with_operators(statements: list[ir.Statement], own: Iterable[str], mistakes: Mistakes) -> list[ir.Statement]:
     """The statements of a scope with the operator of each phase in its declare, thaw and freeze."""
     out = list(statements)
     for T in own:
@@ -129,7 +134,7 @@ def _with_operators(statements: list[ir.Statement], own: Iterable[str]) -> list[
                 case ir.Declare(tensor=name) | ir.Thaw(tensor=name) if name == T:
                     start = k
                 case ir.Freeze(tensor=name) if name == T and start is not None:
-                    op = _operator(T, statements[start:k])
+                    op = _operator(T, statements[start:k], mistakes)
                     for at in (start, k):
                         phase = out[at]
                         assert isinstance(phase, ir.Declare | ir.Thaw | ir.Freeze)
@@ -137,13 +142,14 @@ def _with_operators(statements: list[ir.Statement], own: Iterable[str]) -> list[
     return out
 
 
-def _operator(T: str, phase: list[ir.Statement]) -> str:
-    """The operator of a tensor's phase, `=` if it is not updated there; ProgramError if there are two."""
+def _operator(T: str, phase: list[ir.Statement], mistakes: Mistakes) -> str:
+    """The operator of a tensor's phase, `=` if it is not updated there; two are a mistake."""
     updates = [n for s in phase for n in s.walk() if isinstance(n, ir.Assign) and n.access.fiber.tensor == T]
     for update in updates[1:]:
         if update.op != updates[0].op:
-            raise ProgramError(
+            error = ProgramError(
                 f"{T} is updated by {updates[0].op} and by {update.op} in one phase", update.span,
                 marks=_marks(updates[0].span), fix=f"write freeze({T}) between the two, in the scope that declares {T}",
             )  # fmt: skip
+            mistakes.note(error, T, spoils=[T])
     return updates[0].op if updates else "="

@@ -6,16 +6,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wingspan.elaborate.devices import Devices, schedule
-from wingspan.elaborate.parameters import constant, did_you_mean, read_parameters, whole
-from wingspan.errors import InputError, Mark, ProgramError, Span
+from wingspan.elaborate.devices import THREADS, Devices, name_of, schedule
+from wingspan.elaborate.parameters import (
+    Parameters,
+    closest,
+    constant,
+    did_you_mean,
+    read_parameters,
+    value_of,
+    values_in,
+    whole,
+)
+from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
-from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.devices import SERIAL, STATIC, Device
 
 
 @dataclass(frozen=True)
 class Names:
-    """The program without definitions and parameters, its literals exact."""
+    """The program without definitions and parameters, its literals exact; what is mistaken is left as it was."""
 
     body: ir.Statement
     tensors: Mapping[str, ir.Define]
@@ -27,22 +36,21 @@ class Names:
     """every name that the program uses"""
 
 
-def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | None) -> Names:
-    """Resolve all names but those of tensors. ProgramError for an unknown one, InputError for an idle parameter."""
-    if threads is not None and not (isinstance(threads, int) and threads >= 1):
-        raise InputError(f"a device has at least 1 thread, not {threads}", fix="--threads 1")
-    given = read_parameters(params)
-    definitions = _definitions(tree, given.definitions)
-    meanings = _meanings(tree, definitions)
-    parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
-    _check_parameters(params, parts, meanings)
-    for part in parts:
-        _check_references(part, definitions)
-    resolver = _Resolver(definitions, meanings, given.numbers, threads)
+def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | None, mistakes: Mistakes) -> Names:
+    """Resolve all names but those of tensors. An unknown one is a mistake, and so is an idle parameter."""
+    if threads is not None and not (isinstance(threads, int) and 1 <= threads <= THREADS):
+        raise InputError(f"a device has from 1 to {THREADS} threads, not {threads}", fix="--threads 2")
+    given = read_parameters(params, mistakes)
+    definitions = _definitions(tree, given.definitions, mistakes)
+    meanings = _meanings(tree, definitions, mistakes)
+    _check_parameters(params, tree, given, meanings, mistakes)
+    for part in (tree, *given.definitions.values()):
+        _check_references(part, definitions, mistakes)
+    resolver = _Resolver(definitions, meanings, given.numbers, threads, mistakes)
     top = _Place(SERIAL, (), set())
     body = resolver.block(tuple(s for s in tree.body.statements if not isinstance(s, ir.Define)), top)
     tensors = {
-        name: _with_extents(d, resolver)
+        name: resolver.with_extents(d)
         for name, d in definitions.items()
         if isinstance(d.value, ir.TensorCall | ir.ScalarCall)
     }
@@ -54,33 +62,27 @@ def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | No
 DEFINED = {ir.Cpu: "a device", ir.ScheduleCall: "a schedule", ir.TensorCall: "a tensor", ir.ScalarCall: "a tensor"}
 
 
-def _definitions(tree: ir.Program, given: Mapping[str, ir.Define]) -> dict[str, ir.Define]:
+def _definitions(tree: ir.Program, given: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, ir.Define]:
     found: dict[str, ir.Define] = {}
     for s in tree.body.statements:
-        if isinstance(s, ir.Define):
-            if s.name in found:
-                first = found[s.name].span
-                raise ProgramError(
-                    f"{s.name} is defined twice", s.span, marks=(Mark(first),) if first else (),
-                    fix="give one of the two another name",
-                )  # fmt: skip
-            found[s.name] = s
-    for name in given:
-        if name in found:
-            raise InputError(f"{name} is no parameter: the program defines it", found[name].span, fix="leave it out")
-    return found | dict(given)
+        if isinstance(s, ir.Define) and found.setdefault(s.name, s) is not s:
+            first, fix = found[s.name].span, "give one of the two another name"
+            error = ProgramError(f"{s.name} is defined twice", s.span, marks=(Mark(first),) if first else (), fix=fix)
+            mistakes.note(error, s.name, spoils=[s.name])
+    return {**given, **found}
 
 
-def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> dict[str, str]:
-    """What each name stands for; ProgramError if a name stands for two things. An index may be a variable elsewhere."""
+def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, str]:
+    """What each name stands for; two things are a mistake. An index may be a variable elsewhere."""
     found: dict[str, tuple[str, Span | None]] = {}
     for name, what, span in _bindings(tree, definitions):
         known, first = found.setdefault(name, (what, span))
         if known != what and {known, what} != {"a variable", "an index"}:
-            raise ProgramError(
+            error = ProgramError(
                 f"{name} is {known} and {what}", span, marks=(Mark(first),) if first else (),
                 fix="give one of the two another name",
             )  # fmt: skip
+            mistakes.note(error, name, spoils=[name, value_of(name)])
         if what == "a variable":
             found[name] = (what, span)
     parameters = {n.name: "a parameter" for n in tree.walk() if isinstance(n, ir.Variable)}
@@ -103,20 +105,30 @@ def _bindings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> Iterato
                 yield name, "an index", node.span
 
 
-def _check_parameters(params: Mapping[str, Any], parts: tuple[ir.Node, ...], meanings: Mapping[str, str]) -> None:
-    """InputError for a parameter that the program does not ask for."""
+def _check_parameters(
+    params: Mapping[str, Any], tree: ir.Program, given: Parameters, meanings: Mapping[str, str], mistakes: Mistakes
+) -> None:
+    """A parameter that the program does not ask for is a mistake."""
+    parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
     asked = {n.name for part in parts for n in part.walk() if isinstance(n, ir.Variable)}
     free = {name for name in asked if meanings.get(name, "a parameter") == "a parameter"}
+    written = {s.name: s.span for s in tree.body.statements if isinstance(s, ir.Define)}
     for name in params:
-        if meanings.get(name) in ("a tensor", "a variable", "an index"):
-            raise InputError(f"{name} is no parameter: it is {meanings[name]} of the program", fix="leave it out")
-        if name not in asked:
+        if name in written:
+            message = f"{name} is no parameter: the program defines it"
+            mistakes.note(InputError(message, written[name], fix="leave it out"), name)
+        elif meanings.get(name) in ("a tensor", "a variable", "an index"):
+            message = f"{name} is no parameter: it is {meanings[name]} of the program"
+            mistakes.note(InputError(message, fix="leave it out"), name)
+        elif name not in asked:
             fix = did_you_mean(name, free) or (f"it has {', '.join(sorted(free))}" if free else "leave it out")
-            raise InputError(f"the program has no parameter {name}", fix=fix)
+            meant = closest(name, free)
+            error = InputError(f"the program has no parameter {name}", fix=fix)
+            mistakes.note(error, name, spoils=[*meant, *map(value_of, meant)])
 
 
-def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define]) -> None:
-    """ProgramError where a name does not stand for the device or the schedule that its place asks for."""
+def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> None:
+    """A name must stand for the device or the schedule that its place asks for."""
 
     def check(node: ir.Node | None, kind: type, example: str) -> None:
         if not isinstance(node, ir.Variable):
@@ -127,10 +139,12 @@ def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define]) -> No
         what = DEFINED[kind]
         if definition is not None:
             message = f"{node.name} is not {what}, it is {DEFINED[type(definition.value)]}"
-            raise ProgramError(message, node.span, fix=f"define {what}: {example}")
+            mistakes.note(ProgramError(message, node.span, fix=f"define {what}: {example}"), node.name)
+            return
         known = [name for name, d in definitions.items() if isinstance(d.value, kind)]
         fix = f"define it ({node.name} = {example}) or give it: -p '{node.name}={example}'"
-        raise ProgramError(f"{node.name} is not {what}", node.span, fix=did_you_mean(node.name, known) or fix)
+        error = ProgramError(f"{node.name} is not {what}", node.span, fix=did_you_mean(node.name, known) or fix)
+        mistakes.note(error, node.name, spoils=[node.name])
 
     for node in tree.walk():
         match node:
@@ -139,14 +153,8 @@ def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define]) -> No
                 check(h if isinstance(h, ir.Node) else None, ir.ScheduleCall, "static_schedule()")
             case ir.Cpu(parent=parent):
                 check(parent, ir.Cpu, "cpu(2)")
-
-
-def _with_extents(definition: ir.Define, resolver: _Resolver) -> ir.Define:
-    value = definition.value
-    if not isinstance(value, ir.TensorCall):
-        return definition
-    extents = tuple(ir.Literal(whole(resolver.constant(e), "an extent", 0), span=e.span) for e in value.extents)
-    return replace(definition, value=replace(value, extents=extents))
+            case ir.Format(args=(ir.Variable() as device, ir.Format())):
+                check(device, ir.Cpu, "cpu(2)")
 
 
 # ----------------------------------------------------------------------------------------------------- the replacement
@@ -154,13 +162,16 @@ def _with_extents(definition: ir.Define, resolver: _Resolver) -> ir.Define:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a statement stands: on which device, in which loops, and with which variables bound so far."""
+    """Where a statement stands: on which device, in which loops, and with which variables bound so far.
 
-    device: Device
+    The device is None inside of a loop on one that is mistaken.
+    """
+
+    device: Device | None
     loops: tuple[str, ...]
     bound: set[str]
 
-    def inner(self, device: Device, *index: str) -> _Place:
+    def inner(self, device: Device | None, *index: str) -> _Place:
         return _Place(device, (*self.loops, *index), set(self.bound))
 
 
@@ -173,9 +184,15 @@ class _Resolver:
         meanings: Mapping[str, str],
         numbers: Mapping[str, ir.Literal],
         threads: int | None,
+        mistakes: Mistakes,
     ) -> None:
-        self.definitions, self.meanings, self.numbers = definitions, meanings, numbers
-        self.devices = Devices(definitions, self.constant, threads)
+        self.definitions, self.meanings, self.numbers, self.mistakes = definitions, meanings, numbers, mistakes
+        self.devices = Devices(definitions, self.count, threads, mistakes)
+        self.schedules = {
+            name: schedule(d.value, self.count)
+            for name, d in definitions.items()
+            if isinstance(d.value, ir.ScheduleCall)
+        }
 
     def block(self, statements: tuple[ir.Statement, ...], here: _Place) -> ir.Block:
         return ir.Block(tuple(self.statement(s, here) for s in statements))
@@ -187,9 +204,8 @@ class _Resolver:
         match s:
             case ir.For(index=index, range=r, body=body):
                 if index in here.loops:
-                    raise ProgramError(
-                        f"{index} is already the index of an enclosing loop", s.span, fix="choose another name"
-                    )
+                    message = f"{index} is already the index of an enclosing loop"
+                    self.mistakes.note(ProgramError(message, s.span, fix="choose another name"))
                 changed, device = self.range(r, here)
                 return ir.For(index, changed, self.scope(body, here.inner(device, index)), span=s.span)
             case ir.If(condition=e, body=body):
@@ -201,62 +217,93 @@ class _Resolver:
             case ir.Assign(access=access, op=op, value=e):
                 return ir.Assign(self.expression(access, here), op, self.expression(e, here), span=s.span)
             case ir.Declare(tensor=T, init=e):
-                value = constant(self.expression(e, here), f"the value that {T} is declared with")
-                return ir.Declare(T, value, span=s.span)
+                value, init = self.expression(e, here), ir.Literal(0)
+                with self.mistakes.noted(*values_in(value)):
+                    init = constant(value, f"the value that {T} is declared with")
+                return ir.Declare(T, init, span=s.span)
         return s
 
-    def range(self, r: ir.RangeLike, here: _Place) -> tuple[ir.RangeLike, Device]:
+    def range(self, r: ir.RangeLike, here: _Place) -> tuple[ir.RangeLike, Device | None]:
         match r:
             case ir.Range(start=a, stop=b):
                 return ir.Range(self.expression(a, here), self.expression(b, here), span=r.span), here.device
             case ir.Parallel(range=inner, device=d, schedule=h):
                 changed, _ = self.range(inner, here)
-                assert isinstance(changed, ir.Range | ir.Whole) and isinstance(d, ir.Variable | ir.Cpu)
-                device = self.devices.use(d, here.device)
-                call = self.definitions[h.name].value if isinstance(h, ir.Variable) else h
-                assert isinstance(call, ir.ScheduleCall)
-                return ir.Parallel(changed, device, schedule(call, self.constant), span=r.span), device
+                assert isinstance(changed, ir.Range | ir.Whole)
+                assert isinstance(d, ir.Variable | ir.Cpu) and isinstance(h, ir.Variable | ir.ScheduleCall)
+                device = self.device(d, here.device)
+                step = self.schedules.get(h.name, STATIC) if isinstance(h, ir.Variable) else schedule(h, self.count)
+                return ir.Parallel(changed, device or SERIAL, step, span=r.span), device
         return r, here.device
 
-    def constant(self, e: ir.Expression) -> ir.Expression:
-        """An expression of a definition: outside of all scopes, where no variable is bound."""
-        for node in e.walk():
-            if isinstance(node, ir.Variable) and self.meanings.get(node.name) == "a variable":
-                raise ProgramError(
-                    f"{node.name} is a variable, and definitions use numbers and parameters only", node.span,
-                    fix=f"leave its assignment out, and give it as a parameter: -p {node.name}=…",
-                )  # fmt: skip
-        made: ir.Expression = self.expression(e, _Place(SERIAL, (), set()))
-        return made
+    def device(self, d: ir.Variable | ir.Cpu, around: Device | None) -> Device | None:
+        """The device of a loop; None if it or one around it is mistaken."""
+        if around is not None and (isinstance(d, ir.Cpu) or d.name in self.devices.cpus):
+            loops = f"loops on {name_of(d)}"
+            with self.mistakes.noted(name_of(d), loops, spoils=[loops]):
+                return self.devices.use(d, around)
+        return None
+
+    def with_extents(self, definition: ir.Define) -> ir.Define:
+        """A tensor's definition, its extents as literals."""
+        value = definition.value
+        if not isinstance(value, ir.TensorCall):
+            return definition
+        extents = [self.whole(e, "an extent", 0) for e in value.extents]
+        if None in extents:
+            self.mistakes.spoiled.add(definition.name)
+            return replace(definition, value=replace(value, extents=()))
+        literals = tuple(
+            ir.Literal(n, span=e.span) for n, e in zip(extents, value.extents, strict=True) if n is not None
+        )
+        return replace(definition, value=replace(value, extents=literals))
+
+    def count(self, e: ir.Expression, what: str, most: int | None) -> int:
+        """A number of threads, or a chunk size; 1 if it is mistaken."""
+        return self.whole(e, what, 1, most) or 1
+
+    def whole(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> int | None:
+        """An integer in a definition, which no variable and no index has a part in; None if it is mistaken."""
+        changing = [name for name, meant in self.meanings.items() if meant in ("a variable", "an index")]
+        made = self.expression(e, _Place(SERIAL, tuple(changing), set(changing)))
+        with self.mistakes.noted(*values_in(made)):
+            return whole(made, what, least, most)
+        return None
 
     def expression(self, e: ir.Expression, here: _Place) -> Any:
         def resolve(node: ir.Node) -> ir.Node:
             match node:
                 case ir.Variable(name=name) if name not in here.bound:
-                    return self.free(name, node.span)
+                    return self.free(name, node)
                 case ir.Index(name=name) if name not in here.loops:
-                    return self.free(name, node.span)
+                    return self.free(name, node)
                 case ir.Literal(value=value, kind="float"):
                     return ir.Literal(algebra.exact(value), span=node.span)
             return node
 
         return e.map(resolve)
 
-    def free(self, name: str, span: Span | None) -> ir.Literal:
-        """The value of a name that no scope around it binds."""
+    def free(self, name: str, node: ir.Node) -> ir.Node:
+        """The value of a name that no scope around it binds; the name as it is if it has none, which is told once."""
+        if name in self.numbers and self.meanings.get(name, "a parameter") == "a parameter":
+            return ir.Literal(self.numbers[name].value, span=node.span)
+        message, fix = self.no_value(name)
+        self.mistakes.note(ProgramError(message, node.span, fix=fix), name, value_of(name), spoils=[value_of(name)])
+        return node
+
+    def no_value(self, name: str) -> tuple[str, str]:
+        """Headline and remedy."""
         match self.meanings.get(name, "a parameter"):
-            case "a parameter" if name in self.numbers:
-                return ir.Literal(self.numbers[name].value, span=span)
             case "a parameter":
                 variables = [known for known, what in self.meanings.items() if what in ("a variable", "an index")]
                 fix = did_you_mean(name, variables) or f"assign it before, or give it as a parameter: -p {name}=…"
-                raise ProgramError(f"{name} has no value", span, fix=fix)
+                return f"{name} has no value", fix
             case "a tensor":
-                raise ProgramError(f"{name} is a tensor, not a number", span, fix=f"read an element: {name}[…]")
+                return f"{name} is a tensor, not a number", f"read an element: {name}[…]"
             case "an index":
-                raise ProgramError(f"{name} has a value only inside of its loop", span, fix="move this into the loop")
+                return f"{name} has a value only inside of its loop", "move this into the loop"
             case "a variable":
                 fix = f"assign it before, in this scope or in one around it: {name} = 0"
-                raise ProgramError(f"{name} has no value here", span, fix=fix)
+                return f"{name} has no value here", fix
             case what:
-                raise ProgramError(f"{name} is {what}, not a number", span, fix="use a number or a parameter")
+                return f"{name} is {what}, not a number", "use a number or a parameter"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wingspan.errors import Fault, InputError, ParseError, ProgramError
+from wingspan.errors import Fault, InputError, Mistakes, ParseError, ProgramError
 from wingspan.lang import algebra, ir, parser
 
 
@@ -19,9 +19,12 @@ class Parameters:
     definitions: Mapping[str, ir.Define]
 
 
-def read_parameters(given: Mapping[str, Any]) -> Parameters:
-    """The parameters as trees. InputError for one that is neither a number nor a device nor a schedule."""
-    read = {name: _read(name, value) for name, value in given.items()}
+def read_parameters(given: Mapping[str, Any], mistakes: Mistakes) -> Parameters:
+    """The parameters as trees; one that is neither a number nor a device nor a schedule is a mistake."""
+    read: dict[str, ir.Define | ir.Literal] = {}
+    for name, value in given.items():
+        with mistakes.noted(spoils=[name, value_of(name)]):
+            read[name] = _read(name, value)
     return Parameters(
         {name: e for name, e in read.items() if isinstance(e, ir.Literal)},
         {name: d for name, d in read.items() if isinstance(d, ir.Define)},
@@ -68,16 +71,33 @@ def constant(e: ir.Expression, what: str) -> ir.Literal:
     return ir.Literal(value(e), span=e.span)
 
 
-def whole(e: ir.Expression, what: str, least: int) -> int:
-    """The value of a constant that must be an integer of at least `least`."""
+def whole(e: ir.Expression, what: str, least: int, most: int | None = None) -> int:
+    """The value of a constant that must be an integer of at least `least`, and at most `most`."""
     found = constant(e, what)
+    have = algebra.show(found.value)
     if found.kind != "int" or found.value < least:
-        have = algebra.show(found.value)
         raise ProgramError(f"{what} is an integer of at least {least}, not {have}", e.span, fix=f"use {least} or more")
+    if most is not None and found.value > most:
+        raise ProgramError(f"{what} is at most {most}, not {have}", e.span, fix=f"use {most} or less")
     return int(found.value)
+
+
+def value_of(name: str) -> str:
+    """What is spoiled when a name has no value."""
+    return f"the value of {name}"
+
+
+def values_in(e: ir.Node) -> list[str]:
+    """The values of the variables in an expression or a range: what is wrong with it may come from one of them."""
+    return [value_of(node.name) for node in e.walk() if isinstance(node, ir.Variable)]
+
+
+def closest(name: str, known: Iterable[str]) -> list[str]:
+    """The known name that is close to the one given, if one is."""
+    return difflib.get_close_matches(name, sorted(known), n=1)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A question for the remedy, if a known name is close to the one given."""
-    close = difflib.get_close_matches(name, sorted(known), n=1)
+    close = closest(name, known)
     return f"did you mean {close[0]}?" if close else None

@@ -13,12 +13,12 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from wingspan.errors import Fault, InternalError, Span
-from wingspan.explorer.deadlock import describe
+from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.races import RaceFinder
 from wingspan.explorer.settle import Settled, run_ahead, settle
-from wingspan.explorer.verdict import Incident, Result, Verdict, judge
+from wingspan.explorer.verdict import Result, Verdict, judge
 
 S = TypeVar("S")
 
@@ -104,9 +104,9 @@ class GraphSearch(Generic[S]):
         self.races = RaceFinder(machine)
         self.finished: dict[Hashable, list[int]] = {}
         self.faulted: list[int] = []
-        self.faults: dict[tuple[str, Span | None], Incident] = {}
+        self.faults: dict[tuple[str, Span | None], FaultReport] = {}
         self.deadlocked: list[int] = []
-        self.deadlocks: dict[tuple[str, tuple[Span | None, ...]], Incident] = {}
+        self.deadlocks: dict[tuple[Blocked, ...], Deadlock] = {}
         self._nodes: dict[Hashable, int] = {}
         self._frontier: deque[tuple[S, dict[str, Step[S] | Blocked] | None]] = deque()
 
@@ -177,7 +177,7 @@ class GraphSearch(Generic[S]):
         if not choices:
             self.finished.setdefault(self.machine.outcome(settled.state), []).append(node)
         elif not steps:
-            self._deadlock(node, [choice for choice in choices.values() if isinstance(choice, Blocked)])
+            self._deadlock(node, tuple(choice for choice in choices.values() if isinstance(choice, Blocked)))
         elif len(steps) > 1:
             self.races.look(steps, lambda: self.ways.shortest(node))
         for step in steps:
@@ -190,15 +190,12 @@ class GraphSearch(Generic[S]):
         span = fault.span or step.span
         if (fault.message, span) not in self.faults:
             text = format_interleaving([*self.ways.shortest(node), step.task])
-            self.faults[fault.message, span] = Incident(fault.message, span, text)
+            self.faults[fault.message, span] = FaultReport.of(step, fault, text)
 
-    def _deadlock(self, node: int, waiting: list[Blocked]) -> None:
+    def _deadlock(self, node: int, waiting: tuple[Blocked, ...]) -> None:
         self.deadlocked.append(node)
-        message = describe(waiting)
-        spans = tuple(blocked.span for blocked in waiting)
-        if (message, spans) not in self.deadlocks:
-            text = format_interleaving(self.ways.shortest(node))
-            self.deadlocks[message, spans] = Incident(message, spans[0], text)
+        if waiting not in self.deadlocks:
+            self.deadlocks[waiting] = Deadlock(waiting, format_interleaving(self.ways.shortest(node)))
 
     def count(self) -> tuple[int, dict[Hashable, int]]:
         """The interleavings of a complete search: all of them, and those of each outcome."""

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
 from wingspan.errors import Fault, InputError
-from wingspan.explorer.deadlock import explain
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.settle import settle
 
@@ -24,14 +23,34 @@ LONGEST = 10_000_000
 """More steps than this are taken for a slip of the pen, before they fill the memory."""
 
 
-def format_interleaving(tasks: Sequence[str]) -> str:
+class Trail:
+    """The interleaving of a run that is under way. It grows when another task steps, not with every step."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[str, int]] = []
+
+    def add(self, task: str) -> None:
+        """The task has taken a visible step."""
+        if self._runs and self._runs[-1][0] == task:
+            self._runs[-1] = task, self._runs[-1][1] + 1
+        else:
+            self._runs.append((task, 1))
+
+    def __str__(self) -> str:
+        runs = ((task or "0", times) for task, times in self._runs)
+        return ",".join(task if times == 1 else f"{task}*{times}" for task, times in runs) or "-"
+
+
+def format_interleaving(tasks: Iterable[str]) -> str:
     """The tasks as text.
 
     >>> format_interleaving(["1", "2", "2", "1.3"]), format_interleaving([""]), format_interleaving([])
     ('1,2*2,1.3', '0', '-')
     """
-    runs = ((task or "0", sum(1 for _ in run)) for task, run in groupby(tasks))
-    return ",".join(task if times == 1 else f"{task}*{times}" for task, times in runs) or "-"
+    trail = Trail()
+    for task in tasks:
+        trail.add(task)
+    return str(trail)
 
 
 def parse_interleaving(text: str) -> list[str]:
@@ -61,7 +80,7 @@ class Replay(Generic[S]):
     """One run that follows a given interleaving; iterate over `steps`, then read `end`.
 
     `steps` yields every step, the invisible ones too. `state` and `choices` (what each task can do next) are those
-    of the moment; `end` is None while the run is under way.
+    of the moment; `end` is None while the run is under way. `incident` is what a fault or a deadlock is about.
     """
 
     def __init__(self, machine: Machine[S], interleaving: Sequence[str] | str, finish: bool) -> None:
@@ -71,7 +90,7 @@ class Replay(Generic[S]):
         self.state: S = machine.initial()
         self.choices: dict[str, Step[S] | Blocked] = {}
         self.end: End | None = None
-        self.fault: Fault | None = None
+        self.incident: Incident | None = None
         self.steps: Iterator[Step[S]] = self._run()
 
     def __iter__(self) -> Iterator[Step[S]]:
@@ -79,6 +98,7 @@ class Replay(Generic[S]):
 
     def _run(self) -> Iterator[Step[S]]:
         wanted = iter(enumerate(self.interleaving, start=1))
+        trail = Trail()
         last: str | None = None
         while True:
             settled = settle(self.machine, self.state, last)
@@ -86,7 +106,8 @@ class Replay(Generic[S]):
             yield from settled.taken
             enabled = [choice for choice in self.choices.values() if isinstance(choice, Step)]
             if self.choices and not enabled:
-                self.end = "deadlock"
+                waiting = tuple(choice for choice in self.choices.values() if isinstance(choice, Blocked))
+                self.end, self.incident = "deadlock", Deadlock(waiting, str(trail))
                 return
             number, task = next(wanted, (0, None))
             if task is None:
@@ -97,8 +118,9 @@ class Replay(Generic[S]):
             step = self.choices.get(task)
             if not isinstance(step, Step):
                 raise self._impossible(number, task, enabled)
+            trail.add(task)
             if isinstance(step.next, Fault):
-                self.end, self.fault = "fault", step.next
+                self.end, self.incident = "fault", FaultReport.of(step, step.next, str(trail))
                 yield step
                 return
             self.state, last = step.next, task

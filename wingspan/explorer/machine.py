@@ -12,8 +12,10 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from wingspan.errors import Fault, Span
 
-Effect = Literal["read", "write", "atomic"]
-"""An atomic effect reads and writes in one; two atomic effects on one cell are ordered but do not race."""
+Effect = Literal["read", "write", "atomic", "acquire", "release"]
+"""All but the first two are atomic: they read and write in one, and two on one cell are ordered but do not race."""
+
+PLAIN = ("read", "write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Touch:
 
     def races(self, other: Touch) -> bool:
         """A conflict of which at least one side is not atomic."""
-        return self.conflicts(other) and not (self.effect == other.effect == "atomic")
+        return self.conflicts(other) and (self.effect in PLAIN or other.effect in PLAIN)
 
 
 S = TypeVar("S")

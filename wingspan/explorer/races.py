@@ -19,14 +19,19 @@ from wingspan.explorer.verdict import AccessReport, Race
 
 S = TypeVar("S")
 
-OPERATIONS: dict[Effect, str] = {"read": "read", "write": "write", "atomic": "atomic update"}
+OPERATIONS: dict[Effect, str] = {
+    "read": "read", "write": "write", "atomic": "atomic update", "acquire": "acquire", "release": "release",
+}  # fmt: skip
 
 
 def kind_of(one: Touch, other: Touch) -> str:
-    """Which dependence two accesses to one cell are: node, sibling or cousin; "" for a variable."""
+    """Which dependence two accesses to one cell are: node, sibling or cousin; "" for a variable.
+
+    An access without position or index is one to a whole level or fiber, and meets all that is in it.
+    """
     if one.level is None:
         return ""
-    if one.position != other.position:
+    if one.position is not None and other.position is not None and one.position != other.position:
         return "cousin"
     if one.index is not None and other.index is not None and one.index != other.index:
         return "sibling"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wingspan.errors import Span
+from wingspan.explorer.incident import Deadlock, FaultReport
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -43,15 +44,6 @@ class Race:
 
 
 @dataclass(frozen=True)
-class Incident:
-    """A fault or a deadlock, with the shortest interleaving that leads to it."""
-
-    message: str
-    span: Span | None
-    interleaving: str
-
-
-@dataclass(frozen=True)
 class Result:
     """One outcome, in how many interleavings it comes about, and a shortest one."""
 
@@ -79,8 +71,10 @@ class Verdict:
     seconds: float
     results: tuple[Result, ...]
     races: tuple[Race, ...]
-    faults: tuple[Incident, ...]
-    deadlocks: tuple[Incident, ...]
+    faults: tuple[FaultReport, ...]
+    """each place and message once, with a shortest interleaving"""
+    deadlocks: tuple[Deadlock, ...]
+    """each set of waiting tasks once, with a shortest interleaving"""
 
 
 def judge(
@@ -88,8 +82,8 @@ def judge(
     expected: Hashable | None,
     results: Sequence[Result],
     races: Sequence[Race],
-    faults: Sequence[Incident],
-    deadlocks: Sequence[Incident],
+    faults: Sequence[FaultReport],
+    deadlocks: Sequence[Deadlock],
 ) -> str:
     """The worst that was found; when nothing was, `safe` after a complete search and `incomplete` otherwise."""
     if faults:

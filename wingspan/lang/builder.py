@@ -7,11 +7,13 @@ A name bound by an enclosing `for` is an index, any other a variable; definition
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from lark import Token, Tree
 
-from wingspan.errors import Mark, ParseError, Source, Span
+from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import matrix
 from wingspan.lang.layout import LIMIT, too_deep
@@ -30,6 +32,7 @@ class Builder:
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.blocks = 0
         self.depth = 0
+        self.mistakes = Mistakes()
 
     # ---------------------------------------------------------------------------------------------------- places
 
@@ -41,24 +44,41 @@ class Builder:
     def fail(self, message: str, at: Branch | Token, fix: str | None = None, marks: tuple[Mark, ...] = ()) -> NoReturn:
         raise ParseError(message, self.span(at), fix=fix, marks=marks)
 
-    def deeper(self, at: Branch | Token) -> None:
+    @contextmanager
+    def deeper(self, at: Branch | Token) -> Iterator[None]:
         """One level further down, where a limit waits."""
-        self.depth += 1
-        if self.depth > LIMIT:
+        if self.depth == LIMIT:
             too_deep(self.span(at))
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     # ------------------------------------------------------------------------------------------------ statements
 
     def program(self, tree: Branch) -> ir.Program:
+        """The program; ParseError with the mistakes of all statements."""
         statements: list[Any] = list(tree.children)
         returns: tuple[str, ...] = ()
         span = None
         if statements[-1].data == "return":
             last = statements.pop()
-            returns, span = tuple(map(self.name, last.children)), self.span(last)
-        return ir.Program(ir.Block(tuple(map(self.statement, statements))), returns, span=span)
+            span = self.span(last)
+            with self.mistakes.noted():
+                returns = tuple(map(self.name, last.children))
+        body = ir.Block(tuple(map(self.statement, statements)))
+        self.mistakes.tell()
+        return ir.Program(body, returns, span=span)
 
     def statement(self, tree: Branch) -> ir.Statement:
+        """A statement; `skip` if it is mistaken."""
+        with self.mistakes.noted():
+            return self.well_formed(tree)
+        return ir.SKIP
+
+    def well_formed(self, tree: Branch) -> ir.Statement:
+        """A statement; ParseError if it is mistaken."""
         span = self.span(tree)
         first: Any = tree.children[0] if tree.children else None
         match tree.data:
@@ -89,7 +109,8 @@ class Builder:
         defines = value.data in _DEFINITIONS
         if target.data == "access":
             if defines:
-                self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value)
+                fix = "give it a name of its own: name = …"
+                self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value, fix)
             return ir.Assign(self.access(target), op, self.expression(value), span=self.span(tree))
         token: Any = target.children[0]
         name = self.bindable(token)
@@ -114,8 +135,10 @@ class Builder:
             self.fail(f"{name} is already the index of an enclosing loop", index, "choose another name", marks)
         made = self.range(domain)
         self.loops[name] = self.span(index)
-        inside = self.body(body, header)
-        del self.loops[name]
+        try:
+            inside = self.body(body, header)
+        finally:
+            del self.loops[name]
         return ir.For(name, made, inside, span=self.span(header).to(self.span(domain)))
 
     def branch(self, tree: Branch) -> ir.If:
@@ -126,11 +149,10 @@ class Builder:
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
-        self.deeper(header)
-        self.blocks += 1
-        made = tuple(map(self.statement, trees))
-        self.blocks -= 1
-        self.depth -= 1
+        with self.deeper(header):
+            self.blocks += 1
+            made = tuple(map(self.statement, trees))
+            self.blocks -= 1
         if not made:
             return ir.SKIP
         return made[0] if len(made) == 1 else ir.Block(made)
@@ -203,7 +225,8 @@ class Builder:
         word, *rest = tree.children
         name = self.name(self.token(word))
         if not name[0].isupper():
-            self.fail(f"{name} is not a format: their names begin with a capital", self.token(word))
+            fix = f"write {name[0].upper()}{name[1:]}"
+            self.fail(f"{name} is not a format: their names begin with a capital", self.token(word), fix)
         arguments = tuple(self.argument(self.tree(argument)) for argument in rest if argument is not None)
         return ir.Format(name, arguments, span=self.span(tree))
 
@@ -222,10 +245,8 @@ class Builder:
     def expression(self, tree: Branch) -> ir.Expression:
         while tree.data == "paren":
             tree = self.tree(tree.children[0])
-        self.deeper(tree)
-        made = self.operation(tree)
-        self.depth -= 1
-        return made
+        with self.deeper(tree):
+            return self.operation(tree)
 
     def operation(self, tree: Branch) -> ir.Expression:
         match tree.data:

@@ -52,7 +52,8 @@ def closed_by_end(source: Source) -> bool:
             if awaited != word:
                 here = place(source, match.start(), 1)
                 mark = Mark(place(source, start, 1), f"{awaited} is still to come")
-                raise ParseError("this bracket closes another kind of bracket", here, marks=(mark,))
+                message = "this bracket closes another kind of bracket"
+                raise ParseError(message, here, marks=(mark,), fix=f"write {awaited} before it, or in its place")
     if opened:
         missing = _CLOSER[source.text[opened[-1]]]
         span = place(source, opened[-1], 1)

@@ -38,7 +38,10 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Hint:
-    """A common slip: what the line says before the refused place, what it says from there on, and the message."""
+    """A common slip: what the line says before the refused place, what it says from there on, and the message.
+
+    Groups of `before` may stand in the message and in the remedy.
+    """
 
     before: str
     rest: str
@@ -62,7 +65,22 @@ HINTS = (
     Hint("", r"\.\d", "a digit must stand before the point", "write 0.5 for .5"),
     Hint(r"\bdynamic_schedule\(\s*$", r"\)", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
     Hint(r"\bdynamic_schedule\s*$", "", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
-    Hint(r"\bstatic_schedule\(\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(r"\bdynamic_schedule\([^()]*$", ",", "a dynamic schedule takes its chunk size only", "dynamic_schedule(2)"),
+    Hint(r"\bstatic_schedule\s*\(?\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(
+        r"\bcpu\s*(\([^()]*)?$", r"[,)]|\w|:|$",
+        "a device takes a number of threads", "cpu(2), cpu(:t, 2) or cpu(:t, 2, parent)",
+    ),
+    Hint(r"\bScalar\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", "Scalar(0.0)"),
+    Hint(r"\bTensor\s*(\(\s*)?$", r"[,)]|$", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
+    Hint(r"\b(freeze|thaw)\s*(\([^()]*)?$", "", r"\1 takes one tensor", r"\1(C)"),
+    Hint(r"\b(isqrt|abs)\s*(\(\s*)?$", r"\)|$", r"\1 takes one argument", r"\1(a)"),
+    Hint(r"\b(min|max)\s*(\(\s*)?$", r"\)|$", r"\1 takes two or more arguments", r"\1(a, b)"),
+    Hint(r"\bparallel\s*(\(\s*)?$", r"[,)]|$", "a parallel loop needs its range", "parallel(1:n), parallel(_, dev)"),
+    Hint(
+        r"\bparallel\([^()]*$", r"[,)]|\w",
+        "a parallel loop takes a range, a device and a schedule", "parallel(_, dev, static_schedule())",
+    ),
     Hint(r"\bfor\s+\w+\s*=[^:]*$", r"(#|;|$)", "a range has two ends", "1:n, or _ for the whole axis"),
     Hint(r"\bTensor\(\s*\w+\s*$", r"[,)]", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
     Hint(
@@ -74,10 +92,11 @@ HINTS = (
     Hint(r"\breturn\s*$", r"(#|$)", "`return` names the tensors to give back", "return C"),
     Hint("", r'"[^"]*$', "this text is never closed", 'add the missing "'),
     Hint("", r"'", "text stands in double quotes", '"file.mtx"'),
-    Hint("", r";", "`;` cannot stand here", "inside brackets, arguments are separated by `,`"),
+    Hint(r"[(\[][^)\]]*$", ";", "`;` cannot stand here", "inside brackets, arguments are separated by `,`"),
+    Hint("", ";", "the statement ends too early", "finish it before the `;`"),
     Hint(r"(^|;)\s*[^\W\d]\w*\s*$", r"(#|$)", "a name alone is no statement", "bind it, x = 1, or declare it, T .= 0"),
     Hint("", r"(#|$)", "the line ends too early", "finish it, or open a bracket to go on in the next line"),
-)
+)  # fmt: skip
 
 
 def explain(source: Source, error: UnexpectedInput) -> ParseError:
@@ -95,15 +114,16 @@ def explain(source: Source, error: UnexpectedInput) -> ParseError:
     return ParseError(message, Span(source, line, column, line, column + max(1, width)), fix=fix)
 
 
-def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str | None]:
+def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]:
     """Headline and remedy.
 
     They are told from the line before and after the refused place, the kind of the refused token, and whether a
     statement could have begun there.
     """
     for hint in HINTS:
-        if re.search(hint.before, before) and re.match(hint.rest, rest):
-            return hint.message, hint.fix
+        found = re.search(hint.before, before)
+        if found and re.match(hint.rest, rest):
+            return found.expand(hint.message), found.expand(hint.fix)
     word = re.match(r"\w+", rest)
     if begins and rest[0].isprintable() and not (word and word[0] in RESERVED):
         return (
@@ -122,12 +142,15 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str 
     if kind == "STRING":
         return "text cannot stand here", 'a file is read by Tensor(FORMAT, "file.mtx")'
     if word and word[0] in RESERVED:
-        return f"`{word[0]}` cannot stand here: it is a reserved word", None
+        return f"`{word[0]}` cannot stand here: it is a reserved word", "choose another name, or begin a new line"
     if word:
         return (
             f"`{word[0]}` cannot stand here",
             "put an operator between two expressions, a newline or `;` between two statements",
         )
     if rest[0].isascii() and rest[0].isprintable():
-        return f"`{rest[0]}` cannot stand here", None
-    return f"the character U+{ord(rest[0]):04X} {unicodedata.name(rest[0], '')}".rstrip() + " cannot stand here", None
+        return f"`{rest[0]}` cannot stand here", "remove it, or write what is missing before it"
+    return (
+        f"the character U+{ord(rest[0]):04X} {unicodedata.name(rest[0], '')}".rstrip() + " cannot stand here",
+        "remove it",
+    )

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import ClassVar, Literal
 
 from wingspan.lang.algebra import show
@@ -36,6 +37,9 @@ from wingspan.lang.ir import Value, kind_of
 Dependence = Literal["node", "sibling", "cousin"]
 EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
 NONE: frozenset[Dependence] = frozenset()
+
+FIBER = "fiber"
+"""The tag of the keys of instances that hold a single fiber each."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Level:
     """whether a child exists only once something below it has been written: then the iteration has a dirty flag"""
     lookup: ClassVar[bool] = False
     """whether every index has a child whose position is computed, so that there is nothing to step through"""
+    full: ClassVar[bool] = False
+    """whether every index takes room, stored or not"""
     once: ClassVar[bool] = False
     """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
     owned: ClassVar[bool] = False
@@ -89,7 +95,7 @@ class Level:
 
     @property
     def key(self) -> str:
-        """What tells the instances below a modifier apart: the identity of its device; empty if there is but one."""
+        """The tag of the keys that tell the instances below a modifier apart; empty if there is but one."""
         return "" if self.device is None else self.device.id
 
     @property
@@ -146,7 +152,7 @@ class Modifier(Level):
 
 @dataclass(frozen=True)
 class Gated(Modifier):
-    """A modifier that only tasks of one device may update. Its key is the number of one of the device's threads."""
+    """A modifier that only tasks of one device may update, each thread in an instance of its own."""
 
     on: Device
 
@@ -219,6 +225,11 @@ class Tower:
     def extent(self, depth: int) -> int:
         """The extent of the axis that the level at `depth` iterates over."""
         return self.shape[self.numbers[depth] - 2]
+
+    @property
+    def room(self) -> int:
+        """The positions of the full levels together."""
+        return prod(self.extent(depth) for depth, level in enumerate(self.levels) if level.full)
 
     @cached_property
     def own(self) -> frozenset[tuple[int, str]]:

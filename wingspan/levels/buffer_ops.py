@@ -19,7 +19,7 @@ The text may use::
     combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
     merge(x, v)                      the values of two copies as one: x ⊕ v, and x + v when ⊕ is -
     n, z                             this level's extent; the fill value
-    thread(), threads                the current thread of the level's device, 0 off it; how many it has
+    thread(), threads, device        the current thread of the level's device, 0 off it; how many it has; the device
     child.leaf                       whether the child is a leaf
     + - * //, comparisons, and or not, a if e else b, numbers, True, False
 

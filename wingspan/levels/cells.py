@@ -15,7 +15,7 @@ from wingspan.lang.ir import Instance, Value
 from wingspan.levels import procedures
 from wingspan.levels.base import Tower
 from wingspan.levels.eager import eager
-from wingspan.levels.frames import Cell
+from wingspan.levels.frames import Cell, Rmw
 from wingspan.levels.linear import Code
 
 Entry = tuple[tuple[int, ...], Value]
@@ -34,7 +34,9 @@ class Cells:
     def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
         self.values[cell] = value
 
-    def update(self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None) -> None:
+    def update(
+        self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None, effect: Rmw
+    ) -> None:
         self.values[cell] = change(self.values.get(cell, 0))
 
 

@@ -23,6 +23,7 @@ class Dense(Storage):
     """Every index has a child."""
 
     lookup = True
+    full = True
     operations = """
     def declare():
         child.declare()

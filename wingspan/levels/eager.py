@@ -100,8 +100,10 @@ class _Writer:
             case Atomic(ref=ref, index=index, op=op, value=value):
                 put(f"cell = {self.cell(ref, self.text(index))}")
                 put(f"cells[cell] = apply({op!r}, cells.get(cell, 0), {self.text(value)})")
-            case Acquire() | Release():
+            case Acquire():
                 put("pass")  # nobody else is there
+            case Release(ref=ref, index=index):
+                put(f"cells[{self.cell(ref, self.text(index))}] = 0")
             case Sort(ref=ref, count=count):
                 put(f"area = [{self.cell(ref, 'k')} for k in range(1, {self.text(count)} + 1)]")
                 put("cells.update(zip(area, sorted(cells.get(cell, 0) for cell in area)))")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance
 from wingspan.levels.linear import Code, Instruction, Registers
 
-__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "advance", "start"]
+__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
 
 
 class Cell(NamedTuple):
@@ -33,6 +33,10 @@ class Cell(NamedTuple):
         return f"{self.tensor}.{self.buffer}{f'⟨{keys}⟩' if keys else ''}[{self.offset}]"
 
 
+Rmw = Literal["atomic", "acquire", "release"]
+"""The accesses that read and write in one."""
+
+
 class Memory(Protocol):
     """What a frame runs on. Position and index say what the access is made for."""
 
@@ -42,7 +46,9 @@ class Memory(Protocol):
     def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
         """Write the cell."""
 
-    def update(self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None) -> None:
+    def update(
+        self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None, effect: Rmw
+    ) -> None:
         """Read and write the cell in one step."""
 
 
@@ -122,11 +128,11 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
         case "store":
             memory.store(cell, value, position, index)
         case "atomic":
-            memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index)
+            memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index, "atomic")
         case "acquire":
-            memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index)
+            memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index, "acquire")
         case "release":
-            memory.update(cell, lambda old: value, position, index)
+            memory.update(cell, lambda old: value, position, index, "release")
 
 
 def _take(cell: Cell, position: int | None, holder: Any, path: str) -> str:

@@ -8,35 +8,35 @@ Dense(Isolate(SparseList(Element(0))))  2×2
 │  └─ 2: 2
 └─ [:, 2]  empty
 
-Invariant: there is a level for p, whose only fiber is p's, exactly if val[p] > 0; where there is none, all is fill.
+Invariant: there is a level for p, whose only fiber is p's, exactly if state[p] > 0; where there is none, all is fill.
 The level is loaded when an update reaches p: made if it is not there, else thawed. It is stored when that update is
-over: frozen, and val[p] written. So a second visit adds to what the first one wrote; a visit while another goes on
-faults.
+over: frozen, and state[p] written. So a second visit adds to what the first one wrote (unless an ordered level refuses
+it); a visit while another goes on faults.
 Stability: adds cousin from its level down (figure "stability"): different positions lie in different levels. One
 position is another matter: loading and storing it are a read and a write.
 
 | buffer | cell | length    | meaning                                            |
 |--------|------|-----------|----------------------------------------------------|
-| val    | flag | positions | 0: no level for p, 1: it is there, 2: it is loaded |
+| state  | flag | positions | 0: no level for p, 1: it is there, 2: it is loaded |
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Dependence, Modifier
+from wingspan.levels.base import FIBER, Buffer, Dependence, Modifier
 
 
 @dataclass(frozen=True)
 class Isolate(Modifier):
     """A level for each fiber."""
 
-    buffers = (Buffer("val", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)
+    buffers = (Buffer("state", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)
     operations = """
     def declare():
         pass
     def assemble(p):
-        val[p] = 0
+        state[p] = 0
     def freeze(P):
         pass
     def thaw(P):
@@ -54,7 +54,7 @@ class Isolate(Modifier):
             while global_[a] == g:
                 t = task[a]
                 p = local[a]
-                if lvl[t].val[p] > 0:
+                if lvl[t].state[p] > 0:
                     made = made + 1
                     locals[made] = 1
                     globals[made] = 1
@@ -68,12 +68,12 @@ class Isolate(Modifier):
                 child[g].assemble(1)
                 child[g].coalesce(locals, globals, tasks, made, P * (top + 1))
                 child[g].freeze(1)
-                val[g] = 1
+                state[g] = 1
 
     def bind(p):
-        there = val[p]
+        there = state[p]
         check(there < 2, "fiber {p} is visited while a visit of it goes on")
-        val[p] = 2
+        state[p] = 2
         if there == 0:
             child[p].declare()
             child[p].assemble(1)
@@ -84,10 +84,10 @@ class Isolate(Modifier):
     def unbind(p):
         child[p].commit()
         child[p].freeze(1)
-        val[p] = 1
+        state[p] = 1
     def bind_read(p):
         q = 0
-        if val[p] > 0:
+        if state[p] > 0:
             q = 1
         return p, q
     """
@@ -97,5 +97,5 @@ class Isolate(Modifier):
 
     @property
     def key(self) -> str:
-        """No device has this identity."""
-        return "@"
+        """A device may have this name, but not be where an Isolate is."""
+        return FIBER

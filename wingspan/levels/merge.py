@@ -19,7 +19,7 @@ Stability: adds node, sibling and cousin from its level down (figure "stability"
 |--------|--------|---------|------------------------------------------------------------------------|
 | used   | count  | threads | how many fibers of thread t's copy are assembled                       |
 | now    | thread | 1       | which child is the merged level                                        |
-| kept   | flag   | 1       | whether the other merged level holds what was there before the phase   |
+| kept   | count  | 1       | how many fibers the other merged level holds from before the phase     |
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Merge(Gated):
     buffers = (
         Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled", own=True),
         Buffer("now", "thread", "1", "which child is the merged level"),
-        Buffer("kept", "flag", "1", "whether the other merged level holds what was there before the phase"),
+        Buffer("kept", "count", "1", "how many fibers the other merged level holds from before the phase"),
     )
     operations = """
     def declare():
@@ -58,7 +58,7 @@ class Merge(Gated):
         m = 0
         p = 1
         while p <= P:
-            if before == 1:
+            if p <= before:
                 m = m + 1
                 locals[m] = p
                 globals[m] = p
@@ -78,7 +78,7 @@ class Merge(Gated):
     def thaw(P):
         merged = threads + 1 - now[1]
         now[1] = merged
-        kept[1] = 1
+        kept[1] = P
         child[merged].declare()
         p = 1
         while p <= P:
@@ -105,7 +105,7 @@ class Merge(Gated):
 
     def bind(p):
         t = thread()
-        check(t > 0, "position {p} is updated outside of a task of the device that the level is merged over")
+        check(t > 0, "position {p} is updated outside of a task of the device {device}")
         q = used[t]
         if q < p:
             while q < p:

@@ -34,11 +34,14 @@ def entered(tower: Tower, number: int) -> tuple[str, ...]:
 
 
 def _bound(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
-    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if it did."""
+    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if it did.
+
+    The registers of a level's own text begin with a letter, so these are none of them.
+    """
     names: list[str] = []
     for depth in depths:
-        names += [f"at.{depth}"] if unbinds(tower, (depth,)) else []
-        names += [f"key.{depth}"] if tower.levels[depth].key else []
+        names += [f"{depth}.at"] if unbinds(tower, (depth,)) else []
+        names += [f"{depth}.key"] if tower.levels[depth].key else []
     return tuple(names)
 
 
@@ -50,7 +53,7 @@ def unbinds(tower: Tower, depths: Iterable[int]) -> bool:
 def _keys(tower: Tower, depths: Iterable[int]) -> Keys:
     """The keys that bound modifiers have given."""
     levels = ((tower.levels[depth].key, depth) for depth in depths)
-    return tuple((tag, Reg(f"key.{depth}")) for tag, depth in levels if tag)
+    return tuple((tag, Reg(f"{depth}.key")) for tag, depth in levels if tag)
 
 
 def _registers(names: Iterable[str]) -> tuple[tuple[str, Expr], ...]:
@@ -65,7 +68,7 @@ def _bind(stager: Stager, depths: range, above: Keys) -> None:
     for depth in depths:
         level = stager.tower.levels[depth]
         if unbinds(stager.tower, (depth,)):
-            stager.out.append(SetReg(f"at.{depth}", Reg("position")))
+            stager.out.append(SetReg(f"{depth}.at", Reg("position")))
         _through(stager, depth, "bind", (*above, *_keys(stager.tower, range(depths.start, depth))), level.key)
 
 
@@ -89,7 +92,7 @@ def _through(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -
             stager.out.append(SetReg("position", position))
         case (key, position) if tag:
             key = stager.keep("key", key)
-            stager.out += [SetReg("position", position), SetReg(f"key.{depth}", key)]
+            stager.out += [SetReg("position", position), SetReg(f"{depth}.key", key)]
         case _:
             wanted = "a key and a position" if tag else "a position"
             raise InternalError(f"{stager.tower.levels[depth].name}: {operation} returns {wanted}")
@@ -100,7 +103,7 @@ def _unbind(stager: Stager, depths: range, above: Keys) -> None:
     for depth in reversed(depths):
         if unbinds(stager.tower, (depth,)):
             keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
-            stager.call(depth, "unbind", (Reg(f"at.{depth}"),), keys)
+            stager.call(depth, "unbind", (Reg(f"{depth}.at"),), keys)
 
 
 def _if_found(stager: Stager, build: Callable[[], object]) -> None:

@@ -8,8 +8,9 @@ Dense(Shard(dev, SparseList(Element(0))))  2×2
 │  └─ 2: 2
 └─ [:, 2]  unclaimed
 
-Invariant: position p is unclaimed (ptr[p] = 0, its fiber is all fill), or it is fiber ptr[p] of thread task[p]'s level,
-and 1 ≤ ptr[p] ≤ used[task[p]]. A claim lasts until the tensor is declared again; a second thread at p faults.
+Invariant: position p is unclaimed (ptr[p] = 0, its fiber is all fill), or it is fiber ptr[p] of the level of thread
+owner[p], and 1 ≤ ptr[p] ≤ used[owner[p]]. A claim lasts until the tensor is declared again; a second thread at p
+faults.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its own level when it ends (commit) and thaws it when it starts (checkout).
 Stability: adds cousin from its level down (figure "stability"), since different positions lie in different levels or
@@ -18,7 +19,7 @@ belong to one thread.
 | buffer | cell     | length    | meaning                                 |
 |--------|----------|-----------|-----------------------------------------|
 | ptr    | position | positions | the fiber within the thread's level     |
-| task   | thread   | positions | the thread that claimed p               |
+| owner  | thread   | positions | the thread that claimed p               |
 | used   | count    | threads   | the fibers that thread t has claimed    |
 """
 
@@ -36,7 +37,7 @@ class Shard(Gated):
     owned = True
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
-        Buffer("task", "thread", "positions", "the thread that claimed p"),
+        Buffer("owner", "thread", "positions", "the thread that claimed p"),
         Buffer("used", "count", "threads", "the fibers that thread t has claimed", own=True),
     )
     operations = """
@@ -63,24 +64,24 @@ class Shard(Gated):
             child[t].commit()
             child[t].freeze(used[t])
 
-    def coalesce(local, global_, source, m, P):
+    def coalesce(local, global_, task, m, P):
         made = 0
         k = 1
         while k <= m:
-            t = source[k]
+            t = task[k]
             q = lvl[t].ptr[local[k]]
             if q > 0:
                 g = global_[k]
                 if ptr[g] == 0:
                     new = used[1] + 1
                     used[1] = new
-                    task[g] = 1
+                    owner[g] = 1
                     ptr[g] = new
                     child[1].assemble(new)
                 made = made + 1
                 locals[made] = q
                 globals[made] = ptr[g]
-                tasks[made] = t + P * lvl[t].task[local[k]]
+                tasks[made] = t + P * lvl[t].owner[local[k]]
             k = k + 1
         globals[made + 1] = 0
         child[1].coalesce(locals, globals, tasks, made, P * (threads + 1))
@@ -88,23 +89,23 @@ class Shard(Gated):
 
     def bind(p):
         t = thread()
-        check(t > 0, "position {p} is updated outside of a task of the device that the level is sharded over")
+        check(t > 0, "position {p} is updated outside of a task of the device {device}")
         q = ptr[p]
         if q == 0:
             q = used[t] + 1
             used[t] = q
-            task[p] = t
+            owner[p] = t
             ptr[p] = q
             child[t].assemble(q)
         else:
-            owner = task[p]
-            check(owner == t, "position {p} belongs to thread {owner}, and thread {t} comes to it")
+            claimed = owner[p]
+            check(claimed == t, "position {p} belongs to thread {claimed}, and thread {t} comes to it")
         return t, q
     def bind_read(p):
         q = ptr[p]
         t = 0
         if q > 0:
-            t = task[p]
+            t = owner[p]
         return t, q
     """
 

@@ -35,6 +35,7 @@ class SparseByteMap(Storage):
 
     cursor = ("k", "end", "key", "q", "seen")
     assembles = True
+    full = True
     buffers = (
         Buffer("tbl", "flag", "positions · n", "0: the child at q is not there, 1: it is assembled, 2: written"),
         Buffer("srt", "position", "entries", "the children that are there"),

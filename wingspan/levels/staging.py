@@ -351,6 +351,8 @@ class _Inliner:
                 return Reg("z")
             case "threads" if self.level.device is not None:
                 return Const(self.level.device.nthreads)
+            case "device" if self.level.device is not None:
+                return Const(self.level.device)
             case "overwrites":
                 return Const(self.stager.op == "=")
         raise self.refuse(name, "nothing is called so here")

@@ -7,9 +7,10 @@ from typing import Any
 
 from wingspan.api import Run
 from wingspan.errors import Span
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.incident import FaultReport, Incident
+from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.explorer.verdict import AccessReport, Incident, Race
+from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.outcome import Outcome
 from wingspan.report.view import Action, Ending, ExploreReport, ReplayReport, number
 from wingspan.tensor import Tensor
@@ -77,8 +78,22 @@ def _place(span: Span | None) -> dict[str, int | None]:
 
 
 def _incident(incident: Incident) -> dict[str, Any]:
-    line = incident.span.line if incident.span else None
-    return {"message": incident.message, "line": line, "interleaving": incident.interleaving}
+    who = (
+        {"task": incident.task or "0", "rule": incident.rule}
+        if isinstance(incident, FaultReport)
+        else {"waiting": [_waiting(blocked) for blocked in incident.waiting]}
+    )
+    return {"message": incident.message, **who, **_place(incident.span), "interleaving": incident.interleaving}
+
+
+def _waiting(blocked: Blocked) -> dict[str, Any]:
+    holder = None if blocked.holder is None else blocked.holder or "0"
+    return {
+        "task": blocked.task or "0",
+        "waits_for": blocked.waits_for,
+        "holder": holder,
+        **_place(blocked.span),
+    }
 
 
 def replay(report: ReplayReport) -> dict[str, Any]:
@@ -86,7 +101,8 @@ def replay(report: ReplayReport) -> dict[str, Any]:
     return {
         "steps": [_action(action) for action in report.actions],
         "end": report.end,
-        "message": report.message,
+        "message": report.incident.message if report.incident else None,
+        "incident": _incident(report.incident) if report.incident else None,
         "values": report.outcome.values() if report.outcome else None,
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wingspan.errors import Diagnostic, Span
+from wingspan.errors import Span
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.printer import value
+from wingspan.report.incident import incident
 from wingspan.report.values import VERBS, count, listing
 from wingspan.report.view import Action, ReplayReport
 
@@ -39,8 +40,9 @@ def _steps(report: ReplayReport) -> Iterator[str]:
 
 
 def touched(touch: Touch) -> str:
-    """What a step does to a cell: `writes c.val[3] = 1`."""
-    return f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell} = {value(touch.value)}"
+    """What a step does to a cell: `writes c.val[3] = 1`, `takes c.lock[1]`."""
+    does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
+    return does if touch.effect in ("acquire", "release") else f"{does} = {value(touch.value)}"
 
 
 def _place(span: Span | None) -> str:
@@ -75,8 +77,9 @@ def _lanes(actions: Sequence[Action]) -> Iterator[str]:
 
 def _end(report: ReplayReport) -> list[str]:
     """How the run ended, and its result if it has one."""
-    if report.outcome is None:
-        return [Diagnostic("error", report.end, report.message or "", report.span).render()]
+    if report.incident is not None:
+        return [incident(report.incident, report.program, report.invocation)]
+    assert report.outcome is not None
     visible = sum(action.visible for action in report.actions)
     taken = f"{count(len(report.actions), 'step')}, of which other tasks can observe {visible}"
     return [f"{report.end}  after {taken}", f"  result  {listing(report.outcome)}"]

@@ -8,12 +8,14 @@ from typing import TypeVar
 
 from wingspan.api import Run
 from wingspan.errors import Diagnostic, Mark, Span
-from wingspan.explorer.verdict import AccessReport, Incident, Race
+from wingspan.explorer.incident import Incident
+from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
-from wingspan.report.values import VERBS, count, differences, digits, listing, seconds, share
-from wingspan.report.view import Ending, ExploreReport
+from wingspan.report.incident import incident
+from wingspan.report.values import VERBS, count, differences, digits, listing, seconds, share, task
+from wingspan.report.view import Ending, ExploreReport, written
 from wingspan.tensor import Tensor
 
 MOST = 8
@@ -40,8 +42,8 @@ def explore(report: ExploreReport) -> str:
     return "\n\n".join(
         [
             headline,
-            *_some(verdict.faults, "fault", lambda fault: _incident("fault", fault, report)),
-            *_some(verdict.deadlocks, "deadlock", lambda deadlock: _incident("deadlock", deadlock, report)),
+            *_some(verdict.faults, "fault", lambda fault: _incident(fault, report)),
+            *_some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *_some(verdict.races, "race", lambda race: _race(race, report)),
             *(["\n".join(_results(report))] if report.endings else []),
             "\n".join(_aligned(_notes(report))),
@@ -73,12 +75,16 @@ def _summary(report: ExploreReport) -> str:
         case "incomplete":
             return "nothing wrong was found in a part of the interleavings, which proves nothing"
     found = (
-        (verdict.faults, "fault"),
-        (verdict.deadlocks, "deadlock"),
+        *_ends(report),
         (verdict.races, "race"),
         (report.endings, "result"),
     )
     return ", ".join(count(len(some), noun) for some, noun in found if some)
+
+
+def _ends(report: ExploreReport) -> tuple[tuple[Sequence[Incident], str], ...]:
+    """What ends runs without a result, and what it is called."""
+    return (report.verdict.faults, "fault"), (report.verdict.deadlocks, "deadlock")
 
 
 def _ways(report: ExploreReport) -> str:
@@ -118,9 +124,8 @@ def _aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- what went wrong
 
 
-def _incident(topic: str, incident: Incident, report: ExploreReport) -> str:
-    see = ("see", report.invocation.replay(incident.interleaving))
-    return Diagnostic("error", topic, incident.message, incident.span, notes=(see,)).render()
+def _incident(found: Incident, report: ExploreReport) -> str:
+    return incident(found, report.program, report.invocation)
 
 
 def _race(race: Race, report: ExploreReport) -> str:
@@ -180,16 +185,15 @@ def _where(race: Race) -> str:
 
 
 def _task(access: AccessReport, report: ExploreReport) -> str:
-    indices = ", ".join(f"{name} = {at}" for name, at in report.indices(access))
-    return f"task {access.task or '0'}" + (f" ({indices})" if indices else "")
+    return task(access.task, written(access.indices, report.program))
 
 
-def _side(task: str, access: AccessReport, race: Race) -> list[str]:
+def _side(who: str, access: AccessReport, race: Race) -> list[str]:
     """One access, ready to be compared with the other."""
     place = [] if race.level is None else [_where(race)]
     place += [] if access.position is None else [f"position {access.position}"]
     place += [] if access.index is None else [f"index {access.index}"]
-    return [task, access.rule, f"{VERBS[access.operation]} {race.cell}", ", ".join(place)]
+    return [who, access.rule, f"{VERBS[access.operation]} {race.cell}", ", ".join(place)]
 
 
 # ------------------------------------------------------------------------------------------------------------ results
@@ -203,7 +207,8 @@ def _results(report: ExploreReport) -> list[str]:
         shares = [[share(ending.interleavings or 0, total), digits(ending.interleavings or 0)] for ending in shown]
         rows = [[*left, *right] for left, right in zip([["share", "interleavings"], *shares], rows, strict=True)]
         lost = total - sum(ending.interleavings or 0 for ending in report.endings)
-        rows += [[share(lost, total), digits(lost), "none, but a fault or a deadlock", ""]] if lost else []
+        instead = " or ".join(f"a {noun}" for some, noun in _ends(report) if some)
+        rows += [[share(lost, total), digits(lost), f"none, but {instead}", ""]] if lost else []
     lines = [f"results: {_distinct(report)}"]
     sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
     for line, see in zip_longest(_table(rows, 0 if total is None else 2), sees):

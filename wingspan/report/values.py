@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -16,7 +16,10 @@ LISTED = 24
 MOST = 4
 """differing elements named of one result"""
 
-VERBS = {"read": "reads", "write": "writes", "atomic update": "atomically updates"}
+VERBS = {
+    "read": "reads", "write": "writes", "atomic update": "atomically updates", "acquire": "takes",
+    "release": "gives back",
+}  # fmt: skip
 """What a task does that performs an operation."""
 
 
@@ -55,6 +58,16 @@ def seconds(elapsed: float) -> str:
     ('0.001 s', '0.25 s', '42.1 s')
     """
     return f"{elapsed:.3f} s" if elapsed < 0.1 else f"{elapsed:.2f} s" if elapsed < 10 else f"{elapsed:.1f} s"
+
+
+def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
+    """A task with the loop indices in force.
+
+    >>> task("1.2", [("i", 3), ("j", 1)]), task("", [])
+    ('task 1.2 (i = 3, j = 1)', 'task 0')
+    """
+    at = ", ".join(f"{name} = {index}" for name, index in indices)
+    return f"task {path or '0'}" + (f" ({at})" if at else "")
 
 
 def listing(outcome: Outcome, wanted: Iterable[str] | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
@@ -11,9 +11,9 @@ from typing import Any
 
 from wingspan.api import Exploration
 from wingspan.errors import Span
-from wingspan.explorer.deadlock import describe
+from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import Replay
-from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.machine import Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.outcome import Outcome, differing, plain
@@ -77,11 +77,6 @@ class ExploreReport:
         """The names on which the results differ."""
         return differing(ending.outcome for ending in self.endings)
 
-    def indices(self, access: AccessReport) -> list[tuple[str, int]]:
-        """The indices in force at an access that are loops of the program as written."""
-        written = {node.index for node in self.program.walk() if isinstance(node, ir.For)}
-        return [(name, at) for name, at in access.indices if name in written]
-
     def statement(self, access: AccessReport) -> Span | None:
         """Where the statement stands that makes an access."""
         spans = [node.span for node in _path(self.program, access.span) if isinstance(node, STATEMENTS) and node.span]
@@ -97,6 +92,12 @@ class ExploreReport:
 
 
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
+
+
+def written(indices: Sequence[tuple[str, int]], program: ir.Node) -> list[tuple[str, int]]:
+    """Those of the indices in force whose loops stand in the program as written."""
+    loops = {node.index for node in program.walk() if isinstance(node, ir.For)}
+    return [(name, at) for name, at in indices if name in loops]
 
 
 def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
@@ -149,29 +150,21 @@ class ReplayReport:
     given: int
     actions: tuple[Action, ...]
     end: str
-    message: str | None
+    incident: Incident | None
     """what a fault or a deadlock is about"""
-    span: Span | None
     outcome: Outcome | None
     """None unless the run finished"""
+    program: ir.Node
+    """as written, to name its loops"""
 
 
-def replayed(replay: Replay[Any], interleaving: str, invocation: Invocation) -> ReplayReport:
+def replayed(replay: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
     actions = tuple(_action(step) for step in replay)
-    message: str | None = None
-    span: Span | None = None
-    outcome: Hashable = None
-    if replay.fault is not None:
-        message, span = replay.fault.message, replay.fault.span or actions[-1].span
-    elif replay.end == "deadlock":
-        waiting = [choice for choice in replay.choices.values() if isinstance(choice, Blocked)]
-        message, span = describe(waiting), waiting[0].span
-    else:
-        outcome = replay.machine.outcome(replay.state)
+    outcome = replay.machine.outcome(replay.state) if replay.incident is None else None
     assert outcome is None or isinstance(outcome, Outcome)
-    given = len(replay.interleaving)
-    return ReplayReport(invocation, interleaving, given, actions, str(replay.end), message, span, outcome)
+    given, end = len(replay.interleaving), str(replay.end)
+    return ReplayReport(invocation, interleaving, given, actions, end, replay.incident, outcome, program)
 
 
 def _action(step: Step[Any]) -> Action:
@@ -186,7 +179,14 @@ def number(value: Any) -> Any:
 
     >>> number(Fraction(1, 4)), number(True), number(Fraction(10) ** 400 / 3)[-4:]
     (0.25, True, '00/3')
+
+    A lock that is taken holds the path of a task.
+
+    >>> number("1.2"), number("")
+    ('1.2', '0')
     """
+    if isinstance(value, str):
+        return value or "0"
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return plain(value) if isinstance(value, Fraction) else str(value)

@@ -8,10 +8,11 @@ from typing import Any
 import immutables
 
 from wingspan.errors import Fault, InternalError
-from wingspan.explorer.deadlock import deadlocked
+from wingspan.explorer.incident import Deadlock, FaultReport, RunFault
+from wingspan.explorer.interleaving import Trail
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.lang import ir
-from wingspan.lang.printer import show
+from wingspan.lang.printer import copy, show
 from wingspan.levels import Tower
 from wingspan.levels.frames import Cell, Held
 from wingspan.outcome import Outcome
@@ -80,10 +81,10 @@ class Semantics:
         return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
 
     def _lock(self, held: Held) -> str:
-        cell = held.cell
-        return (
-            f"the lock of fiber {held.position} of {cell.tensor}, level {self.towers[cell.tensor].numbers[cell.depth]}"
-        )
+        """What a task waits for, in words."""
+        T, number = held.cell.tensor, self.towers[held.cell.tensor].numbers[held.cell.depth]
+        what = "position" if number == 1 else "fiber"
+        return f"the lock of {what} {held.position} of {T}, level {number}{copy(held.cell.instance)}"
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""
@@ -97,19 +98,22 @@ class Semantics:
     # -------------------------------------------------------------------------------------------------- finished runs
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> State:
-        """One run to its end, each task as far as it gets before the next. A Fault if a step is forbidden."""
-        state = self.initial()
-        count = 0
+        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
+        state, trail, count = self.initial(), Trail(), 0
         while tasks := self.tasks(state):
-            choices = [self.step(state, tasks[0])]
-            while isinstance(choices[-1], Blocked):
-                if len(choices) == len(tasks):
-                    raise deadlocked(choice for choice in choices if isinstance(choice, Blocked))
-                choices.append(self.step(state, tasks[len(choices)]))
-            following = choices[-1].next
-            if isinstance(following, Fault):
-                raise following
-            state = following
+            waiting: list[Blocked] = []
+            for task in tasks:
+                choice = self.step(state, task)
+                if isinstance(choice, Step):
+                    break
+                waiting.append(choice)
+            else:
+                raise RunFault(Deadlock(tuple(waiting), str(trail)))
+            if choice.visible:
+                trail.add(choice.task)
+            if isinstance(choice.next, Fault):
+                raise RunFault(FaultReport.of(choice, choice.next, str(trail)))
+            state = choice.next
             count += 1
             if progress is not None and count % 1024 == 0:
                 progress(count, len(tasks))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from wingspan.errors import Fault
@@ -14,7 +15,8 @@ from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
 from wingspan.lang.ir import Instance
 from wingspan.levels import Level, Tower
-from wingspan.levels.frames import Cell, Code, Frame, advance, start
+from wingspan.levels.base import FIBER
+from wingspan.levels.frames import Cell, Code, Frame, Rmw, advance, start
 from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Heap, Hole, Scope, Store, Then
 
 UNDECLARED = Handle("undeclared", "", 0)
@@ -162,10 +164,12 @@ class Memory:
         self._touch(cell, "write", position, index, value)
         self.heap = self.heap.set(cell, value)
 
-    def update(self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None) -> None:
+    def update(
+        self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None, effect: Rmw
+    ) -> None:
         """Read and write a cell in one step."""
         value = change(self.heap.get(cell, 0))
-        self._touch(cell, "atomic", position, index, value)
+        self._touch(cell, effect, position, index, value)
         self.heap = self.heap.set(cell, value)
 
     def _touch(self, cell: Cell, effect: Effect, position: int | None, index: int | None, value: Any) -> None:
@@ -180,12 +184,13 @@ class Memory:
         """Whether no other task that runs now could touch the cell, or none could write it.
 
         An instance whose keys name all of this task's ancestry is reached by this task alone: tasks of one device
-        under one parent differ in their thread id; and so is a thread's own cell of a buffer. A tensor in read mode
-        changes mode only in the scope that declared it, which has stopped here or belongs to this task.
+        under one parent differ in their thread id; and so is a thread's own cell of a buffer. But whoever loads an
+        isolated fiber declares, thaws and freezes all that is below, so keys from there on do not count. A tensor in
+        read mode changes mode only in the scope that declared it, which has stopped here or belongs to this task.
         """
         tower = self.towers[cell.tensor]
-        keys = set(cell.instance)
-        if (cell.depth, cell.buffer) in tower.own:
+        keys = set(takewhile(lambda key: key[0] != FIBER, cell.instance))
+        if len(keys) == len(cell.instance) and (cell.depth, cell.buffer) in tower.own:
             keys.add((tower.levels[cell.depth].key, cell.offset))
         return keys.issuperset(self.C.t.chain) or self.handle(self.C, cell.tensor).mode == "read"
 

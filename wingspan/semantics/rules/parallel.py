@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule, Task
-from wingspan.lang.ir import Literal, Parallel
+from wingspan.lang.ir import Instance, Literal, Parallel
 from wingspan.semantics.config import EMPTY, Chunk, Config, refocus
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule
@@ -52,16 +52,19 @@ def transfer(C: Config, μ: Memory) -> Config | None:
     ───────────────────────────────────────────────────────────────────────────────
       ⟨transfer(T, s), t, σ⟩ → ⟨checkout(T, l, m, t); s; commit(T, l, m, t), t, σ⟩
 
-    A tensor that s declares is undeclared here. Where s reaches fibers of several instances of level l, each is checked
-    out.
+    A tensor that s declares is undeclared here. Where s reaches fibers in several instances, each instance is checked
+    out, with its own l.
     """
     T, s = C.s.tensor, C.s.body
     m = μ.handle(C, T).mode
-    fibers = [node for node in s.walk() if isinstance(node, ir.Fiber) and node.tensor == T]
-    l = max((F.level for F in fibers), default=μ.towers[T].rank + 1)
-    instances = dict.fromkeys(μ.instance(C, F) for F in fibers if F.level == l) or {(): None}
-    checkouts = (ir.Checkout(T, l, m, C.t, instance, span=C.s.span) for instance in instances)
-    commits = (ir.Commit(T, l, m, C.t, instance, span=C.s.span) for instance in instances)
+    tops: dict[Instance, int] = {}
+    for F in s.walk():
+        if isinstance(F, ir.Fiber) and F.tensor == T:
+            instance = μ.instance(C, F)
+            tops[instance] = max(F.level, tops.get(instance, 0))
+    tops = tops or {(): μ.towers[T].rank + 1}
+    checkouts = (ir.Checkout(T, l, m, C.t, instance, span=C.s.span) for instance, l in tops.items())
+    commits = (ir.Commit(T, l, m, C.t, instance, span=C.s.span) for instance, l in tops.items())
     return C.to(ir.seq(*checkouts, s, *commits))
 
 

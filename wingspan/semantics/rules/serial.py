@@ -8,6 +8,7 @@ from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal
 from wingspan.levels import procedures
+from wingspan.levels.base import FIBER
 from wingspan.levels.frames import Frame
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
 from wingspan.semantics.memory import Memory, fault_unless
@@ -109,9 +110,12 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
 
 
 def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
-    """A Fault if a level that is appended to in order has a fiber open already, which would be overwritten."""
-    level = μ.level(F)
-    if level.once:
+    """A Fault if a level that is appended to in order has a fiber open already, which would be overwritten.
+
+    Fibers that an Isolate around them loads only now lie in levels of their own.
+    """
+    level, tower = μ.level(F), μ.towers[F.tensor]
+    if level.once and not any(tower.levels[depth].key == FIBER for depth in tower.late(F.level)):
         for G in μ.open_fibers(C):
             if (G.tensor, G.level, G.instance) == (F.tensor, F.level, F.instance):
                 where = f"{F.tensor}, level {F.level} {level.name}"

@@ -1,0 +1,7 @@
+# No element is updated twice, and every update is atomic. What can go wrong all the same, and which word mends it?
+c = Tensor(SparseByteMap(Atomic(0)), 2)
+c .= 0
+for i = parallel(_)
+    c[i] += 1
+end
+return c

@@ -1,0 +1,24 @@
+"""Counts how often the rules fire, and prints the counts when all tests have been run; the option `--accept`."""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests import rule_coverage
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--accept", action="store_true", help="keep what the quiz programs print now as what they should")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    rule_coverage.begin()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """A run of some of the tests says nothing about coverage, and prints nothing."""
+    everything = config.args_source == pytest.Config.ArgsSource.TESTPATHS
+    if everything and not terminalreporter.stats.get("deselected"):
+        terminalreporter.section("rules that fired")
+        for line in rule_coverage.table(rule_coverage.FIRED):
+            terminalreporter.write_line(line)

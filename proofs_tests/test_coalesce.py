@@ -1,0 +1,238 @@
+"""P22: copies of a level are brought together as if their elements were folded by ⊕.
+
+The oracle is plain Python on dictionaries: an element's value is its operator applied to what was written there, in any
+order, which is what a fold of the copies must give where ⊕ is associative and commutative and x ⊕ fill = x.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.exploring import PROVE
+from proofs_tests.towers import LEAVES, MODIFIERS, STORAGE, ByHand, broken, member, rank_of, tower, wrapped
+from wingspan.lang.algebra import exact
+from wingspan.lang.devices import Device
+
+derandomized = settings(derandomize=True, deadline=None, max_examples=60 * PROVE)
+
+MEANS: dict[str, Any] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,
+    "&&": lambda a, b: a and b, "||": lambda a, b: a or b, "=": lambda a, b: b,
+}  # fmt: skip
+PHASES = {"0": "+-", "1": "*", "0.0": "+-", "1.0": "*", "true": ["&&"], "false": ["||"], "9": ["min"], "-9": ["max"]}
+"""The operators that a fill value is neutral to, among the values below; written so in formats."""
+REENTERED = ("Dense({})", "SparseByteMap({})", "SparseDict({})")
+
+Element = tuple[tuple[int, ...], Any]
+
+
+def worth(fill: str) -> Any:
+    """A fill value as a Python number."""
+    return {"true": True, "false": False}[fill] if fill.isalpha() else float(fill) if "." in fill else int(fill)
+
+
+def devices(threads: int) -> dict[str, Device]:
+    """`dev` with so many threads, and `far`, nested or not, with one more."""
+    return {"dev": Device("dev", threads), "far": Device("far", threads + 1)}
+
+
+@dataclass(frozen=True)
+class Updates:
+    """A format with a Merge(dev, …) in it, and in each phase what the tasks write, in the order of their arrival."""
+
+    around: str
+    below: str
+    shape: tuple[int, ...]
+    fill: str
+    phases: tuple[tuple[str, tuple[tuple[Element, ...], ...]], ...]
+
+    def expected(self) -> dict[tuple[int, ...], Any]:
+        """Every element that was written, by its value."""
+        found: dict[tuple[int, ...], Any] = {}
+        for op, tasks in self.phases:
+            for elements in tasks:
+                for at, value in elements:
+                    found[at] = MEANS[op](found.get(at, worth(self.fill)), value)
+        return {at: exact(value) for at, value in found.items()}
+
+    def run(self, threads: int = 3, order: tuple[int, ...] = (1, 2, 3), idle: bool = False) -> ByHand:
+        """The tensor after all phases; the k-th task is thread order[k] of dev, and of far counted from the last.
+
+        Invariants hold throughout. With `idle`, threads that write nothing come and go too.
+        """
+        h = ByHand(tower(self.around.format(self.below), *self.shape, devices=devices(threads)))
+        for k, (op, tasks) in enumerate(self.phases):
+            h.op = op
+            h.whole("thaw" if k else "declare")
+            for q, elements in zip(order, tasks, strict=False):
+                h.task = member(dev=q, far=threads + 2 - q)
+                h.whole("checkout")
+                if elements:
+                    h.update_all(elements)
+                h.whole("commit")
+                if idle:
+                    h.task = member(dev=threads, far=1)
+                    h.whole("checkout", "commit")
+            h.whole("freeze")
+            assert broken(h) == []
+        return h
+
+
+@st.composite
+def updates(draw: st.DrawFn, below: tuple[str, ...] = MODIFIERS, above: bool = True) -> Updates:
+    """Up to three phases of up to three tasks; levels above the Merge are such as several tasks visit."""
+    fill = draw(st.sampled_from(sorted(PHASES)))
+    rank = draw(st.integers(0, 2))
+    form = f"{draw(st.sampled_from(LEAVES))}({fill})"
+    for _ in range(rank):
+        form = wrapped(draw, f"{draw(st.sampled_from(STORAGE))}({wrapped(draw, form, below, 1)})", below, 1)
+    around = "Merge(dev, {})"
+    if above and draw(st.booleans()):
+        around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
+    around = wrapped(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
+    shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around) + rank))
+    return Updates(around, form, shape, fill, draw(phases(fill, shape)))
+
+
+@st.composite
+def phases(draw: st.DrawFn, fill: str, shape: tuple[int, ...]) -> Any:
+    """For each phase an operator and the elements that each task writes, now and then one twice, and the fill value."""
+    z = worth(fill)
+    values = st.booleans() if isinstance(z, bool) else st.sampled_from([z, *map(type(z), (-2, -1, 0, 1, 3))])
+    at = st.tuples(*(st.integers(1, n) for n in shape))
+    elements = st.lists(st.tuples(at, values), max_size=4).map(tuple) if all(shape) else st.just(())
+    tasks = st.lists(elements, min_size=1, max_size=3).map(tuple)
+    return draw(st.lists(st.tuples(st.sampled_from(PHASES[fill]), tasks), min_size=1, max_size=3).map(tuple))
+
+
+def dense(h: ByHand) -> list[Any]:
+    """All the elements, stored or not."""
+    values: list[Any] = h.tensor().to_exact().flatten().tolist()
+    return values
+
+
+# ----------------------------------------------------------------------------------------------------- what it computes
+
+
+@derandomized
+@given(updates())
+def test_copies_are_folded(case: Updates) -> None:
+    """P22: in any tower, with what was there before thawing; - is folded by +; the merged level keeps invariants."""
+    expected = np.full(case.shape, exact(worth(case.fill)), dtype=object)
+    for at, value in case.expected().items():
+        expected[tuple(i - 1 for i in at)] = value
+    assert dense(case.run()) == expected.flatten().tolist()
+
+
+@derandomized
+@given(updates(), st.permutations([1, 2, 3, 4]), st.integers(0, 3), st.booleans())
+def test_neither_threads_nor_their_order_matter(case: Updates, order: list[int], more: int, idle: bool) -> None:
+    """P22: whichever threads the tasks are, how many there are, which come first, and how many have nothing to do.
+
+    `Sparse` levels store the same elements too: an empty copy is neutral.
+    """
+    one, other = case.run(), case.run(threads=4 + more, order=tuple(order), idle=idle)
+    assert dense(one) == dense(other)
+    assert one.elements() == other.elements()
+
+
+@derandomized
+@given(updates(above=False))
+def test_one_copy_is_the_identity(case: Updates) -> None:
+    """P22: one thread's copy, merged, stores what the level without a Merge stores."""
+    phase = (case.phases[0][0], (case.phases[0][1][0],))
+    merged, bare = replace(case, phases=(phase,)), replace(case, phases=(phase,), around="{}")
+    assert merged.run(threads=1).elements() == bare.run(threads=1).elements()
+
+
+@derandomized
+@given(updates(), st.data())
+def test_it_commutes_with_the_levels_below(case: Updates, data: st.DataObject) -> None:
+    """P22: two towers that differ below the Merge give one result."""
+    other = f"Element({case.fill})"
+    for _ in range(rank_of(case.below)):
+        other = f"{data.draw(st.sampled_from(STORAGE))}({wrapped(data.draw, other, MODIFIERS, 1)})"
+    assert dense(case.run()) == dense(replace(case, below=other).run())
+
+
+# -------------------------------------------------------------------------------------------- what is stored, and order
+
+SPARSE = tuple(f"{name}({{}})" for name in STORAGE if name != "Dense")
+
+
+@st.composite
+def sparse_updates(draw: st.DrawFn) -> Updates:
+    """Sparse levels only below the Merge, one or two of them, any operator and fill value, - aside."""
+    fill = draw(st.sampled_from(["0", "2", "-0.5", "true"]))
+    ops = ["&&", "||", "="] if fill == "true" else ["+", "*", "min", "max", "="]
+    form = f"Element({fill})"
+    for _ in range(draw(st.integers(1, 2))):
+        form = draw(st.sampled_from(SPARSE)).format(form)
+    shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(form)))
+    (_, tasks), *_ = draw(phases("true" if fill == "true" else "0", shape))
+    return Updates("Merge(dev, {})", form, shape, fill, ((draw(st.sampled_from(ops)), tasks),))
+
+
+@derandomized
+@given(sparse_updates(), st.permutations([1, 2, 3]))
+def test_elements_fold_in_the_order_of_the_threads(case: Updates, order: list[int]) -> None:
+    """P22: exactly what some copy stores is stored; each is its copies' values by ⊕, by ascending thread number."""
+    ((op, tasks),) = case.phases
+    copies: dict[int, dict[tuple[int, ...], Any]] = {}
+    for q, elements in zip(order, tasks, strict=False):
+        for at, value in elements:
+            copy = copies.setdefault(q, {})
+            copy[at] = MEANS[op](copy.get(at, exact(worth(case.fill))), exact(value))
+    expected: dict[tuple[int, ...], Any] = {}
+    for q in sorted(copies):
+        for at, value in copies[q].items():
+            expected[at] = MEANS[op](expected[at], value) if at in expected else value
+    assert case.run(order=tuple(order)).elements() == expected
+
+
+@derandomized
+@given(sparse_updates(), st.data())
+def test_what_was_there_comes_first(case: Updates, data: st.DataObject) -> None:
+    """P22: after thawing, the old elements stay, and are the first that a fold takes; the copies start anew."""
+    early = case.phases[0][1][0]
+    later = tuple((at, data.draw(st.sampled_from([value for _, value in early]))) for at, _ in early[1:])
+    assert replace(case, phases=(("=", (early,)), ("=", (later,)))).run().elements() == {
+        at: exact(value) for at, value in (dict(early) | dict(later)).items()
+    }
+
+
+def test_a_fiber_that_comes_after_thawing_holds_nothing_yet() -> None:
+    """A new fiber of a thawed Merge has nothing to be folded in, whatever lies where the old level would have it."""
+    h = ByHand(tower("SparseDict(Merge(dev, Dense(Element(7))))", 1, 3, devices=devices(2)), task=member(dev=1))
+    h.op = "min"
+    for written in ({(1, 3): 1, (1, 1): 1}, {}):
+        h.whole("declare", "checkout").update_all(written).whole("commit", "freeze")
+        h.whole("thaw", "checkout").update_all({(1, 2): 5}).whole("commit", "freeze")
+        assert h.elements() == {**written, (1, 2): 5} and broken(h) == []
+
+
+@pytest.mark.parametrize("form", [
+    "Merge(dev, Dense(Merge(far, Dense(Element(0)))))", "Merge(dev, SparseDict(Shard(far, SparseDict(Element(0)))))",
+    "Merge(dev, Isolate(SparseDict(Merge(far, SparseByteMap(Element(0))))))",
+    "Merge(far, Merge(dev, Isolate(Dense(Isolate(SparseList(Element(0)))))))",
+])  # fmt: skip
+def test_copies_of_copies_are_folded(form: str) -> None:
+    """P22: every thread of far has a copy in every copy; with as many threads as elements, none is lost or doubled."""
+    h = ByHand(tower(form, 3, 4, devices=devices(3)), op="+").whole("declare")
+    expected: dict[tuple[int, ...], int] = {}
+    for dev, far in ((3, 4), (1, 1), (2, 3), (1, 2), (3, 1)):
+        h.task = member(dev=dev, far=far)
+        column = dev if "Shard" not in form else far
+        mine = {(i, column): 10 * dev + far + i for i in (1, 3)}
+        h.whole("checkout").update_all(mine).whole("commit")
+        for at, value in mine.items():
+            expected[at] = expected.get(at, 0) + value
+    h.whole("freeze")
+    assert {at: v for at, v in h.elements().items() if v} == expected and broken(h) == []

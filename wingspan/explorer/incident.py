@@ -1,0 +1,81 @@
+"""How a run goes wrong: by a step that the rules forbid, or because tasks wait for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from wingspan.errors import Fault, Span
+from wingspan.explorer.machine import Blocked, Step
+
+
+def explain(blocked: Blocked) -> str:
+    """What one task waits for, and who holds it.
+
+    >>> explain(Blocked("1", "lock a", "2"))
+    'task 1 waits for lock a, held by task 2'
+    >>> explain(Blocked("", "lock a", ""))
+    'task 0 waits for lock a, which it holds itself'
+    >>> explain(Blocked("1.2", "lock a", "1"))
+    'task 1.2 waits for lock a, held by task 1, which waits for its tasks to end'
+    """
+    waiting = f"task {blocked.task or '0'} waits for {blocked.waits_for}"
+    if blocked.holder is None:
+        return f"{waiting}, which no task will give"
+    if blocked.holder == blocked.task:
+        return f"{waiting}, which it holds itself"
+    above = not blocked.holder or blocked.task.startswith(f"{blocked.holder}.")
+    return f"{waiting}, held by task {blocked.holder or '0'}" + (", which waits for its tasks to end" if above else "")
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """A step that the rules forbid, and the interleaving that ends with it."""
+
+    topic: ClassVar[str] = "fault"
+
+    message: str
+    task: str
+    rule: str
+    span: Span | None
+    indices: tuple[tuple[str, int], ...]
+    """the loop indices in force, outermost first"""
+    interleaving: str
+
+    @staticmethod
+    def of(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
+        """What there is to say of a step that ends in a fault."""
+        span = fault.span or step.span
+        return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving)
+
+
+@dataclass(frozen=True)
+class Deadlock:
+    """Tasks of which each waits for ever, at least one, and the interleaving that leads there."""
+
+    topic: ClassVar[str] = "deadlock"
+
+    waiting: tuple[Blocked, ...]
+    interleaving: str
+
+    @property
+    def message(self) -> str:
+        """What each of the tasks waits for."""
+        return "; ".join(map(explain, self.waiting))
+
+    @property
+    def span(self) -> Span | None:
+        """Where the first of them waits."""
+        return self.waiting[0].span
+
+
+Incident = FaultReport | Deadlock
+"""What ends a run badly."""
+
+
+class RunFault(Fault):
+    """A run ended badly: read `incident`, whose interleaving `replay` follows step by step."""
+
+    def __init__(self, incident: Incident) -> None:
+        super().__init__(incident.message, incident.span, topic=incident.topic)
+        self.incident = incident
