@@ -35,12 +35,26 @@ ITEMS = {
               │         ^^^^^
           fix  assign it before, or give it as a parameter: -p total=…
     """),
-    "unknown format": Bad("c = Tensor(Dense(Elephant(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, f"""
-        error[format]: there is no format Elephant (yet)
+    "unknown format": Bad("c = Tensor(Dense(Giraffe(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, f"""
+        error[format]: there is no format Giraffe
           p.ws:1:18
-            1 │ c = Tensor(Dense(Elephant(0)), 3)
-              │                  ^^^^^^^^^^^
+            1 │ c = Tensor(Dense(Giraffe(0)), 3)
+              │                  ^^^^^^^
           fix  use one of {', '.join(sorted(REGISTRY))}
+    """),
+    "misspelt format": Bad("c = Tensor(Dense(Elment(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
+        error[format]: there is no format Elment
+          p.ws:1:18
+            1 │ c = Tensor(Dense(Elment(0)), 3)
+              │                  ^^^^^^
+          fix  did you mean Element?
+    """),
+    "device without a name in a format": Bad("c = Tensor(Merge(cpu(2), Element(0)))\nc .= 0\n", [], {}, """
+        error[format]: the device of Merge is one that has a name, since loops run on it too
+          p.ws:1:18
+            1 │ c = Tensor(Merge(cpu(2), Element(0)))
+              │                  ^^^^^^
+          fix  dev = cpu(:t, 2), then Merge(dev, …) and parallel(_, dev)
     """),
     "unknown device": Bad(DECLARED + "for i = parallel(_, dev)\n    c[i] += 1\n", [], {}, """
         error[program]: dev is not a device

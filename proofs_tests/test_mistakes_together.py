@@ -51,7 +51,7 @@ return d
 """
     assert told(text, params={"nt": 2}, inputs={"B": [1]}) == [
         "1:15 a number of threads is an integer of at least 1, not 0",
-        "2:18 there is no format Elephant (yet)",
+        "2:18 there is no format Elephant",
         "5:23 gpu is not a device",
         "5:45 a chunk size is an integer of at least 1, not 0",
         "6:5 c has 1 axis, and here 2 subscripts",
@@ -102,6 +102,10 @@ FOLLOWING = {
         "e = cpu(2, gpu)\nfor i = parallel(1:2, gpu); for j = parallel(1:2, e); x = j; end; end",
         ["3:24 gpu is not a device"],
     ),
+    "a tensor in the place of a device": (
+        "a = Tensor(Merge(c, Element(0)))\na .= 0\na[] += 1",
+        ["3:18 c is not a device, it is a tensor"],
+    ),
     "a loop on an unknown device": (
         "e = cpu(2)\nfor i = parallel(1:2, gpu); for j = parallel(1:2, e); x = j; end; end\n"
         "for i = parallel(1:2); for j = parallel(1:2, e); x = j; end; end",
@@ -122,7 +126,7 @@ FOLLOWING = {
     "a definition that failed": (
         "a = Tensor(Dense(Elephant(0)))\na .= 0\nfor i = _\n    a[i] += 1\nend\n"
         "a[7, 8] += 1\nx = a[0]\na .= 0\nreturn a",
-        ["3:18 there is no format Elephant (yet)"],
+        ["3:18 there is no format Elephant"],
     ),
     "an input that is missing": ("for i = _\n    c[i] += B[i]\nend\nx = B[9]\nreturn B, c", [
         "4:13 B has no data: it is used before it is declared",

@@ -358,6 +358,11 @@ def test_what_was_merged_stays_after_thaw(form):
     assert [result.outcome.values() for result in found.results] == [{"c": [3, 4, 3], "x": 3, "y": 4}]
 
 
+def test_a_fault_while_merging_names_the_tensor():
+    found = explored(merged("Dense", "0", "+= 9223372036854775807")).verdict
+    assert [fault.message.partition(":")[0] for fault in found.faults] == ["freeze(c)"]
+
+
 # ---------------------------------------------------------------------------------------------------------- dictionary
 
 

@@ -16,6 +16,7 @@ import click
 from wingspan import api
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
 from wingspan.explorer.incident import RunFault
+from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.report import json as data
 from wingspan.report import steps, terminal
 from wingspan.report.incident import incident
@@ -26,8 +27,6 @@ STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1,
 """The exit status of each verdict."""
 MISTAKE, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 4, 130, 141
 """The exit statuses when there is no verdict."""
-SUFFIXES = (".mtx", ".npy", ".npz")
-"""The files that tensors are written to."""
 
 EPILOG = """
 \b
@@ -245,10 +244,7 @@ def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -
     except RunFault as fault:
         fail(incident(fault.incident, bound.plain, told), STATUS[fault.incident.topic])
     for name, path in outputs.items():
-        try:
-            made.tensors[name].save(path)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}", fix="write into a folder of yours") from None
+        made.tensors[name].save(path)
     if as_json:
         show_json(data.run(made))
     else:
@@ -262,7 +258,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
             fix = f"use {', '.join(there)}" if there else "there is nothing to write"
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
         if Path(path).suffix not in SUFFIXES:
-            raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix="use .mtx, .npy or .npz")
+            raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
         if not Path(path).parent.is_dir():
             fix = "make it, or write into another one"
             raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)

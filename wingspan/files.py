@@ -17,8 +17,8 @@ import scipy.sparse
 from wingspan.arrays import numbers
 from wingspan.errors import InputError, Span
 
-SUFFIXES = "use .mtx, .npy or .npz"
-
+SUFFIXES = (".mtx", ".npy", ".npz")
+ONE_OF_THEM = "use .mtx, .npy or .npz"
 
 _NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|[-+]?(?:nan|inf)"
 _FIELDS = {
@@ -105,8 +105,8 @@ _WRITERS: dict[str, Callable[[Path, Any], None]] = {
 
 def read_file(path: Path, span: Span | None = None) -> Any:
     """The array in a file, dense or SciPy sparse; InputError if it cannot be read or a tensor cannot hold it."""
-    if path.suffix not in _READERS:
-        raise InputError(f"{path}: not a file that tensors are read from", span, fix=SUFFIXES)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
     if path.is_dir():
         raise InputError(f"{path}: a directory, not a file", span, fix="name a file in it")
     read, fix = _READERS[path.suffix]
@@ -129,8 +129,8 @@ def read_file(path: Path, span: Span | None = None) -> Any:
 
 def write_file(path: Path, data: Any) -> None:
     """Write an array, SciPy sparse but for `.npy`; the file is replaced in one step. InputError if it cannot be."""
-    if path.suffix not in _WRITERS:
-        raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=SUFFIXES)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
             draft = Path(folder) / f"draft{path.suffix}"

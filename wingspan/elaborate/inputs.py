@@ -68,10 +68,11 @@ def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any], mistakes
 
 
 def _devices(definition: ir.Define | None) -> list[str]:
-    """The names of devices in a tensor's format."""
+    """The names of devices in a tensor's format, and what is told if they are none."""
     value = definition.value if definition else None
     nodes = value.format.walk() if isinstance(value, ir.TensorCall) else ()
-    return [node.name for node in nodes if isinstance(node, ir.Variable)]
+    names = [node.name for node in nodes if isinstance(node, ir.Variable)]
+    return [*names, *(f"{name} as a device" for name in names)]
 
 
 def axes(n: int) -> str:

@@ -139,7 +139,8 @@ def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define], mista
         what = DEFINED[kind]
         if definition is not None:
             message = f"{node.name} is not {what}, it is {DEFINED[type(definition.value)]}"
-            mistakes.note(ProgramError(message, node.span, fix=f"define {what}: {example}"), node.name)
+            error = ProgramError(message, node.span, fix=f"define {what}: {example}")
+            mistakes.note(error, node.name, spoils=[f"{node.name} as {what}"])
             return
         known = [name for name, d in definitions.items() if isinstance(d.value, kind)]
         fix = f"define it ({node.name} = {example}) or give it: -p '{node.name}={example}'"

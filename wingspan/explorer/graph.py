@@ -187,10 +187,10 @@ class GraphSearch(Generic[S]):
     def _fault(self, node: int, step: Step[S], fault: Fault) -> None:
         self.steps += 1
         self.faulted.append(node)
-        span = fault.span or step.span
-        if (fault.message, span) not in self.faults:
+        key = fault.message, fault.span or step.span
+        if key not in self.faults:
             text = format_interleaving([*self.ways.shortest(node), step.task])
-            self.faults[fault.message, span] = FaultReport.of(step, fault, text)
+            self.faults[key] = FaultReport.of(step, fault, text)
 
     def _deadlock(self, node: int, waiting: tuple[Blocked, ...]) -> None:
         self.deadlocked.append(node)

@@ -66,7 +66,8 @@ HINTS = (
     Hint(r"\bdynamic_schedule\(\s*$", r"\)", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
     Hint(r"\bdynamic_schedule\s*$", "", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
     Hint(r"\bdynamic_schedule\([^()]*$", ",", "a dynamic schedule takes its chunk size only", "dynamic_schedule(2)"),
-    Hint(r"\bstatic_schedule\s*\(?\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(r"\bstatic_schedule\s*$", "", "a schedule is written with parentheses", "static_schedule()"),
+    Hint(r"\bstatic_schedule\s*\(\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
     Hint(
         r"\bcpu\s*(\([^()]*)?$", r"[,)]|\w|:|$",
         "a device takes a number of threads", "cpu(2), cpu(:t, 2) or cpu(:t, 2, parent)",

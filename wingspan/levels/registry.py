@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 
-from wingspan.errors import ProgramError
+from wingspan.errors import ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.atomic import Atomic
@@ -32,9 +34,9 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     level = REGISTRY.get(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
-        raise ProgramError(
-            f"there is no format {form.name} (yet)", form.span, topic="format", fix=f"use one of {known}"
-        )
+        close = get_close_matches(form.name, REGISTRY, n=1)
+        fix = f"did you mean {close[0]}?" if close else f"use one of {known}"
+        raise ProgramError(f"there is no format {form.name}", _name(form), topic="format", fix=fix)
     if level.leaf:
         match form.args:
             case (ir.Literal(value=fill),):
@@ -51,11 +53,21 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
                 return _mergeable(level(child=resolve(child, devices), on=devices[name]), child)
+            case (ir.Cpu() as device, ir.Format()):
+                message = f"the device of {form.name} is one that has a name, since loops run on it too"
+                fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
+                raise ProgramError(message, device.span or form.span, topic="format", fix=fix)
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
     match form.args:
         case (ir.Format() as child,):
             return level(resolve(child, devices))  # type: ignore[call-arg]
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
+
+
+def _name(form: ir.Format) -> Span | None:
+    """Where the name of a format stands."""
+    whole = form.span
+    return whole and replace(whole, end_line=whole.line, end_column=whole.column + len(form.name))
 
 
 def _mergeable(level: Gated, form: ir.Format) -> Gated:

@@ -98,7 +98,10 @@ class Semantics:
     # -------------------------------------------------------------------------------------------------- finished runs
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> State:
-        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
+        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish.
+
+        Only that task is asked for its step, where a replay asks them all.
+        """
         state, trail, count = self.initial(), Trail(), 0
         while tasks := self.tasks(state):
             waiting: list[Blocked] = []

@@ -133,7 +133,10 @@ def _change_mode(C: Config, μ: Memory, operation: str, before: str, after: str)
         raise Fault(f"{operation}({s.tensor}) outside of the scope that declares {s.tensor}", s.span)
     fault_unless(handle.mode == before, f"{operation}({s.tensor}) while it is in {handle.mode} mode", C)
     code = procedures.whole(μ.towers[s.tensor], operation, handle.op or s.op)
-    frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
+    try:
+        frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
+    except Fault as fault:  # copies are merged element by element
+        raise Fault(f"{operation}({s.tensor}): {fault.message}", s.span) from None
     if not frame.done:
         return C.to(type(s)(s.tensor, s.op, frame, span=s.span))
     op = s.op if after == "update" else ""
