@@ -118,9 +118,9 @@ def key_of(machine: Semantics, cell: Cell, depth: int) -> Any:
 
 def broken_by_freezing(machine: Semantics, before: State, step: Step[State], after: State) -> list[str]:
     """P23: the invariants that a tensor's cells break when this step ends freezing it."""
-    s = configs(before, step.task)[0].s
-    if not isinstance(s, ir.Freeze):
+    if step.rule != "Freeze":
         return []
+    s = configs(before, step.task)[0].s
     frozen = handle(after, step.task, s.tensor)
     if frozen.mode != "read":
         return []

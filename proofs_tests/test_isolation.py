@@ -40,7 +40,7 @@ def explore_each(options: Options, examples: int, watch: Callable[[Found], Look]
         except WingspanError:
             return
         found: Found = []
-        result: Verdict = explore_graph(Watched(bound, watch(found)), max_states=300)
+        result: Verdict = explore_graph(Watched(bound, watch(found)), max_states=200)
         if result.races and not raced:
             seen["raced"] += 1
             return

@@ -225,6 +225,14 @@ PROGRAMS = {
             end
         end
     """,
+    "an isolated fiber of shards loaded by two": """
+        d = cpu(:d, 2)
+        C = Tensor(Isolate(Dense(Shard(d, Element(0)))), 2)
+        C .= 0
+        for k = parallel(1:2, d)
+            C[k] += k
+        end
+    """,
     "an isolated fiber around a merged one": """
         e = cpu(:e, 2)
         C = Tensor(Dense(Isolate(Dense(Merge(e, Element(0))))), 1, 1)
