@@ -99,7 +99,8 @@ def test_nothing_that_is_read_is_written() -> None:
 
         return look
 
-    explore_each(SMALL, 60, watch, raced=True)
+    seen = explore_each(SMALL, 60, watch, raced=True)
+    assert seen["parallel"] > 20 * PROVE, seen
 
 
 # --------------------------------------------------------------------------------------------------------------- claims

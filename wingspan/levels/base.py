@@ -150,6 +150,21 @@ class Modifier(Level):
         return f"{self.name}({self.child})"
 
 
+THREADS = """
+    def checkout():
+        t = thread()
+        if t > 0:
+            child[t].thaw(used[t])
+            child[t].checkout()
+    def commit():
+        t = thread()
+        if t > 0:
+            child[t].commit()
+            child[t].freeze(used[t])
+"""
+"""What gated levels have in common: thread t has used[t] fibers in child[t], frozen while it does not run."""
+
+
 @dataclass(frozen=True)
 class Gated(Modifier):
     """A modifier that only tasks of one device may update, each thread in an instance of its own."""

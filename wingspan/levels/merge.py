@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import EVERY, Buffer, Dependence, Gated
+from wingspan.levels.base import EVERY, THREADS, Buffer, Dependence, Gated
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Merge(Gated):
         Buffer("now", "thread", "1", "which child is the merged level"),
         Buffer("kept", "count", "1", "how many fibers the other merged level holds from before the phase"),
     )
-    operations = """
+    operations = THREADS + """
     def declare():
         now[1] = 0
         kept[1] = 0
@@ -85,16 +85,6 @@ class Merge(Gated):
             child[merged].assemble(p)
             p = p + 1
         lvl.empty()
-    def checkout():
-        t = thread()
-        if t > 0:
-            child[t].thaw(used[t])
-            child[t].checkout()
-    def commit():
-        t = thread()
-        if t > 0:
-            child[t].commit()
-            child[t].freeze(used[t])
     def coalesce(local, global_, task, m, P):
         k = 1
         while k <= m:

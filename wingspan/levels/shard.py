@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Dependence, Gated
+from wingspan.levels.base import THREADS, Buffer, Dependence, Gated
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Shard(Gated):
         Buffer("owner", "thread", "positions", "the thread that claimed p"),
         Buffer("used", "count", "threads", "the fibers that thread t has claimed", own=True),
     )
-    operations = """
+    operations = THREADS + """
     def declare():
         t = 1
         while t <= threads:
@@ -53,16 +53,6 @@ class Shard(Gated):
         pass
     def thaw(P):
         pass
-    def checkout():
-        t = thread()
-        if t > 0:
-            child[t].thaw(used[t])
-            child[t].checkout()
-    def commit():
-        t = thread()
-        if t > 0:
-            child[t].commit()
-            child[t].freeze(used[t])
 
     def coalesce(local, global_, task, m, P):
         made = 0
