@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
@@ -44,6 +45,12 @@ def node(cls: type[_T]) -> type[_T]:
     return made  # type: ignore[no-any-return]
 
 
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    """The names of a node's fields: `fields` is slow, and trees are walked all the time."""
+    return tuple(f.name for f in fields(cls))
+
+
 @node
 class Node:
     """What every tree has: where it was written, outside of equality, and its parts."""
@@ -52,8 +59,8 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in reading order."""
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
             elif isinstance(value, tuple):
@@ -73,8 +80,8 @@ class Node:
         Parts in which nothing changes are kept as they are.
         """
         changes = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 made: Any = value.map(change)
             elif isinstance(value, tuple):
@@ -83,7 +90,7 @@ class Node:
             else:
                 continue
             if made is not value:
-                changes[f.name] = made
+                changes[name] = made
         return change(replace(self, **changes) if changes else self)
 
 

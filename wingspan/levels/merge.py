@@ -38,7 +38,9 @@ class Merge(Gated):
         Buffer("now", "thread", "1", "which child is the merged level"),
         Buffer("kept", "count", "1", "how many fibers the other merged level holds from before the phase"),
     )
-    operations = THREADS + """
+    operations = (
+        THREADS
+        + """
     def declare():
         now[1] = 0
         kept[1] = 0
@@ -106,6 +108,7 @@ class Merge(Gated):
     def bind_read(p):
         return now[1], p
     """
+    )
 
     def stability(self) -> frozenset[Dependence]:
         return EVERY

@@ -40,7 +40,9 @@ class Shard(Gated):
         Buffer("owner", "thread", "positions", "the thread that claimed p"),
         Buffer("used", "count", "threads", "the fibers that thread t has claimed", own=True),
     )
-    operations = THREADS + """
+    operations = (
+        THREADS
+        + """
     def declare():
         t = 1
         while t <= threads:
@@ -98,6 +100,7 @@ class Shard(Gated):
             t = owner[p]
         return t, q
     """
+    )
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})
