@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang.devices import Device, Schedule, Task
@@ -31,7 +30,7 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: type[_T]) -> type[_T]:
-    """A frozen dataclass that computes its hash once."""
+    """A frozen dataclass that computes its hash once, and knows the names of its fields."""
     made: Any = dataclass(frozen=True)(cls)
     structural: Callable[[Any], int] = made.__hash__
 
@@ -42,13 +41,8 @@ def node(cls: type[_T]) -> type[_T]:
         return known
 
     made.__hash__ = cached_hash
+    made.names = tuple(f.name for f in fields(made))
     return made  # type: ignore[no-any-return]
-
-
-@cache
-def _names(cls: type) -> tuple[str, ...]:
-    """The names of a node's fields: `fields` is slow, and trees are walked all the time."""
-    return tuple(f.name for f in fields(cls))
 
 
 @node
@@ -57,9 +51,11 @@ class Node:
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
+    names: ClassVar[tuple[str, ...]]
+
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in reading order."""
-        for name in _names(type(self)):
+        for name in self.names:
             value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
@@ -80,7 +76,7 @@ class Node:
         Parts in which nothing changes are kept as they are.
         """
         changes = {}
-        for name in _names(type(self)):
+        for name in self.names:
             value = getattr(self, name)
             if isinstance(value, Node):
                 made: Any = value.map(change)
