@@ -96,17 +96,24 @@ def bind(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    symbolic: bool = False,
 ) -> Elaborated:
     """The program with its inputs and parameters bound, ready for an engine.
 
     `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files; `params` numbers, or text as on the command line;
     `threads` replaces the number of threads of every device. ProgramError or InputError if something does not fit. A
     program that is bound already stays as it is.
+
+    If `symbolic`, what is not given is left open (`symbols`), and no engine takes the program: it is to be judged for
+    all values.
     """
     if isinstance(program, Elaborated):
+        if program.symbols and not symbolic:
+            message = f"the program is bound symbolically, and leaves {', '.join(program.symbols)} open"
+            raise InputError(message, fix="bind it with its inputs and parameters")
         return program
     program = program if isinstance(program, Program) else load(program)
-    return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads)
+    return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads, symbolic)
 
 
 def explore(

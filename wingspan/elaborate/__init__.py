@@ -24,7 +24,10 @@ from wingspan.tensor import Tensor
 
 @dataclass(frozen=True)
 class Elaborated:
-    """A program that can run: no definitions, no `_`, no parameters; every tensor has a tower of levels."""
+    """A program that can run: no definitions, no `_`, no parameters; every tensor has a tower of levels.
+
+    If it has symbols, it cannot run, and is only to be reasoned about.
+    """
 
     body: ir.Statement
     """concordant, with lifecycle functions"""
@@ -35,6 +38,8 @@ class Elaborated:
     outputs: tuple[str, ...]
     """every tensor of the outermost scope that is updated or returned"""
     devices: Mapping[str, Device] = field(repr=False)
+    symbols: tuple[str, ...] = ()
+    """what is left open: free names, extents (`extent 1 of A`, likewise an `ir.Variable`), inputs without data"""
 
 
 def elaborate(
@@ -43,21 +48,30 @@ def elaborate(
     inputs: Mapping[str, Any],
     params: Mapping[str, Any],
     threads: int | None = None,
+    symbolic: bool = False,
 ) -> Elaborated:
     """Bind a program. ProgramError if it cannot mean anything, InputError if what it is given does not fit; one error
     tells all mistakes that do not follow from each other.
+
+    If `symbolic`, inputs and parameters may be left open, and the result stands for all that they can be. A number is
+    then an `ir.Variable`, the same unknown value everywhere; in a tower's shape there is `extents.OPEN` for it, and
+    devices and schedules are as `devices.SOME` and `devices.ANY` say.
     """
     mistakes = Mistakes()
-    names = resolve_names(tree, params, threads, mistakes)
-    sources = load_tensors(names, folder, inputs, mistakes)
-    plain, towers = settle_extents(names.body, sources, mistakes)
+    names = resolve_names(tree, params, threads, mistakes, symbolic)
+    sources = load_tensors(names, folder, inputs, mistakes, symbolic)
+    plain, towers = settle_extents(names.body, sources, names.symbols, mistakes)
     tensors: dict[str, Tensor] = {}
-    given = [name for name, source in sources.items() if source.entries is not None]
+    read = [name for name, source in sources.items() if not source.declared]
+    given = [name for name in read if sources[name].entries is not None]
     for name in given:
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
-    outputs = outputs_of(plain, given, tree, mistakes)
-    body = insert_lifecycles(plain, given, mistakes)
+    outputs = outputs_of(plain, read, tree, mistakes)
+    body = insert_lifecycles(plain, read, mistakes)
     mistakes.tell()
-    return Elaborated(algebra.simplify(concordize(body, names.all)), plain, towers, tensors, outputs, names.devices)
+    body = algebra.simplify(concordize(body, names.all))
+    extents = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)
+    symbols = dict.fromkeys((*names.symbols, *extents, *(name for name in read if name not in tensors)))
+    return Elaborated(body, plain, towers, tensors, outputs, names.devices, tuple(symbols))

@@ -8,11 +8,19 @@ from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, STATIC, Device, Schedule
 
-Count = Callable[[ir.Expression, str, int | None], int]
-"""How a number of threads or a chunk size is found: what to call it, and the most that it may be; 1 if mistaken."""
+Count = Callable[[ir.Expression, str, int | None], int | None]
+"""How a number of threads or a chunk size is found: what to call it, and the most that it may be; None if it is
+mistaken or left open.
+"""
 
 THREADS = 1000
 """The threads that a device has at most."""
+
+SOME = 2
+"""The threads of a device whose number is left open: with two of them any two iterations can meet."""
+
+ANY = Schedule("dynamic", 1)
+"""The schedule that is left open: this one may deal any iteration to any thread."""
 
 
 class Devices:
@@ -107,7 +115,7 @@ class Devices:
         return cpu.id
 
     def _threads(self, cpu: ir.Cpu) -> int:
-        return self.count(cpu.nthreads, "a number of threads", THREADS) if self.threads is None else self.threads
+        return self.threads or self.count(cpu.nthreads, "a number of threads", THREADS) or SOME
 
     def all(self) -> dict[str, Device]:
         """Every device that has a name, by name; the parent of one that no loop uses is the one it is defined with."""
@@ -145,5 +153,5 @@ def _where(device: Device | None) -> str:
 
 
 def schedule(call: ir.ScheduleCall, count: Count) -> Schedule:
-    """A schedule as loops use it."""
-    return STATIC if call.step is None else Schedule("dynamic", count(call.step, "a chunk size", None))
+    """A schedule as loops use it; chunks whose size is left open have one iteration, as those of `ANY`."""
+    return STATIC if call.step is None else Schedule("dynamic", count(call.step, "a chunk size", None) or ANY.step)

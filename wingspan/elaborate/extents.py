@@ -1,12 +1,13 @@
 """Extents and ranges: `_` becomes 1:n, and tensors without extents get those that the loops need.
 
 A loop over `_` runs over the axis on which its index stands bare. An axis without an extent gets the largest subscript
-that the loops produce there, conditions apart.
+that the loops produce there, conditions apart. An axis of an input that is left open has the extent of the loops over
+`_` that run over it, a symbol if that is left open too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from wingspan.elaborate.inputs import Source, subject
@@ -19,7 +20,11 @@ from wingspan.tensor import LARGEST, SMALLER, too_large
 MOST = 200_000
 """Iterations that are tried out to find the largest subscript."""
 
-Shapes = Mapping[str, list[int | None]]
+OPEN = -1
+"""What stands in a tower's shape for an extent that is left open; no axis has it."""
+
+Shapes = Mapping[str, list[ir.Expression | None]]
+"""The extents of each tensor: a literal, or over symbols, or None while it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,32 @@ class Loop:
         """What is spoiled when its range cannot be told."""
         return f"the range of loop {id(self)}"
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is written over `_`."""
+        r = self.node.range
+        return isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole)
+
 
 def settle_extents(
-    body: ir.Statement, sources: Mapping[str, Source], mistakes: Mistakes
+    body: ir.Statement, sources: Mapping[str, Source], symbols: Collection[str], mistakes: Mistakes
 ) -> tuple[ir.Statement, dict[str, Tower]]:
-    """The program without `_`, and every tensor's tower. A range or an extent that cannot be found is a mistake."""
+    """The program without `_`, and every tensor's tower. A range or an extent that cannot be found is a mistake; one
+    that is left open becomes a symbol, beside those that the program has.
+    """
     loops: list[Loop] = []
     uses: list[Use] = []
     _collect(body, {}, loops, uses)
     shapes = {name: list(source.extents) for name, source in sources.items()}
-    while _range_loops(loops, shapes) or _extend_axes(uses, shapes):
+    inputs = {name: shape for name, shape in shapes.items() if not sources[name].declared}
+    inferred = {name: shape for name, shape in shapes.items() if sources[name].declared}
+    every = {*symbols, *(_symbol(name, axis).name for name, shape in shapes.items() for axis in range(len(shape)))}
+    while (
+        _range_loops(loops, shapes)
+        or _share_extents(loops, inputs)
+        or _extend_axes(uses, inferred, every)
+        or _open_axis(inputs)
+    ):
         pass
     for loop in loops:
         tensors = {use.tensor for use, _ in loop.axes}
@@ -93,7 +114,7 @@ def _origins(tensors: set[str], uses: list[Use]) -> set[str]:
     return found
 
 
-def _tower(source: Source, shape: list[int | None]) -> Tower:
+def _tower(source: Source, shape: list[ir.Expression | None]) -> Tower:
     """A tensor's tower; ProgramError if an extent is missing, or if the tensor is too large."""
     for axis, extent in enumerate(shape, start=1):
         if extent is None:
@@ -101,14 +122,15 @@ def _tower(source: Source, shape: list[int | None]) -> Tower:
                 f"the extent of axis {axis} of {source.name} cannot be told from the loops", source.span,
                 fix=f"give the extents: {source.name} = Tensor(FORMAT, {', '.join('n' for _ in shape)})",
             )  # fmt: skip
-    tower = Tower.of(source.root, tuple(n for n in shape if n is not None))
-    if tower.room > LARGEST:
+    extents = tuple(int(e.value) if isinstance(e, ir.Literal) else OPEN for e in shape)
+    tower = Tower.of(source.root, extents)
+    if OPEN not in extents and tower.room > LARGEST:
         raise ProgramError(too_large(source.name, tower), source.span, fix=SMALLER)
     return tower
 
 
 def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[ProgramError]:
-    """The mistakes in constant subscripts."""
+    """The mistakes in constant subscripts; an extent that is left open is as large as they need."""
     marks = (Mark(source.span),) if source.span and source.span != access.span else ()
     for axis, (e, extent) in enumerate(zip(access.subscripts, tower.shape, strict=False), start=1):
         if any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in e.walk()):
@@ -117,12 +139,12 @@ def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[
             index = evaluate(e, {})
         except Fault:
             continue
+        fix = f"use an index from 1 to {extent}" if extent > 0 else "indices count from 1, to the extent"
         if not isinstance(index, int) or isinstance(index, bool):
-            message = f"a subscript is an integer, not {algebra.show(index)}"
-            yield ProgramError(message, e.span, fix=f"use an index from 1 to {extent}")
-        elif not 1 <= index <= extent:
-            fix = f"use an index from 1 to {extent}" if extent else "indices count from 1, to the extent"
-            message = f"axis {axis} of {source.name} has extent {extent}, and here the index {index}"
+            yield ProgramError(f"a subscript is an integer, not {algebra.show(index)}", e.span, fix=fix)
+        elif index < 1 or (index > extent != OPEN):
+            has = "an extent that is left open" if extent == OPEN else f"extent {extent}"
+            message = f"axis {axis} of {source.name} has {has}, and here the index {index}"
             yield ProgramError(message, e.span, marks=marks, fix=fix)
 
 
@@ -156,42 +178,86 @@ def _range_loops(loops: list[Loop], shapes: Shapes) -> bool:
     """Give a range to the loops over `_` whose index stands bare on an axis of known extent."""
     progress = False
     for loop in loops:
-        known = (_extent(shapes, use, axis) for use, axis in loop.axes)
-        extent = next((n for n in known if n is not None), None)
-        if loop.range is None and extent is not None:
-            loop.range = ir.Range(ir.Literal(1), ir.Literal(extent))
+        found = [_extent(shapes, use, axis) for use, axis in loop.axes]
+        known = sorted((e for e in found if e is not None), key=lambda e: not isinstance(e, ir.Literal))
+        if loop.range is None and known:
+            loop.range = ir.Range(ir.Literal(1), known[0])
             progress = True
     return progress
 
 
-def _extent(shapes: Shapes, use: Use, axis: int) -> int | None:
+def _share_extents(loops: list[Loop], inputs: Shapes) -> bool:
+    """Give the extent of the loops over `_` to the axes of inputs that are left open: all that one runs over agree."""
+    progress = False
+    for loop in loops:
+        for use, axis in loop.axes:
+            shape = inputs.get(use.tensor, [])
+            if loop.whole and loop.range and len(shape) == len(use.access.subscripts) and shape[axis] is None:
+                shape[axis] = loop.range.stop
+                progress = True
+    return progress
+
+
+def _open_axis(inputs: Shapes) -> bool:
+    """Make the extent of the first axis of an input that is left open a symbol."""
+    for name, shape in inputs.items():
+        if None in shape:
+            axis = shape.index(None)
+            shape[axis] = _symbol(name, axis)
+            return True
+    return False
+
+
+def _symbol(tensor: str, axis: int) -> ir.Variable:
+    """What the extent of an axis is called if it is left open; no program has this name."""
+    return ir.Variable(f"extent {axis + 1} of {tensor}")
+
+
+def _extent(shapes: Shapes, use: Use, axis: int) -> ir.Expression | None:
     """The extent of an axis, as far as it is known."""
     shape = shapes.get(use.tensor, ())
     return shape[axis] if len(shape) == len(use.access.subscripts) else None
 
 
-def _extend_axes(uses: list[Use], shapes: Shapes) -> bool:
+def _extend_axes(uses: list[Use], inferred: Shapes, symbols: Collection[str]) -> bool:
     """Give an extent to the axes whose subscripts are all known; updates decide, reads only where there are none."""
     progress = False
-    for name, shape in shapes.items():
+    for name, shape in inferred.items():
         here = [use for use in uses if use.tensor == name and len(use.access.subscripts) == len(shape)]
         here = [use for use in here if use.updated] or here
         for axis, extent in enumerate(shape):
             if extent is None and here:
-                largest = [_largest(use.access.subscripts[axis], use.loops) for use in here]
-                if None not in largest:
-                    shape[axis] = max(n for n in largest if n is not None)
+                found = [_largest(use.access.subscripts[axis], use.loops, symbols) for use in here]
+                largest = [e for e in found if e is not None]
+                if len(largest) == len(found):
+                    shape[axis] = _maximum(largest) or _symbol(name, axis)
                     progress = True
     return progress
 
 
-def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
-    """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be told (yet)."""
-    needed = _needed(e, loops)
+def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:
+    """The largest of an axis's largest subscripts; None if that is left open."""
+    numbers = [e.value for e in subscripts if isinstance(e, ir.Literal)]
+    if len(numbers) == len(subscripts):
+        return ir.Literal(max(numbers))
+    first = subscripts[0]
+    closed = not any(isinstance(node, ir.Index) for node in first.walk())
+    return first if closed and all(e == first for e in subscripts) else None
+
+
+def _largest(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str]) -> ir.Expression | None:
+    """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be told (yet).
+
+    If it depends on symbols, it is the subscript itself, or for the index of a loop 1:n, n.
+    """
+    needed = _needed(e, loops, symbols)
     if needed is None:
         return None
+    r = loops[e.name].range if isinstance(e, ir.Index) else None
+    if not set(needed).isdisjoint(symbols):
+        return r.stop if r and r.start == ir.Literal(1) else e
     if isinstance(e, ir.Index) and needed == [e.name]:
-        return _last(loops[e.name])
+        return ir.Literal(_last(loops[e.name]))
     largest = 0
     for values in _iterations(needed, loops, {}, iter(range(MOST))):
         if values is None:
@@ -202,7 +268,7 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop]) -> int | None:
             continue
         if isinstance(value, int):
             largest = max(largest, value)
-    return largest
+    return ir.Literal(largest)
 
 
 def _last(loop: Loop) -> int:
@@ -215,8 +281,8 @@ def _last(loop: Loop) -> int:
     return max(0, stop) if isinstance(start, int) and isinstance(stop, int) and start <= stop else 0
 
 
-def _needed(e: ir.Expression, loops: Mapping[str, Loop]) -> list[str] | None:
-    """The indices that an expression depends on, through ranges too, outermost first.
+def _needed(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str]) -> list[str] | None:
+    """The indices that an expression depends on, through ranges too, outermost first, and the symbols.
 
     None if a range is unknown, or if memory is read.
     """
@@ -224,15 +290,18 @@ def _needed(e: ir.Expression, loops: Mapping[str, Loop]) -> list[str] | None:
     pending: list[ir.Node] = [e]
     while pending:
         for node in pending.pop().walk():
-            if isinstance(node, ir.Access | ir.Variable):
-                return None
-            if isinstance(node, ir.Index) and node.name not in names:
-                names.add(node.name)
-                r = loops[node.name].range
-                if r is None:
+            match node:
+                case ir.Variable(name=name) if name in symbols:
+                    names.add(name)
+                case ir.Access() | ir.Variable():
                     return None
-                pending.append(r)
-    return [name for name in loops if name in names]
+                case ir.Index(name=name) if name not in names:
+                    names.add(name)
+                    r = loops[name].range
+                    if r is None:
+                        return None
+                    pending.append(r)
+    return [name for name in (*loops, *symbols) if name in names]
 
 
 def _iterations(
@@ -276,13 +345,12 @@ def _unknown_range(loop: Loop) -> ProgramError:
 
 def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> None:
     """The axes that a loop over `_` runs over must agree, apart from those whose extent its updates decide."""
-    r = loop.node.range
-    if not isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole):
+    if not loop.whole:
         return
     fixed = [
-        (use.access, axis, extent)
+        (use.access, axis, int(e.value))
         for use, axis in loop.axes
-        if (extent := _extent(shapes, use, axis)) is not None
+        if isinstance(e := _extent(shapes, use, axis), ir.Literal)
         and (not use.updated or sources[use.tensor].extents[axis] is not None)
     ]
     for access, axis, extent in fixed[1:]:

@@ -21,13 +21,16 @@ from wingspan.tensor import Entry, Tensor, entries_of, load, read_file
 
 @dataclass(frozen=True)
 class Source:
-    """A tensor before its extents are settled: None for each one to infer; `entries` is None without data."""
+    """A tensor before its extents are settled: literals, or over symbols, or None for each one that is not given."""
 
     name: str
     root: Level
-    extents: tuple[int | None, ...]
-    entries: list[Entry] | None
+    extents: tuple[ir.Expression | None, ...]
+    declared: bool
+    """whether the program declares it; else it is an input"""
     span: Span | None
+    entries: list[Entry] | None = None
+    """its data; None for a declared tensor, and for an input that is left open"""
 
     def load(self, tower: Tower) -> Tensor:
         """The tensor with its data."""
@@ -39,10 +42,13 @@ class Source:
             raise InputError(f"{self.name}: {error.message}", self.span, fix=fix) from None
 
 
-def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any], mistakes: Mistakes) -> dict[str, Source]:
+def load_tensors(
+    names: Names, folder: Path, inputs: Mapping[str, Any], mistakes: Mistakes, symbolic: bool = False
+) -> dict[str, Source]:
     """All tensors that the program uses, by name, but for those that are mistaken.
 
-    It is a mistake if an input is missing, idle or does not fit, or if a tensor and its uses differ in rank.
+    It is a mistake if an input is idle or does not fit, or is missing unless the program is bound symbolically, or if a
+    tensor and its uses differ in rank.
     """
     uses: dict[str, list[ir.Access]] = {}
     for access, _ in ir.accesses(names.body):
@@ -59,11 +65,14 @@ def load_tensors(names: Names, folder: Path, inputs: Mapping[str, Any], mistakes
             source = _source(name, names, folder, uses, declared)
             _check_ranks(source, uses.get(name, []), name in names.tensors, mistakes)
             if name in inputs:
-                source = _bound(source, inputs[name], name in declared)
-            if source.entries is not None or name in declared:
+                source = _bound(source, inputs[name])
+            if source.entries is not None or source.declared:
                 found[name] = source
             elif name in uses or name in names.returns:
-                raise _missing(name, names, uses.get(name, []))
+                missing = _missing(name, names, uses.get(name, []))
+                if not symbolic or isinstance(missing, ProgramError):
+                    raise missing
+                found[name] = source
     return found
 
 
@@ -109,7 +118,7 @@ def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes:
 
 
 def _missing(name: str, names: Names, uses: list[ir.Access]) -> InputError | ProgramError:
-    """What to say of a tensor without data that is used and not declared."""
+    """What to say of a tensor without data that is used and not declared; a ProgramError if it seems to be no input."""
     reads = [access for access, updated in ir.accesses(names.body) if access.fiber.tensor == name and not updated]
     if name in names.tensors and not uses:
         return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
@@ -141,34 +150,37 @@ def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) 
     name, value, span = definition.name, definition.value, definition.span
     if isinstance(value, ir.ScalarCall):
         root = resolve(ir.Format("Element", (value.init,), span=span), names.devices)
-        return Source(name, root, (), None if declared else [((), value.init.value)], span)
+        return Source(name, root, (), declared, span, None if declared else [((), value.init.value)])
     assert isinstance(value, ir.TensorCall)
     root = resolve(value.format, names.devices)
     rank = Tower.of(root, ()).rank
-    source = Source(name, root, (None,) * rank, None, span)
+    source = Source(name, root, value.extents or (None,) * rank, declared, span)
     match value.data:
         case ir.Data(rank=given, rows=rows):
             array = np.array([[x.value for x in row] for row in rows], dtype=object)
-            return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)), declared)
+            return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)))
         case ir.File(path=path):
-            return _with_data(source, read_file(folder / path, value.data.span or span), declared)
-    if value.extents and len(value.extents) != rank:
+            return _with_data(source, read_file(folder / path, value.data.span or span))
+    if len(source.extents) != rank:
         extents = "1 extent" if len(value.extents) == 1 else f"{len(value.extents)} extents"
         raise ProgramError(f"{name} has {axes(rank)} and {extents}", span, fix="give one extent for each axis, or none")
-    if value.extents:
-        return replace(source, extents=tuple(int(e.value) for e in value.extents if isinstance(e, ir.Literal)))
     return source
 
 
-def _with_data(source: Source, data: Any, declared: bool) -> Source:
-    if declared:
+def _with_data(source: Source, data: Any) -> Source:
+    if source.declared:
         raise ProgramError(f"{source.name} has data and is declared too", source.span, fix="leave one of the two out")
     if len(data.shape) != len(source.extents):
         raise ProgramError(
             f"{source.name} has {axes(len(source.extents))}, its data {len(data.shape)}", source.span,
             fix="[1, 2] is a vector, [1 2; 3 4] a matrix; a format has one level for each axis, and a leaf",
         )  # fmt: skip
-    return replace(source, extents=tuple(data.shape), entries=_entries(source, data))
+    return replace(source, extents=_extents(data), entries=_entries(source, data))
+
+
+def _extents(data: Any) -> tuple[ir.Literal, ...]:
+    """The extents of an array."""
+    return tuple(ir.Literal(int(n)) for n in data.shape)
 
 
 def _default(name: str, rank: int, span: Span | None) -> Source:
@@ -176,13 +188,13 @@ def _default(name: str, rank: int, span: Span | None) -> Source:
     form = ir.Format("Element", (ir.Literal(0.0),))
     for axis in range(rank):
         form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
-    return Source(name, resolve(form, {}), (None,) * rank, None, span)
+    return Source(name, resolve(form, {}), (None,) * rank, False, span)
 
 
-def _bound(source: Source, data: Any, declared: bool) -> Source:
+def _bound(source: Source, data: Any) -> Source:
     """The source with the caller's data: an array, a tensor, or a file."""
     name = source.name
-    if declared:
+    if source.declared:
         raise InputError(f"{name} takes no input: the program declares it", source.span, fix="leave the input out")
     if source.entries is not None:
         raise InputError(f"{name} takes no input: the program gives it data", source.span, fix="leave one of them out")
@@ -193,10 +205,10 @@ def _bound(source: Source, data: Any, declared: bool) -> Source:
             fix=f"define {name} with a format of {axes(len(array.shape))}, or bind another input",
         )  # fmt: skip
     for axis, (wanted, have) in enumerate(zip(source.extents, array.shape, strict=True), start=1):
-        if wanted is not None and wanted != have:
-            message = f"axis {axis} of {name} has extent {wanted}, that of the input {have}"
+        if isinstance(wanted, ir.Literal) and wanted.value != have:
+            message = f"axis {axis} of {name} has extent {wanted.value}, that of the input {have}"
             raise InputError(message, source.span, fix="leave the extents out, or bind another input")
-    return replace(source, extents=tuple(int(n) for n in array.shape), entries=_entries(source, array))
+    return replace(source, extents=_extents(array), entries=_entries(source, array))
 
 
 def _array(source: Source, data: Any) -> Any:

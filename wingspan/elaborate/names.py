@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wingspan.elaborate.devices import THREADS, Devices, name_of, schedule
+from wingspan.elaborate.devices import ANY, THREADS, Devices, name_of, schedule
 from wingspan.elaborate.parameters import (
     Parameters,
     closest,
@@ -28,25 +28,34 @@ class Names:
 
     body: ir.Statement
     tensors: Mapping[str, ir.Define]
-    """the definitions of tensors; extents are literals"""
+    """the definitions of tensors; extents are literals, or over symbols"""
     devices: Mapping[str, Device]
     """by the name that formats use"""
     returns: tuple[str, ...]
     all: frozenset[str]
     """every name that the program uses"""
+    symbols: tuple[str, ...]
+    """the free names that stay, each for a number or a schedule that is left open"""
 
 
-def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | None, mistakes: Mistakes) -> Names:
-    """Resolve all names but those of tensors. An unknown one is a mistake, and so is an idle parameter."""
+def resolve_names(
+    tree: ir.Program, params: Mapping[str, Any], threads: int | None, mistakes: Mistakes, symbolic: bool = False
+) -> Names:
+    """Resolve all names but those of tensors. An idle parameter is a mistake, and so is an unknown name, except that a
+    parameter without a value is a symbol if the program is bound symbolically.
+    """
     if threads is not None and not (isinstance(threads, int) and 1 <= threads <= THREADS):
         raise InputError(f"a device has from 1 to {THREADS} threads, not {threads}", fix="--threads 2")
     given = read_parameters(params, mistakes)
     definitions = _definitions(tree, given.definitions, mistakes)
     meanings = _meanings(tree, definitions, mistakes)
-    _check_parameters(params, tree, given, meanings, mistakes)
+    asked = _asked(tree, given)
+    free = [name for name in asked if meanings.get(name, "a parameter") == "a parameter"]
+    _check_parameters(params, tree, asked, free, meanings, mistakes)
+    symbols = tuple(name for name in free if name not in given.numbers) if symbolic else ()
     for part in (tree, *given.definitions.values()):
-        _check_references(part, definitions, mistakes)
-    resolver = _Resolver(definitions, meanings, given.numbers, threads, mistakes)
+        _check_references(part, definitions, symbols, mistakes)
+    resolver = _Resolver(definitions, meanings, given.numbers, symbols, threads, mistakes)
     top = _Place(SERIAL, (), set())
     body = resolver.block(tuple(s for s in tree.body.statements if not isinstance(s, ir.Define)), top)
     tensors = {
@@ -54,7 +63,7 @@ def resolve_names(tree: ir.Program, params: Mapping[str, Any], threads: int | No
         for name, d in definitions.items()
         if isinstance(d.value, ir.TensorCall | ir.ScalarCall)
     }
-    return Names(body, tensors, resolver.devices.all(), tree.returns, frozenset(meanings))
+    return Names(body, tensors, resolver.devices.all(), tree.returns, frozenset(meanings), symbols)
 
 
 # ------------------------------------------------------------------------------------------------- what names stand for
@@ -105,13 +114,21 @@ def _bindings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> Iterato
                 yield name, "an index", node.span
 
 
+def _asked(tree: ir.Program, given: Parameters) -> list[str]:
+    """The names that the program, or a definition given to it, asks the meaning of."""
+    parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
+    return list(dict.fromkeys(n.name for part in parts for n in part.walk() if isinstance(n, ir.Variable)))
+
+
 def _check_parameters(
-    params: Mapping[str, Any], tree: ir.Program, given: Parameters, meanings: Mapping[str, str], mistakes: Mistakes
+    params: Mapping[str, Any],
+    tree: ir.Program,
+    asked: list[str],
+    free: list[str],
+    meanings: Mapping[str, str],
+    mistakes: Mistakes,
 ) -> None:
     """A parameter that the program does not ask for is a mistake."""
-    parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
-    asked = {n.name for part in parts for n in part.walk() if isinstance(n, ir.Variable)}
-    free = {name for name in asked if meanings.get(name, "a parameter") == "a parameter"}
     written = {s.name: s.span for s in tree.body.statements if isinstance(s, ir.Define)}
     for name in params:
         if name in written:
@@ -127,11 +144,13 @@ def _check_parameters(
             mistakes.note(error, name, spoils=[*meant, *map(value_of, meant)])
 
 
-def _check_references(tree: ir.Node, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> None:
-    """A name must stand for the device or the schedule that its place asks for."""
+def _check_references(
+    tree: ir.Node, definitions: Mapping[str, ir.Define], symbols: Collection[str], mistakes: Mistakes
+) -> None:
+    """A name must stand for the device or the schedule that its place asks for; a schedule may be left open."""
 
     def check(node: ir.Node | None, kind: type, example: str) -> None:
-        if not isinstance(node, ir.Variable):
+        if not isinstance(node, ir.Variable) or (kind is ir.ScheduleCall and node.name in symbols):
             return
         definition = definitions.get(node.name)
         if definition is not None and isinstance(definition.value, kind):
@@ -184,12 +203,14 @@ class _Resolver:
         definitions: Mapping[str, ir.Define],
         meanings: Mapping[str, str],
         numbers: Mapping[str, ir.Literal],
+        symbols: Collection[str],
         threads: int | None,
         mistakes: Mistakes,
     ) -> None:
         self.definitions, self.meanings, self.numbers, self.mistakes = definitions, meanings, numbers, mistakes
+        self.symbols = symbols
         self.devices = Devices(definitions, self.count, threads, mistakes)
-        self.schedules = {
+        self.schedules = dict.fromkeys(symbols, ANY) | {
             name: schedule(d.value, self.count)
             for name, d in definitions.items()
             if isinstance(d.value, ir.ScheduleCall)
@@ -220,7 +241,7 @@ class _Resolver:
             case ir.Declare(tensor=T, init=e):
                 value, init = self.expression(e, here), ir.Literal(0)
                 with self.mistakes.noted(*values_in(value)):
-                    init = constant(value, f"the value that {T} is declared with")
+                    init = value if self.open(value) else constant(value, f"the value that {T} is declared with")
                 return ir.Declare(T, init, span=s.span)
         return s
 
@@ -246,30 +267,38 @@ class _Resolver:
         return None
 
     def with_extents(self, definition: ir.Define) -> ir.Define:
-        """A tensor's definition, its extents as literals."""
+        """A tensor's definition, its extents as literals, or over symbols if they are left open."""
         value = definition.value
         if not isinstance(value, ir.TensorCall):
             return definition
         extents = [self.whole(e, "an extent", 0) for e in value.extents]
-        if None in extents:
+        known = tuple(e for e in extents if e is not None)
+        if len(known) < len(extents):
             self.mistakes.spoiled.add(definition.name)
-            return replace(definition, value=replace(value, extents=()))
-        literals = tuple(
-            ir.Literal(n, span=e.span) for n, e in zip(extents, value.extents, strict=True) if n is not None
-        )
-        return replace(definition, value=replace(value, extents=literals))
+            known = ()
+        return replace(definition, value=replace(value, extents=known))
 
-    def count(self, e: ir.Expression, what: str, most: int | None) -> int:
-        """A number of threads, or a chunk size; 1 if it is mistaken."""
-        return self.whole(e, what, 1, most) or 1
+    def count(self, e: ir.Expression, what: str, most: int | None) -> int | None:
+        """A number of threads, or a chunk size; None if it is mistaken or left open."""
+        found = self.whole(e, what, 1, most)
+        return int(found.value) if isinstance(found, ir.Literal) else None
 
-    def whole(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> int | None:
-        """An integer in a definition, which no variable and no index has a part in; None if it is mistaken."""
+    def whole(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> ir.Expression | None:
+        """An integer in a definition, which no variable and no index has a part in: a literal, or the expression itself
+        if it is left open, or None if it is mistaken.
+        """
         changing = [name for name, meant in self.meanings.items() if meant in ("a variable", "an index")]
-        made = self.expression(e, _Place(SERIAL, tuple(changing), set(changing)))
+        made: ir.Expression = self.expression(e, _Place(SERIAL, tuple(changing), set(changing)))
+        if self.open(made):
+            return made
         with self.mistakes.noted(*values_in(made)):
-            return whole(made, what, least, most)
+            return ir.Literal(whole(made, what, least, most), span=e.span)
         return None
+
+    def open(self, e: ir.Expression) -> bool:
+        """Whether a constant is left open: its value depends on symbols, and on nothing else."""
+        needed = [node for node in e.walk() if isinstance(node, ir.Variable | ir.Index | ir.Access)]
+        return bool(needed) and all(isinstance(node, ir.Variable) and node.name in self.symbols for node in needed)
 
     def expression(self, e: ir.Expression, here: _Place) -> Any:
         def resolve(node: ir.Node) -> ir.Node:
@@ -285,7 +314,11 @@ class _Resolver:
         return e.map(resolve)
 
     def free(self, name: str, node: ir.Node) -> ir.Node:
-        """The value of a name that no scope around it binds; the name as it is if it has none, which is told once."""
+        """The value of a name that no scope around it binds; the name as it is if it has none, which is told once
+        unless it is a symbol.
+        """
+        if name in self.symbols:
+            return node
         if name in self.numbers and self.meanings.get(name, "a parameter") == "a parameter":
             return ir.Literal(self.numbers[name].value, span=node.span)
         message, fix = self.no_value(name)
