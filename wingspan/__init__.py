@@ -15,7 +15,8 @@
 [3]
 """
 
-from wingspan.api import Exploration, Program, Run, explore, load, parse, replay, run
+from wingspan.api import Exploration, Program, Run, check, explore, load, parse, replay, run
+from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Verdict
 from wingspan.tensor import Tensor
@@ -28,10 +29,12 @@ __all__ = [
     "ParseError",
     "Program",
     "ProgramError",
+    "Report",
     "Run",
     "Tensor",
     "Verdict",
     "WingspanError",
+    "check",
     "explore",
     "load",
     "parse",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wingspan import reference
+from wingspan import dependence, reference
+from wingspan.dependence import TESTS, Report, Test
+from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, Source, Span
 from wingspan.explorer import graph, interleaving
@@ -20,6 +23,7 @@ from wingspan.explorer.graph import Progress
 from wingspan.explorer.verdict import Verdict
 from wingspan.lang import ir, parser
 from wingspan.lang.printer import show
+from wingspan.levels import Tower
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
@@ -114,6 +118,61 @@ def bind(
         return program
     program = program if isinstance(program, Program) else load(program)
     return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads, symbolic)
+
+
+def check(
+    program: Runnable,
+    *,
+    test: Test = "repaired",
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Put the program to the level dependence test, without running it, and advise how to make it safe.
+
+    The verdict holds for all values of its tensors, and for all inputs and parameters that are not given. A program
+    that is bound already gets no advice, since there is no text to change.
+    """
+    if test not in TESTS:
+        raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")
+    if isinstance(program, Elaborated):
+        return dependence.check(program, test)
+    written = program if isinstance(program, Program) else load(program)
+
+    bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
+    tried = count()
+
+    def recheck(tree: ir.Program) -> Report:
+        if progress is not None:
+            progress(next(tried), 0)
+        idle = _names(written.tree) - _names(tree)
+        asked = {name: value for name, value in (params or {}).items() if name not in idle}
+        changed = replace(written, tree=_without_data(tree, bound.towers))
+        return dependence.check(bind(changed, params=asked, threads=threads, symbolic=True), test, brief=True)
+
+    found = dependence.check(bound, test)
+    return replace(found, advice=advise(written.tree, found, recheck))
+
+
+def _names(tree: ir.Program) -> set[str]:
+    """The names that parameters may stand for."""
+    return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}
+
+
+def _without_data(tree: ir.Program, towers: Mapping[str, Tower]) -> ir.Program:
+    """The program with extents in place of its data, which need not be loaded to check another format."""
+
+    def strip(s: ir.Statement) -> ir.Statement:
+        match s:
+            case ir.Define(name=name, value=ir.TensorCall() as call) if name in towers:
+                known = tuple(ir.Literal(n) for n in towers[name].shape if n >= 0)
+                extents = known if len(known) == towers[name].rank else call.extents
+                return replace(s, value=replace(call, extents=extents, data=None))
+        return s
+
+    body = ir.Block(tuple(map(strip, tree.body.statements)), span=tree.body.span)
+    return replace(tree, body=body)
 
 
 def explore(

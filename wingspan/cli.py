@@ -1,4 +1,4 @@
-"""The command line: explore, replay, run and fmt. Results go to standard output, all else to standard error."""
+"""The command line: check, explore, replay, run and fmt. Results go to standard output, all else to standard error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from typing import Any, NoReturn
 import click
 
 from wingspan import api
+from wingspan.dependence import TESTS, Test
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
 from wingspan.explorer.incident import RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.report import json as data
 from wingspan.report import steps, terminal
+from wingspan.report.check import check as checked
 from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
-from wingspan.report.view import Invocation, explored, replayed
+from wingspan.report.view import CheckReport, Invocation, explored, replayed
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -172,11 +174,33 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
 def main() -> None:
-    """Explore every interleaving of small concurrent sparse tensor programs."""
+    """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""
     sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+@main.command()
+@on_program
+@click.option(
+    "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
+    help="The paper's algorithm as printed, repaired, or made exact.",
+)  # fmt: skip
+def check(told: Invocation, as_json: bool, test: Test) -> None:
+    """Put the program in FILE to the level dependence test.
+
+    The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
+    """
+    program = api.load(told.file)
+    with spinner("checking: {done} changes tried, {seconds} s", sys.stderr) as progress:
+        found = api.check(program, test=test, progress=progress, **told.binding)
+    report = CheckReport(told, found, program.tree)
+    if as_json:
+        show_json(data.check(report))
+    else:
+        show(painted(checked(report), sys.stdout))
+    sys.exit(0 if found.verdict == "safe" else 1)
 
 
 @main.command()

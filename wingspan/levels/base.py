@@ -83,6 +83,8 @@ class Level:
     """whether every index takes room, stored or not"""
     once: ClassVar[bool] = False
     """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
+    numbers_arrivals: ClassVar[bool] = False
+    """whether children have the positions 1, 2, … in the order in which they are made"""
     owned: ClassVar[bool] = False
     """whether the key of a fiber tells which thread owns it"""
     late: ClassVar[bool] = False

@@ -39,6 +39,7 @@ class SparseDict(Storage):
 
     cursor = ("k", "end", "key", "q", "seen")
     assembles = True
+    numbers_arrivals = True
     buffers = (
         Buffer("tbl", "position", "positions · n", "the child of a key, 0 if it has none", hashed=True),
         Buffer("key", "position", "children", "the key of child q"),

@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 from wingspan.api import Run
+from wingspan.dependence import Finding, Proof, Witness
 from wingspan.errors import Span
 from wingspan.explorer.incident import FaultReport, Incident
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.outcome import Outcome
-from wingspan.report.view import Action, Ending, ExploreReport, ReplayReport, number
+from wingspan.report.values import in_order
+from wingspan.report.view import Action, CheckReport, Ending, ExploreReport, ReplayReport, number
 from wingspan.tensor import Tensor
 
 MOST_VALUES = 256
@@ -129,6 +131,60 @@ def _touch(touch: Touch) -> dict[str, Any]:
         "index": touch.index,
         "value": number(touch.value),
     }
+
+
+def check(told: CheckReport) -> dict[str, Any]:
+    """What the level dependence test says."""
+    report = told.report
+    return {
+        "verdict": report.verdict,
+        "test": report.test,
+        "findings": [_finding(found, told) for found in report.findings],
+        "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
+        "proofs": [_proof(proof) for proof in report.proofs],
+        "symbols": list(report.symbols),
+    }
+
+
+def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
+    other = _place(found.other)
+    return {
+        "topic": found.topic,
+        "loop": _text(found.loop.span) if found.loop else None,
+        "device": told.device(found.loop) if found.loop else None,
+        "tensor": found.tensor,
+        "access": _text(found.access),
+        "other": _text(found.other),
+        "level": found.level,
+        "level_name": found.level_name,
+        **{key: in_order(getattr(found, key)) for key in ("required", "stability", "missing")},
+        "direction": told.written(found.direction),
+        **_place(found.access),
+        "other_line": other["line"],
+        "other_column": other["column"],
+        "reason": found.reason,
+        "witness": _witness(found.witness, told) if found.witness else None,
+    }
+
+
+def _witness(witness: Witness, told: CheckReport) -> dict[str, Any]:
+    sides = {"first": witness.first, "second": witness.second}
+    tasks = {side: {"task": at.task or "0", "indices": told.written(dict(at.indices))} for side, at in sides.items()}
+    return {**tasks, "element": witness.element}
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    return {
+        "loop": _text(proof.loop.span),
+        "tensor": proof.tensor,
+        "access": _text(proof.access),
+        "other": _text(proof.other),
+        "reason": proof.reason,
+    }
+
+
+def _text(span: Span | None) -> str | None:
+    return span.text if span else None
 
 
 def run(made: Run) -> dict[str, Any]:

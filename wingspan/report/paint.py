@@ -34,7 +34,7 @@ class Painter(RegexHighlighter):
     base_style = "ws."
     highlights = (
         r"\A(?P<good>safe|finished)(?=  )",
-        r"\A(?P<bad>wrong|order-dependent|race|deadlock|fault)(?=  )",
+        r"\A(?P<bad>unsafe|wrong|order-dependent|race|deadlock|fault)(?=  )",
         r"\A(?P<open>incomplete)(?=  )",
         r"(?m)^(?P<bad>error\[[\w-]+\]:) (?P<word>.*)$",
         r"(?m)^ +\d* (?P<line>│) +(?P<mark>[\^─]+(?: .*)?)$",

@@ -38,20 +38,20 @@ def explore(report: ExploreReport) -> str:
     verdict = report.verdict
     headline = f"{verdict.verdict}  {report.invocation.file}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
-        return "\n".join([headline, *_aligned(_notes(report))])
+        return "\n".join([headline, *aligned(_notes(report))])
     return "\n\n".join(
         [
             headline,
-            *_some(verdict.faults, "fault", lambda fault: _incident(fault, report)),
-            *_some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
-            *_some(verdict.races, "race", lambda race: _race(race, report)),
+            *some(verdict.faults, "fault", lambda fault: _incident(fault, report)),
+            *some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
+            *some(verdict.races, "race", lambda race: _race(race, report)),
             *(["\n".join(_results(report))] if report.endings else []),
-            "\n".join(_aligned(_notes(report))),
+            "\n".join(aligned(_notes(report))),
         ]
     )
 
 
-def _some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
+def some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
     """The texts of the first few, and how many more there are."""
     more = len(found) - MOST
     return [
@@ -116,7 +116,8 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     return notes
 
 
-def _aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
+def aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of keys and texts, the texts below each other."""
     width = max(len(key) for key, _ in notes)
     return [f"  {key:<{width}}  {text}" for key, text in notes]
 
@@ -135,7 +136,7 @@ def _race(race: Race, report: ExploreReport) -> str:
     then = f"{other} can {second.operation.replace('atomic update', 'atomically update')} it in the same moment"
     same = first.span == second.span
     marks = [] if same or second.span is None else [Mark(second.span, then)]
-    sides = _table([_side(one, first, race), _side(other, second, race)], 0)
+    sides = table([_side(one, first, race), _side(other, second, race)], 0)
     notes = (
         ("first", sides[0].strip()),
         ("second", sides[1].strip()),
@@ -211,7 +212,7 @@ def _results(report: ExploreReport) -> list[str]:
         rows += [[share(lost, total), digits(lost), f"none, but {instead}", ""]] if lost else []
     lines = [f"results: {_distinct(report)}"]
     sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
-    for line, see in zip_longest(_table(rows, 0 if total is None else 2), sees):
+    for line, see in zip_longest(table(rows, 0 if total is None else 2), sees):
         lines += [line, f"      see  {see}"] if see else [line]
     more = len(report.endings) - MOST
     return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
@@ -234,7 +235,7 @@ def _remark(ending: Ending, report: ExploreReport) -> str:
     return f"differs from the first: {differences(ending.outcome, report.endings[0].outcome)}"
 
 
-def _table(rows: Sequence[Sequence[str]], right: int) -> list[str]:
+def table(rows: Sequence[Sequence[str]], right: int) -> list[str]:
     """Rows with their columns aligned, the first few to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = [">" if k < right else "<" for k in range(len(widths))]

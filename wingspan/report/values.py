@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from wingspan.lang.printer import value
+from wingspan.levels.base import Dependence
 from wingspan.outcome import Outcome, differing
 from wingspan.report.view import elements, names
 
@@ -68,6 +69,15 @@ def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
     """
     at = ", ".join(f"{name} = {index}" for name, index in indices)
     return f"task {path or '0'}" + (f" ({at})" if at else "")
+
+
+def in_order(kinds: Collection[Dependence]) -> list[Dependence]:
+    """Kinds of dependence from the closest to the farthest.
+
+    >>> in_order({"cousin", "node"})
+    ['node', 'cousin']
+    """
+    return [kind for kind in get_args(Dependence) if kind in kinds]
 
 
 def listing(outcome: Outcome, wanted: Iterable[str] | None = None) -> str:

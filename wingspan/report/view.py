@@ -7,16 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from wingspan.api import Exploration
+from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import Replay
 from wingspan.explorer.machine import Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
+from wingspan.lang.devices import Device
+from wingspan.lang.printer import device
 from wingspan.outcome import Outcome, differing, plain
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,11 +45,18 @@ class Invocation:
         >>> Invocation("a.ws", {"nt": "2"}, threads=3).replay("1*2,2")
         "wingspan replay a.ws -p nt=2 --threads 3 --interleaving '1*2,2'"
         """
-        words = [*self.program.split(), "replay", f"./{self.file}" if self.file.startswith("-") else self.file]
+        return self._command("replay", "--interleaving", interleaving)
+
+    def explore(self) -> str:
+        """The command that explores this program."""
+        return self._command("explore")
+
+    def _command(self, verb: str, *options: str) -> str:
+        words = [*self.program.split(), verb, f"./{self.file}" if self.file.startswith("-") else self.file]
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
-        return shlex.join([*words, "--interleaving", interleaving])
+        return shlex.join([*words, *options])
 
 
 # ----------------------------------------------------------------------------------------------------------- explore
@@ -94,7 +106,7 @@ class ExploreReport:
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
 
 
-def written(indices: Sequence[tuple[str, int]], program: ir.Node) -> list[tuple[str, int]]:
+def written(indices: Sequence[tuple[str, T]], program: ir.Node) -> list[tuple[str, T]]:
     """Those of the indices in force whose loops stand in the program as written."""
     loops = {node.index for node in program.walk() if isinstance(node, ir.For)}
     return [(name, at) for name, at in indices if name in loops]
@@ -169,6 +181,41 @@ def replayed(replay: Replay[Any], interleaving: str, program: ir.Node, invocatio
 
 def _action(step: Step[Any]) -> Action:
     return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible)
+
+
+# ------------------------------------------------------------------------------------------------------------- check
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What the level dependence test says, with the program as written, to name its loops and devices."""
+
+    invocation: Invocation
+    report: Report
+    program: ir.Program
+
+    @property
+    def messages(self) -> list[list[Finding]]:
+        """The findings that are told together: one topic and one pair of accesses, over the levels of a tensor."""
+        groups: dict[Any, list[Finding]] = {}
+        for found in self.report.findings:
+            loop = found.loop.span if found.loop else None
+            groups.setdefault((found.topic, found.tensor, found.access, found.other, loop), []).append(found)
+        return list(groups.values())
+
+    def device(self, loop: ir.For) -> str:
+        """The device of a parallel loop by its name in the program; `cpu(2)` if it has none."""
+        assert isinstance(loop.range, ir.Parallel)
+        for node in self.program.walk():
+            match node:
+                case ir.For(range=ir.Parallel(device=ir.Variable(name=name))) if node.span == loop.span:
+                    return name
+        d = loop.range.device
+        return f"cpu({d.nthreads})" if isinstance(d, Device) else device(d)
+
+    def written(self, indices: Mapping[str, T]) -> dict[str, T]:
+        """What is said of the loops that stand in the program as written."""
+        return dict(written(list(indices.items()), self.program))
 
 
 # ------------------------------------------------------------------------------------------------------------ values

@@ -1,0 +1,329 @@
+"""Each condition of the level dependence test on the smallest program that needs it, with what the explorer says."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from proofs_tests.exploring import verdict
+from wingspan import api
+from wingspan.dependence import TESTS, Report, check
+
+
+def report(text: str, test: str = "repaired") -> Report:
+    return check(api.bind(api.parse(dedent(text))), test)  # type: ignore[arg-type]
+
+
+def verdicts(text: str) -> tuple[str, ...]:
+    """By the printed, the repaired and the exact test, and by exploration."""
+    return *(report(text, test).verdict for test in TESTS), verdict(text)
+
+
+def topics(text: str) -> list[str]:
+    return [finding.topic for finding in report(text).findings]
+
+
+def program(form: str, loops: str, *updates: str, shape: str = "2, 2", n: int = 2) -> str:
+    """Updates of one tensor in loops, outermost first; a loop `p on d` is parallel."""
+    lines = ["d = cpu(:d, 2)", "e = cpu(:e, 2)", f"T = Tensor({form}, {shape})", "T .= 0"]
+    names = loops.split(";")
+    for loop in names:
+        index, _, device = loop.strip().partition(" on ")
+        name, _, r = index.partition("=")
+        r = r.strip() or f"1:{n}"
+        lines.append(f"for {name.strip()} = {f'parallel({r}, {device})' if device else r}")
+    return "\n".join([*lines, *updates, *["end"] * len(names)])
+
+
+# ------------------------------------------------------------------------------------------- Algorithm 1, repaired
+
+
+def test_the_level_that_the_loop_itself_unfurls_is_not_skipped() -> None:
+    """T1: the loop's index stands in f_{j-1}, which says which loop unfurls level j, and not in f_j."""
+    text = program("SparseList(Element(0))", "i on d", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    (finding,) = report(text).findings
+    assert (finding.level, set(finding.required), set(finding.stability)) == (2, {"sibling"}, set())
+
+
+def test_a_level_above_the_loop_is_skipped_by_scope() -> None:
+    """T1: the tasks do not touch a level that a loop around theirs unfurls, even if their index is in no subscript."""
+    text = program("SparseList(Atomic(0))", "i; k on d", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("unsafe", "safe", "safe", "safe")
+
+
+def test_a_leaf_has_no_index() -> None:
+    """T2: at j = 1 two updates of one position are a node dependence."""
+    text = program("Element(0)", "k on d", "T[] += 1", shape="").replace(", )", ")")
+    assert verdicts(text) == ("unsafe", "unsafe", "unsafe", "race")
+
+
+def test_cousins_need_two_positions() -> None:
+    """T3: at the root there is one position, so a Mutex around it is enough."""
+    text = program("Mutex(SparseByteMap(Element(0)))", "k on d; i", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("unsafe", "safe", "safe", "safe")
+
+
+@pytest.mark.parametrize(("form", "found"), [
+    ("Isolate(Dense(Atomic(0)))", "fault"), ("Shard(d, Dense(Atomic(0)))", "fault"),
+])  # fmt: skip
+def test_one_position_of_an_isolate_or_a_shard_is_not_for_two_tasks(form: str, found: str) -> None:
+    """T4: what Dense supports inside, the modifier around it does not."""
+    text = program(form, "k on d; i", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", found)
+
+
+def test_a_mutex_around_an_isolate_is_enough() -> None:
+    """T4: modifiers count from the inside to the outside; the other way round the fiber is loaded without the lock."""
+    inner = program("Mutex(Isolate(Dense(Element(0))))", "k on d; i", "T[i] += 1", shape="2")
+    outer = program("Isolate(Mutex(Dense(Element(0))))", "k on d; i", "T[i] += 1", shape="2")
+    assert verdicts(inner)[1:] == ("safe", "safe", "safe")
+    assert verdicts(outer)[1:] == ("unsafe", "unsafe", "fault")
+
+
+def test_taking_turns_does_not_help_who_can_only_append() -> None:
+    """T5: a Mutex lets tasks into an ordered fiber one after the other, and the second is refused."""
+    text = program("Mutex(SparseList(Element(0)))", "k on d; i", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("unsafe", "unsafe", "unsafe", "fault")
+    deeper = program("Mutex(Dense(SparseList(Element(0))))", "j on d; i", "T[i, j] += 1")
+    assert verdicts(deeper)[1:] == ("unsafe", "unsafe", "fault")
+
+
+def test_a_modifier_that_an_outer_loop_makes_take_effect_does_not_count() -> None:
+    """T6: all tasks of the inner loop are in one isolated fiber."""
+    text = program("Dense(Isolate(SparseByteMap(Element(0))))", "j; i on d", "T[i, j] += 1")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "race")
+
+
+# --------------------------------------------------------------------------------------- what the levels ask for beside
+
+
+def test_a_claim_lasts_for_the_life() -> None:
+    """T7: dynamic chunks of two runs may go to different threads; static ones of one range go to the same."""
+    form, update = "Dense(Shard(d, SparseByteMap(Element(0))))", "T[i, j] += 1"
+    static = program(form, "k; j on d; i", update)
+    dynamic = static.replace("1:2, d)", "1:2, d, dynamic_schedule(1))")
+    assert verdicts(static) == ("safe", "safe", "safe", "safe")
+    assert verdicts(dynamic) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(dynamic) == ["claim"]
+
+
+def test_ranges_that_change_deal_positions_anew() -> None:
+    """T7: j = 2 is thread 2's in the first run, and thread 1's in the second, whose range is 2:3."""
+    text = program("Dense(Shard(d, Dense(Element(0))))", "k; j=k:k + 1 on d; i", "T[i, j] += 1", shape="2, 3")
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+
+
+def test_a_serial_loop_may_visit_an_ordered_fiber_twice() -> None:
+    """T8: the fault has nothing to do with tasks, and the program is refused all the same."""
+    again = program("SparseList(Element(0))", "k; i", "T[i] += 1", shape="2")
+    assert verdicts(again) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(again) == ["order"]
+    backwards = program("Dense(SparseList(Element(0)))", "j; i", "T[i, 3 - j] += 1")
+    assert verdicts(backwards)[1:] == ("unsafe", "unsafe", "fault")
+    once = program("Dense(SparseList(Element(0)))", "j; i", "T[i, j] += 1")
+    assert verdicts(once) == ("safe", "safe", "safe", "safe")
+
+
+def test_a_thread_with_two_chunks_comes_to_its_copy_twice() -> None:
+    """T8: a dynamic chunk unfurls the root of the thread's copy again."""
+    static = program("Merge(d, SparseList(Element(0)))", "i on d", "T[i] += 1", shape="2")
+    dynamic = static.replace("1:2, d)", "1:2, d, dynamic_schedule(1))")
+    assert verdicts(static) == ("safe", "safe", "safe", "safe")
+    assert verdicts(dynamic) == ("safe", "unsafe", "unsafe", "fault")
+
+
+@pytest.mark.parametrize("form", ["Merge(d, Merge(d, SparseList({})))", "Dense(Isolate(Merge(d, SparseList({}))))"])
+def test_a_copy_that_is_thawed_again_begins_anew(form: str) -> None:
+    """T8: what holds the inner Merge is checked out, or loaded, in every iteration of k, and its copies are empty."""
+    update = "T[i, j] += 1" if "Dense" in form else "T[j] += 1"
+    loops = "k; j on d; i" if "Dense" in form else "k; j on d"
+    text = program(form.format("Element(0)"), loops, update, shape="2, 2" if "Dense" in form else "2")
+    assert verdicts(text)[1:] == ("safe", "safe", "safe")
+    plain = text.replace("Merge(d, Merge(d, SparseList(Element(0))))", "Merge(d, SparseList(Element(0)))")
+    plain = plain.replace("Isolate(Merge(d, SparseList(Element(0))))", "Merge(d, SparseList(Element(0)))")
+    assert verdicts(plain)[1:] == ("unsafe", "unsafe", "fault")
+
+
+def test_only_tasks_of_the_device_may_update() -> None:
+    """T9: the root of T is unfurled outside of all parallel loops."""
+    text = program("Shard(d, Dense(Atomic(0)))", "i; k on d", "T[i] += 1", shape="2")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "fault")
+    assert "gate" in topics(text)
+
+
+def test_threads_of_a_nested_device_share_a_shard_under_two_parents() -> None:
+    """T9: thread 1 of e is there twice, under task 1 and under task 2 of d; a Shard of d around it parts them."""
+    loops, update = "j on d; i on e", "T[i, j] += 1"
+    shared = program("Dense(Dense(Shard(e, Element(0))))", loops, update)
+    parted = program("Dense(Shard(d, Dense(Shard(e, Element(0)))))", loops, update)
+    assert verdicts(shared)[1:] == ("unsafe", "unsafe", "race")
+    assert "gate" in topics(shared)
+    assert verdicts(parted) == ("safe", "safe", "safe", "safe")
+
+
+def test_the_checkout_alone_touches_a_shared_shard() -> None:
+    """T9: task 2 of d spawns threads of e that have nothing to do, and they thaw what task 1's are updating."""
+    text = program("Dense(Dense(Shard(e, SparseList(Element(0)))))", "j on d; i=1:2 - j on e; k", "T[k, i, j] += 1",
+                   shape="2, 2, 2")  # fmt: skip
+    assert report(text).verdict == report(text, "exact").verdict == "unsafe"
+    assert "gate" in topics(text)
+
+
+def test_a_level_is_entered_also_where_nothing_is_updated_below() -> None:
+    """T10: in the first iteration k has no value, but the child of j is made before that is known."""
+    text = program("SparseDict(Dense(Atomic(0)))", "j on d; k=1:j - 1; i", "T[i, j] += 1")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "race")
+
+
+def test_an_isolated_fiber_is_not_entered_twice() -> None:
+    """T11: the second update comes to the fiber while the first one's loop has it open."""
+    text = program("Dense(Isolate(Dense(Element(0))))", "j; i", "T[i, j] += 1", "T[j, i] += 1")
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["overlap"]
+
+
+# ---------------------------------------------------------------------------------------------- locks, operators, names
+
+
+def test_locks_taken_in_a_circle() -> None:
+    """T12: A then B in one iteration, B then A in another."""
+    text = """
+        A = Tensor(Mutex(Dense(Element(0))), 2)
+        B = Tensor(Mutex(Dense(Element(0))), 2)
+        A .= 0
+        B .= 0
+        for k = parallel(1:2)
+            if k == 1
+                for i = 1:1
+                    A[i] += 1
+                    for s = 1:1
+                        B[s] += 1
+                    end
+                end
+            end
+            if k == 2
+                for i = 1:1
+                    B[i] += 1
+                    for s = 1:1
+                        A[s] += 1
+                    end
+                end
+            end
+        end
+    """
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "deadlock")
+    assert set(topics(text)) == {"deadlock"}
+
+
+def test_locks_that_all_tasks_take_in_one_order_are_safe() -> None:
+    """T12: A before B everywhere, and the outer Mutex of a tensor before the inner one."""
+    text = """
+        A = Tensor(Mutex(Dense(Mutex(Element(0)))), 2)
+        B = Tensor(Mutex(Dense(Element(0))), 2)
+        A .= 0
+        B .= 0
+        for k = parallel(1:2)
+            for i = 1:1
+                A[i] += 1
+                B[i] += 1
+            end
+        end
+    """
+    assert verdicts(text)[1:] == ("safe", "safe", "safe")
+
+
+def test_the_last_writer_wins() -> None:
+    """T13: no race over an Atomic, but two results; one and the same literal is no choice."""
+    text = program("Dense(Atomic(0))", "k on d", "T[1] = k", shape="2")
+    assert verdicts(text) == ("safe", "order-dependent", "order-dependent", "order-dependent")
+    assert verdicts(text.replace("= k", "= 7").replace("for k = 7", "for k =")) == ("safe",) * 4
+
+
+@pytest.mark.parametrize(("z", "op", "judged", "found"), [
+    ("0", "+=", "safe", "safe"),
+    ("5", "+=", "order-dependent", "wrong"),
+    ("0", "*=", "order-dependent", "safe"),
+    ("1", "*=", "safe", "safe"),
+    ("0", "-=", "safe", "safe"),
+    ("0", "=", "order-dependent", "wrong"),
+])  # fmt: skip
+def test_merging_needs_a_neutral_fill_value(z: str, op: str, judged: str, found: str) -> None:
+    """T13: copies start from the fill value, which ⊕ must leave out when it folds them."""
+    text = program(f"Merge(d, Dense(Element({z})))", "i on d", f"T[i] {op} 2", shape="2").replace("T .= 0", f"T .= {z}")
+    assert verdicts(text) == ("safe", judged, judged, found)
+
+
+def test_sparse_copies_may_be_merged_by_overwriting() -> None:
+    """T13: they store what has been set and nothing else; right if each element is one thread's for good."""
+    text = program("Merge(d, SparseByteMap(Dense(Element(0))))", "k; j on d; i", "T[i, j] = k + j")
+    assert verdicts(text)[1:] == ("safe", "safe", "safe")
+    dynamic = text.replace("1:2, d)", "1:2, d, dynamic_schedule(1))")
+    assert verdicts(dynamic)[1:] == ("order-dependent", "order-dependent", "order-dependent")
+    again = text.replace("for k", "for j = parallel(1:2, d)\nfor i = 1:1\nT[i, j] = 9\nend\nend\nfreeze(T)\nfor k", 1)
+    assert verdicts(again.replace("i = 1:2", "i = 2:2"))[1:] == ("order-dependent", "order-dependent", "wrong")
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_the_smallest_of_copies_may_start_anywhere(op: str) -> None:
+    """T13: what all copies start from counts once or several times; but not if an earlier phase made something else."""
+    text = program("Merge(d, Dense(Element(1)))", "k on d; i", f"T[i] <<{op}>>= k", shape="2").replace(
+        "T .= 0", "T .= 1"
+    )
+    assert verdicts(text)[1:] == ("safe", "safe", "safe")
+    later = text.replace("T .= 1", "T .= 1\nfor j = parallel(1:2, d)\nT[j] += 3\nend\nfreeze(T)")
+    assert report(later).verdict == "order-dependent"
+
+
+def test_variables_that_tasks_share() -> None:
+    """T14: a race of names, which Algorithm 1 does not look at; a variable of the body is each iteration's own."""
+    shared = "x = 0\nfor i = parallel(1:2)\nx = x + 1\nend"
+    assert verdicts(shared) == ("unsafe", "unsafe", "unsafe", "race")
+    assert topics(shared) == ["variable", "variable"]
+    own = "T = Tensor(Dense(Element(0)), 3)\nT .= 0\nfor i = parallel(1:2)\nx = i\nx = x + 1\nT[x] += 1\nend"
+    assert verdicts(own) == ("safe",) * 4
+    one = "x = 0\nfor i = parallel(1:2)\nif i == 2\nx = 1\nend\nend"
+    assert verdicts(one) == ("safe",) * 4
+
+
+def test_one_thread_races_with_nobody() -> None:
+    """T15: a verdict is on the program with its devices."""
+    text = program("Dense(Element(0))", "k on d", "T[1] += 1", shape="2")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "race")
+    assert verdicts(text.replace("cpu(:d, 2)", "cpu(:d, 1)")) == ("safe",) * 4
+
+
+def test_open_numbers_of_threads() -> None:
+    """T15: two threads have a copy each for two iterations; one thread would append to its copy twice."""
+    text = program("Merge(d, SparseList(Element(0)))", "k on d; i", "T[i] += 1", shape="2")
+    assert verdicts(text) == ("safe", "safe", "safe", "safe")
+    assert verdicts(text.replace("cpu(:d, 2)", "cpu(:d, 1)")) == ("safe", "unsafe", "unsafe", "fault")
+    opened = api.parse(text.replace("cpu(:d, 2)", "cpu(:d, nt)"))
+    assert check(api.bind(opened, symbolic=True)).verdict == "unsafe"
+
+
+def test_exact_knows_what_a_lock_leaves() -> None:
+    """The repaired test adds up kinds of dependences; the exact one knows that all tasks have one position locked."""
+    text = program("Mutex(Dense(SparseByteMap(Element(0))))", "j on d; i", "T[i, j] += 1")
+    assert verdicts(text)[1:] == ("unsafe", "safe", "safe")
+
+
+def test_exact_knows_that_children_may_be_numbered_as_they_come() -> None:
+    """Whoever has the lock first makes child 1 of the dictionary, and appends to fiber 1."""
+    text = program("Mutex({}(SparseList(Element(0))))", "j on d; i", "T[i, j] += 1")
+    assert verdicts(text.format("SparseDict"))[1:] == ("unsafe", "safe", "safe")
+    assert verdicts(text.format("SparseByteMap"))[1:] == ("unsafe", "unsafe", "fault")
+
+
+def test_a_witness_is_two_iterations_that_meet() -> None:
+    """The least pair, the tasks that run it, and what it shares."""
+    text = program("Dense(Dense(Element(0)))", "k on d; j; i", "T[i, j] += k")
+    (finding,) = report(text).findings
+    assert finding.witness is not None
+    assert (finding.witness.first.task, finding.witness.second.task) == ("1", "2")
+    assert dict(finding.witness.first.indices) == {"k": 1, "j": 1, "i": 1}
+    assert dict(finding.witness.second.indices) == {"k": 2, "j": 1, "i": 1}
+    assert finding.witness.element == "T[1, 1]"
+    assert finding.direction == {"k": "*", "j": "=", "i": "="}
+    assert finding.missing == {"node"}

@@ -1,0 +1,27 @@
+"""The level dependence test: which parallel loops are safe over which formats, without running anything."""
+
+from dataclasses import replace
+
+from wingspan.dependence.analysis import Analysis
+from wingspan.dependence.findings import TESTS, Advice, Finding, Iteration, Proof, Report, Test, Verdict, Witness
+from wingspan.elaborate import Elaborated
+
+__all__ = [
+    "TESTS",
+    "Advice",
+    "Analysis",
+    "Finding",
+    "Iteration",
+    "Proof",
+    "Report",
+    "Test",
+    "Verdict",
+    "Witness",
+    "check",
+]
+
+
+def check(program: Elaborated, test: Test = "repaired", brief: bool = False) -> Report:
+    """What a test says of a bound program; `brief` leaves out proofs, witnesses and directions."""
+    report = Analysis(program.body, program.symbols).report(program.towers, test, brief)
+    return replace(report, symbols=program.symbols)

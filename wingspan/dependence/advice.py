@@ -1,0 +1,202 @@
+"""What to change so that a program becomes safe, cheapest first; and what else could run parallel in a safe one.
+
+A change is tried on the program as written, and advised only after the test has accepted the changed program. One
+change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic) or
+one loop (serial, dealt statically, another loop parallel instead). Further changes are built upon those that mended
+something and broke nothing, where they can be cheaper than what fewer changes do. The search is bounded (`CHANGES`,
+`TRIES`): that nothing is advised does not mean that there is no remedy.
+
+What a change costs stands for work at run time, in units that only rank. A changed format costs the sum of what now
+stands in it, so leaving out what was useless costs nothing:
+
+==========================  ====  ======================================================================================
+Atomic                         2  each update is an atomic instruction, and nobody waits
+Shard                          3  each visit of a fiber looks up who owns it; nothing is copied, nobody waits
+Isolate                        4  each visit of a fiber loads it and stores it again, and each fiber has its own buffers
+Mutex                          4  each visit of a fiber takes a lock, and tasks that meet in the fiber take turns
+Merge                          5  each thread fills a copy, and all copies are read again when they are brought together
+… around the leaf             +1  what other levels pay for a fiber, the leaf pays for an element
+Merge below the root          +1  copies are brought together position by position
+Mutex around the root          8  there is but one fiber, so all tasks take turns
+==========================  ====  ======================================================================================
+
+And a changed loop:
+
+==========================  ====  ======================================================================================
+static instead of dynamic      1  threads that are done early wait for the others
+an outer loop instead          1  threads start less often, but each has larger parts
+an inner loop instead          6  threads start and end in every iteration of the loop that was parallel
+serial                        20  there is no parallelism left in it, and so all else is preferred
+==========================  ====  ======================================================================================
+
+A further parallel loop of a safe program costs the number of loops around it: the deeper, the more often threads start.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+from math import inf
+
+from wingspan.dependence.changes import (
+    Header,
+    Layers,
+    formats,
+    headers,
+    is_modifier,
+    single_changes,
+    with_device,
+    with_ranges,
+)
+from wingspan.dependence.findings import Advice, Report
+from wingspan.errors import WingspanError
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+
+MOST = 5
+"""How many remedies are advised."""
+
+CHANGES = 3
+"""How many changes a remedy consists of at most."""
+
+TRIES = 100
+"""How many changed programs are tested at most."""
+
+COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
+AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT = 1, 1, 8
+STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
+
+Remedy = tuple[int, ir.Program]
+"""What a change costs, and the changed program."""
+
+
+def advise(tree: ir.Program, report: Report, recheck: Callable[[ir.Program], Report]) -> tuple[Advice, ...]:
+    """The cheapest remedies for what the report found in the program; if it is safe, what else could run parallel.
+
+    `tree` is the program as written; `recheck` binds and tests a changed one. The text of an advice has no comments.
+    """
+
+    def test(changed: ir.Program) -> Report | None:
+        """The report on a changed program; None if it means nothing."""
+        try:
+            return recheck(changed)
+        except WingspanError:
+            return None
+
+    found = _further(tree, test) if report.verdict == "safe" else _remedies(tree, report, test)
+    return tuple(Advice(_change(tree, changed), cost, show(changed)) for cost, changed in found)
+
+
+def _further(tree: ir.Program, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+    """The program with one more parallel loop, outer ones first."""
+    found: list[Remedy] = []
+    for loop in sorted(headers(tree), key=lambda loop: len(loop.around)):
+        if loop.serial and len(found) < MOST:
+            device, defined = with_device(tree, ir.DEFAULT_DEVICE)
+            changed = with_ranges(defined, {loop.number: ir.Parallel(loop.serial, device, ir.DEFAULT_SCHEDULE)})
+            after = test(changed)
+            if after is not None and after.verdict == "safe":
+                found.append((len(loop.around), changed))
+    return found
+
+
+def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+    """Single changes by their cost; then what is built upon them, if cheaper than all remedies of fewer changes."""
+    found: list[Remedy] = []
+    seen, order = {tree}, count()
+    queue: list[tuple[int, int, int, ir.Program, Report]] = []
+
+    def propose(changes: int, base: ir.Program, known: Report) -> None:
+        for changed in single_changes(base, known):
+            if changed not in seen:
+                seen.add(changed)
+                heapq.heappush(queue, (changes, _cost(tree, changed), next(order), changed, known))
+
+    propose(1, tree, report)
+    tries, rounds, limit = 0, 1, inf
+    while queue and tries < TRIES:
+        changes, cost, _, changed, before = heapq.heappop(queue)
+        if changes > rounds and found:
+            rounds, limit = changes, found[0][0]
+        too_dear = cost >= limit or (len(found) == MOST and cost >= found[-1][0])
+        if too_dear or any(less <= cost and _includes(changed, other, tree) for less, other in found):
+            continue
+        tries += 1
+        after = test(changed)
+        if after is not None and after.verdict == "safe":
+            found = sorted([*found, (cost, changed)], key=lambda remedy: remedy[0])[:MOST]
+        elif after is not None and changes < CHANGES and _problems(after) < _problems(before):
+            propose(changes + 1, changed, after)
+    return found
+
+
+def _problems(report: Report) -> set[object]:
+    """What is wrong, as far as it can be recognized in a changed program."""
+    return {
+        (f.topic, f.tensor, f.level, f.access, f.other, kind) for f in report.findings for kind in f.missing or ("",)
+    }
+
+
+def _change(tree: ir.Program, changed: ir.Program) -> str:
+    """The definitions and the headers of loops that are new, as text."""
+    written = {show(s) for s in tree.body.statements if isinstance(s, ir.Define)}
+    definitions = [show(s) for s in changed.body.statements if isinstance(s, ir.Define)]
+    loops = [
+        show(ir.For(new.node.index, new.node.range, ir.SKIP)).splitlines()[0]
+        for old, new in zip(headers(tree), headers(changed), strict=True)
+        if new.node.range != old.node.range
+    ]
+    return "\n".join([text for text in definitions if text not in written] + loops)
+
+
+def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:
+    """Whether one changed program has all the changes of another one, and more."""
+    was, more = formats(tree), formats(large)
+    return all(
+        layers == was[T] or (more[T] != was[T] and _extends(more[T], layers)) for T, layers in formats(small).items()
+    ) and all(
+        b.node.range in (a.node.range, c.node.range)
+        for a, b, c in zip(headers(tree), headers(small), headers(large), strict=True)
+    )  # fmt: skip
+
+
+def _extends(large: Layers, small: Layers) -> bool:
+    """Whether a format is another one with further modifiers, or with a leaf that is Atomic."""
+    if not large or not small:
+        return large == small
+    same = large[0] == small[0] or (large[0].name, small[0].name) == ("Atomic", "Element")
+    return (same and _extends(large[1:], small[1:])) or (is_modifier(large[0]) and _extends(large[1:], small))
+
+
+# --------------------------------------------------------------------------------------------------------------- cost
+
+
+def _cost(tree: ir.Program, changed: ir.Program) -> int:
+    """What a changed program costs, by the tables above."""
+    was = formats(tree)
+    levels = sum(_cost_of(layers) for T, layers in formats(changed).items() if layers != was[T])
+    loops = list(zip(headers(tree), headers(changed), strict=True))
+    ended = {old.number for old, new in loops if old.parallel and new.serial}
+    begun = [new for old, new in loops if old.serial and new.parallel]
+    static = sum(_schedule(old) != _schedule(new) for old, new in loops if old.parallel and new.parallel)
+    instead = sum(INNER if ended.intersection(loop.around) else OUTER for loop in begun)
+    return levels + STATIC * static + instead + SERIAL * max(0, len(ended) - len(begun))
+
+
+def _schedule(loop: Header) -> object:
+    return loop.parallel and loop.parallel.schedule
+
+
+def _cost_of(layers: Layers) -> int:
+    """What a format costs."""
+    total = 0
+    for k, layer in enumerate(layers):
+        around_root = all(map(is_modifier, layers[: k + 1]))
+        around_leaf = is_modifier(layer) and all(map(is_modifier, layers[k:-1]))
+        if layer.name == "Mutex" and around_root and not around_leaf:
+            total += MUTEX_AROUND_ROOT
+        else:
+            below = layer.name == "Merge" and not around_root
+            total += COST.get(layer.name, 0) + AROUND_LEAF * around_leaf + MERGE_BELOW_ROOT * below
+    return total

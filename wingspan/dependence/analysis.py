@@ -1,0 +1,117 @@
+"""The test of a whole program: every parallel loop, every two updates of one tensor, every level; and variables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+from wingspan.dependence import level_test, locks, protocol
+from wingspan.dependence.accesses import Together
+from wingspan.dependence.directions import common
+from wingspan.dependence.explain import Explainer, Shared, Trouble
+from wingspan.dependence.findings import ORDER, Report, Test, Verdict
+from wingspan.dependence.protocol import Breach
+from wingspan.dependence.sets import differ, pairs_of
+from wingspan.dependence.sites import Life, Loop, Site, collect
+from wingspan.lang import ir
+from wingspan.levels import Tower
+
+TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact": level_test.exact}
+
+
+class Analysis:
+    """What there is to ask of a concordant program, whatever the formats of its tensors are.
+
+    What has been found out about pairs of iterations is kept, so that many formats can be tried on one program. Where a
+    program leaves `symbols` open, numbers of threads may be among them.
+    """
+
+    def __init__(self, body: ir.Statement, symbols: Collection[str] = ()) -> None:
+        self.sites, self.symbols = collect(body), symbols
+        self.lives: defaultdict[Life, list[Site]] = defaultdict(list)
+        for site in self.sites.updates:
+            self.lives[site.life].append(site)
+
+    @cached_property
+    def pairs(self) -> tuple[Together, ...]:
+        """Two updates of one tensor inside of a loop with several tasks, which stands in the tensor's scope."""
+        return tuple(
+            Together(one, other, p)
+            for life, sites in self.lives.items()
+            for one, other in combinations_with_replacement(sites, 2)
+            for p in range(life.depth, common(one, other))
+            if _spawns(one.loops[p])
+        )
+
+    def verdict(self, towers: Mapping[str, Tower], test: Test = "repaired") -> Verdict:
+        """What a test says of the program with its tensors in these formats."""
+        return _worst(self.troubles(towers, test))
+
+    def report(self, towers: Mapping[str, Tower], test: Test = "repaired", brief: bool = False) -> Report:
+        """The same, with all findings explained, and what was proved; `brief`: the findings alone, without examples."""
+        explainer, troubles = Explainer(towers, brief), list(self.troubles(towers, test))
+        if brief:
+            return Report(_worst(troubles), test, tuple(map(explainer.finding, troubles)))
+        needs = ((pair, tuple(TEST[test](pair, towers[pair.one.tensor]))) for pair in self.pairs)
+        proofs = tuple(explainer.proof(pair, told) for pair, told in needs if not any(need.missing for need in told))
+        return Report(_worst(troubles), test, tuple(map(explainer.finding, troubles)), proofs)
+
+    def troubles(self, towers: Mapping[str, Tower], test: Test) -> Iterator[Trouble]:
+        """All that a test finds."""
+        raced = set()
+        for pair in self.pairs:
+            tower = towers[pair.one.tensor]
+            for need in reversed([need for need in TEST[test](pair, tower) if need.missing]):
+                raced.add(pair)
+                yield pair, need
+        yield from self.variables
+        if test != "printed":
+            for life, sites in self.lives.items():
+                yield from protocol.breaches(sites, towers[life.tensor], counted=not self.symbols)
+            yield from locks.deadlocks(self.sites.updates, towers)
+            for pair in self.pairs:
+                if pair not in raced:
+                    yield from self.overwrites(pair, towers[pair.one.tensor])
+
+    def overwrites(self, pair: Together, tower: Tower) -> Iterator[Breach]:
+        """An element that tasks set to different values without a race: the last one wins."""
+        one, other = pair.one, pair.other
+        values = {one.statement.value, other.statement.value}
+        if one.op != "=" or (len(values) == 1 and isinstance(one.statement.value, ir.Literal)):
+            return
+        told = (differ(pair.p), pair.same(1), *pair.pairs.guards())
+        if pair.pairs.some(pair.pairs.all, *told):
+            reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
+            yield Breach(
+                "order-dependence", one, other, tower.depths[1], reason, pair.loop, pair.pairs, pair.pairs.all, told
+            )
+
+    @cached_property
+    def variables(self) -> tuple[Shared, ...]:
+        """Two uses of a variable that tasks share, one of which assigns to it."""
+        found = []
+        for one, other in combinations_with_replacement(self.sites.uses, 2):
+            if one.name != other.name or not (one.assigned or other.assigned):
+                continue
+            for p in range(max(one.depth, other.depth), common(one, other)):
+                pairs = pairs_of(one, other, p)
+                if _spawns(one.loops[p]) and pairs.some(pairs.all, differ(p), *pairs.guards()):
+                    found.append(Shared(one.loops[p], one, other, pairs))
+        return tuple(found)
+
+
+def _worst(troubles: Iterable[Trouble]) -> Verdict:
+    """The verdict on what was found; one look at the first that is bad enough is enough."""
+    worst: Verdict = "safe"
+    for trouble in troubles:
+        worst = "order-dependent"
+        if not (isinstance(trouble, Breach) and trouble.topic in ORDER):
+            return "unsafe"
+    return worst
+
+
+def _spawns(loop: Loop) -> bool:
+    """Whether two iterations may run at the same time."""
+    return loop.device is not None and loop.device.nthreads > 1

@@ -1,0 +1,359 @@
+"""The dependence tests of the textbooks, by name: each can say why two subscripts are never equal.
+
+A subscript f(i) of one iteration and g(i') of another are equal where `a·i + … - b·i' - … = c` has a solution in
+integers within the bounds and the directions of the indices. The tests are tried from the simplest to the most general:
+
+- ZIV, "zero index variables": no index is left, and c ≠ 0;
+- SIV, "a single index variable", exact in all its forms: *strong*, a = b; *weak-zero*, a = 0 or b = 0;
+  *weak-crossing*, a = -b;
+- GCD: the greatest common divisor of all coefficients does not divide c;
+- Banerjee: the least and the greatest value of the left side, over the reals, are on one side of c.
+
+See Allen and Kennedy, Optimizing Compilers for Modern Architectures, chapter 3; Wolfe, High Performance Compilers for
+Parallel Computing, chapter 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import product
+
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+
+Bounds = Mapping[str, tuple[int | None, int | None]]
+"""The least and the greatest value of indices, None where it is not known."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A constant, and a sum of names (indices and symbols) times coefficients, none of which is 0."""
+
+    constant: int
+    coefficients: Mapping[str, int] = field(default_factory=dict)
+
+    def times(self, k: int) -> Linear:
+        """k times as much."""
+        return Linear(k * self.constant, {name: k * a for name, a in self.coefficients.items() if k})
+
+    def plus(self, other: Linear) -> Linear:
+        """The sum of both."""
+        names = {**self.coefficients, **other.coefficients}
+        sums = {name: self.coefficients.get(name, 0) + other.coefficients.get(name, 0) for name in names}
+        return Linear(self.constant + other.constant, {name: a for name, a in sums.items() if a})
+
+
+def linear(e: ir.Expression) -> Linear | None:
+    """`e` as a linear form; None if it is none.
+
+    >>> i, n = ir.Index("i"), ir.Variable("n")
+    >>> linear(ir.Call("-", (ir.Call("*", (ir.Literal(3), i)), ir.Call("+", (n, ir.Literal(1))))))
+    Linear(constant=-1, coefficients={'i': 3, 'n': -1})
+    >>> linear(ir.Call("÷", (i, ir.Literal(2))))
+    """
+    match e:
+        case ir.Literal(value=value, kind="int"):
+            return Linear(int(value))
+        case ir.Index(name=name) | ir.Variable(name=name):
+            return Linear(0, {name: 1})
+        case ir.Call(op=op, args=args):
+            forms = [form for form in map(linear, args) if form is not None]
+            return _called(op, *forms) if len(forms) == len(args) else None
+    return None
+
+
+def _called(op: str, *args: Linear) -> Linear | None:
+    match op, args:
+        case "+", (x,):
+            return x
+        case "-", (x,):
+            return x.times(-1)
+        case "+", (x, y):
+            return x.plus(y)
+        case "-", (x, y):
+            return x.plus(y.times(-1))
+        case "*", (x, y) if not x.coefficients:
+            return y.times(x.constant)
+        case "*", (x, y) if not y.coefficients:
+            return x.times(y.constant)
+        case "÷" | "%", (x, y) if not x.coefficients and not y.coefficients and y.constant:
+            return Linear(x.constant // y.constant if op == "÷" else x.constant % y.constant)
+    return None
+
+
+# --------------------------------------------------------------------------------------------------------- intervals
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The integers from `low` to `high`; None where there is no end."""
+
+    low: int | None = None
+    high: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are none."""
+        return self.low is not None and self.high is not None and self.low > self.high
+
+    def __and__(self, other: Interval) -> Interval:
+        lows = [x for x in (self.low, other.low) if x is not None]
+        highs = [x for x in (self.high, other.high) if x is not None]
+        return Interval(max(lows, default=None), min(highs, default=None))
+
+    def __add__(self, other: Interval) -> Interval:
+        low = None if self.low is None or other.low is None else self.low + other.low
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Interval(low, high)
+
+    def times(self, k: int) -> Interval:
+        """From the least to the greatest multiple."""
+        ends = [None if end is None else k * end for end in (self.low, self.high)]
+        return only(0) if k == 0 else Interval(*(ends if k > 0 else reversed(ends)))
+
+    def show(self, name: str) -> str:
+        """What it says of a name."""
+        low = "" if self.low is None else f"{self.low} <= "
+        return f"{low}{name}" + ("" if self.high is None else f" <= {self.high}")
+
+
+ANY = Interval()
+DISTANCE = {"<": Interval(low=1), "=": Interval(0, 0), ">": Interval(high=-1), "*": ANY}
+"""What i' - i can be in each direction."""
+
+
+def only(value: int) -> Interval:
+    """The interval of one value."""
+    return Interval(value, value)
+
+
+# ---------------------------------------------------------------------------------------------------------- equations
+
+
+@dataclass(frozen=True)
+class Term:
+    """a·i - b·i' of one index, where i is in `first`, i' in `second`, and i' - i as `direction` says.
+
+    For an index of one side only, the other coefficient is 0.
+    """
+
+    name: str
+    a: int
+    b: int
+    direction: str
+    first: Interval
+    second: Interval
+
+    @property
+    def distance(self) -> Interval:
+        """What i' - i can be by its direction."""
+        return DISTANCE[self.direction]
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no i and i' within the bounds have this direction."""
+        return ((self.second + self.first.times(-1)) & self.distance).empty
+
+    @property
+    def values(self) -> Interval:
+        """From the least to the greatest value.
+
+        a·i - b·i' = (a - k)·i + (k - b)·i' - k·(i' - i) for every k, and each k bounds the value. The closest bounds
+        have k = 0, k = a or k = b, by the duality of linear programs: these are Banerjee's with directions.
+        """
+        found = ANY
+        for k in (0, self.a, self.b):
+            found &= self.first.times(self.a - k) + self.second.times(k - self.b) + self.distance.times(-k)
+        return found
+
+    def premises(self) -> list[str]:
+        """What is said of i and i', for people."""
+        i, j = self.name, f"{self.name}'"
+        if self.direction == "*":
+            sides = [(name, side) for name, a, side in ((i, self.a, self.first), (j, self.b, self.second)) if a]
+        else:
+            sides = [(i, self.first), (j, self.second)]
+        if len(sides) == 2 and self.first == self.second:
+            sides = [(f"{i}, {j}", self.first)]
+        said = [] if self.direction == "*" else [f"{i} {self.direction} {j}"]
+        return said + [side.show(name) for name, side in sides if side != ANY]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A sum of terms and of symbols times these coefficients, and the constant that it is to be equal to."""
+
+    terms: tuple[Term, ...]
+    symbols: tuple[int, ...]
+    constant: int
+
+    def given(self, directions: bool, bounds: bool) -> Equation:
+        """The equation with only some of its premises."""
+        terms = self.terms
+        if not directions:
+            terms = tuple(replace(t, direction="*") for t in terms)
+        if not bounds:
+            terms = tuple(replace(t, first=ANY, second=ANY) for t in terms)
+        return replace(self, terms=terms)
+
+    @property
+    def single(self) -> Term | None:
+        """The term of the only index, if there is only one and no symbol."""
+        return self.terms[0] if len(self.terms) == 1 and not self.symbols else None
+
+
+def _equation(
+    f: ir.Expression, g: ir.Expression, directions: Mapping[str, str], first: Bounds, second: Bounds
+) -> Equation | None:
+    one, other = linear(f), linear(g)
+    if one is None or other is None:
+        return None
+    a, m = _parted(f, one)
+    b, n = _parted(g, other)
+    terms = []
+    for name in a | b:
+        i, j = Interval(*first.get(name, (None, None))), Interval(*second.get(name, (None, None)))
+        if name in directions:
+            terms.append(Term(name, a.get(name, 0), b.get(name, 0), directions[name], i, j))
+        else:
+            terms += [Term(name, a[name], 0, "*", i, ANY)] if name in a else []
+            terms += [Term(name, 0, b[name], "*", ANY, j)] if name in b else []
+    symbols = Linear(0, m).plus(Linear(0, n).times(-1)).coefficients.values()
+    return Equation(tuple(terms), tuple(symbols), other.constant - one.constant)
+
+
+def _parted(e: ir.Expression, form: Linear) -> tuple[dict[str, int], dict[str, int]]:
+    """The coefficients of the indices, and those of the symbols."""
+    indices = {node.name for node in e.walk() if isinstance(node, ir.Index)}
+    of_indices = {name: a for name, a in form.coefficients.items() if name in indices}
+    return of_indices, {name: a for name, a in form.coefficients.items() if name not in indices}
+
+
+# --------------------------------------------------------------------------------------------------------------- tests
+
+# Each gives None if the equation may have a solution, and otherwise the reason why not, which may go without saying.
+
+
+def _ziv(q: Equation) -> str | None:
+    return "" if not q.terms and not q.symbols and q.constant else None
+
+
+def _strong(q: Equation) -> str | None:
+    t = q.single
+    if t is None or t.a != t.b:
+        return None
+    d = Fraction(-q.constant, t.a)
+    at = only(int(d))
+    if d.denominator == 1 and not (t.distance & at).empty and not ((t.first + at) & t.second).empty:
+        return None
+    return f"{t.name}' - {t.name} must be {d}"
+
+
+def _weak_zero(q: Equation) -> str | None:
+    t = q.single
+    if t is None or (t.a and t.b):
+        return None
+    name, here, there, distance = (
+        (t.name, t.first, t.second, t.distance) if t.a else (f"{t.name}'", t.second, t.first, t.distance.times(-1))
+    )
+    value = Fraction(q.constant, t.a or -t.b)
+    at = only(int(value))
+    if value.denominator == 1 and not (here & at).empty and not (there & (at + distance)).empty:
+        return None
+    return f"{name} must be {value}"
+
+
+def _weak_crossing(q: Equation) -> str | None:
+    t = q.single
+    if t is None or t.a != -t.b:
+        return None
+    total = Fraction(q.constant, t.a)
+    at = only(int(total))
+    twice = at + t.distance
+    half = Interval(None if twice.low is None else -(-twice.low // 2), None if twice.high is None else twice.high // 2)
+    if total.denominator == 1 and not (t.second & (at + t.first.times(-1)) & half).empty:
+        return None
+    return f"{t.name} + {t.name}' must be {total}"
+
+
+def _gcd(q: Equation) -> str | None:
+    coefficients = [k for t in q.terms for k in ((t.a - t.b,) if t.direction == "=" else (t.a, t.b))]
+    divisor = math.gcd(*coefficients, *q.symbols)
+    return f"{divisor} does not divide {q.constant}" if divisor and q.constant % divisor else None
+
+
+def _banerjee(q: Equation) -> str | None:
+    if any(t.impossible for t in q.terms):
+        return ""
+    more = sum((t.values for t in q.terms), ANY if q.symbols else only(0)) + only(-q.constant)
+    if more.low is not None and more.low > 0:
+        return f"the left side is at least {more.low} larger"
+    if more.high is not None and more.high < 0:
+        return f"the left side is at least {-more.high} smaller"
+    return None
+
+
+TESTS: Mapping[str, Callable[[Equation], str | None]] = {
+    "ZIV": _ziv,
+    "strong SIV": _strong,
+    "weak-zero SIV": _weak_zero,
+    "weak-crossing SIV": _weak_crossing,
+    "GCD": _gcd,
+    "Banerjee": _banerjee,
+}
+
+
+@dataclass(frozen=True)
+class Disproof:
+    """Why two accesses never meet: the test that says so, its reason, and the subscript (from 0) that is never equal.
+
+    In the reason, the indices of the second access have a prime.
+    """
+
+    test: str
+    reason: str
+    subscript: int
+
+
+def disprove(
+    f: Sequence[ir.Expression],
+    g: Sequence[ir.Expression],
+    directions: Mapping[str, str],
+    first: Bounds,
+    second: Bounds,
+) -> Disproof | None:
+    """Why the subscripts f of one iteration and g of another are never pairwise equal; None if they may be.
+
+    `directions` has <, =, > or * for each index of a common loop: how the first iteration's compares with the second's.
+    `first` and `second` bound the indices of each. A variable has one value for both. The reason names as few of these
+    premises as the test needs: none, the directions, the bounds, or all.
+
+    >>> i, j, one = ir.Index("i"), ir.Index("j"), ir.Literal(1)
+    >>> small = {"i": (1, 3), "j": (1, 3)}
+    >>> disprove([ir.Call("+", (i, one))], [i], {"i": "="}, small, small).reason
+    "strong SIV: i + 1 = i' has no solution with i = i', as i' - i must be 1"
+    >>> disprove([ir.Call("+", (i, j))], [one], {"i": "*", "j": "*"}, small, small).reason
+    'Banerjee: i + j = 1 has no solution with 1 <= i <= 3 and 1 <= j <= 3, as the left side is at least 1 larger'
+    >>> disprove([i, j], [j, i], {"i": "<", "j": ">"}, small, small)
+    """
+    for k, (e, h) in enumerate(zip(f, g, strict=True)):
+        q = _equation(e, h, directions, first, second)
+        if q is None:
+            continue
+        for name, test in TESTS.items():
+            for bounded, directed in product((False, True), repeat=2):
+                known = q.given(directed, bounded)
+                why = test(known)
+                if why is not None:
+                    return Disproof(name, _reason(name, e, h, known, why), k)
+    return None
+
+
+def _reason(test: str, f: ir.Expression, g: ir.Expression, q: Equation, why: str) -> str:
+    primed = g.map(lambda node: ir.Index(f"{node.name}'") if isinstance(node, ir.Index) else node)
+    premises = " and ".join(premise for t in q.terms for premise in t.premises())
+    given, because = premises and f" with {premises}", why and f", as {why}"
+    return f"{test}: {show(f)} = {show(primed)} has no solution{given}{because}"

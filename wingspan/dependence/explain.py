@@ -1,0 +1,160 @@
+"""From what a test found to what a person reads: witnesses, directions, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.dependence.accesses import Together
+from wingspan.dependence.directions import classical
+from wingspan.dependence.findings import Finding, Proof, Topic
+from wingspan.dependence.level_test import Need
+from wingspan.dependence.protocol import Breach
+from wingspan.dependence.sets import Numbers, Pairs, differ
+from wingspan.dependence.sites import Loop, Use
+from wingspan.dependence.witnesses import directions, witness
+from wingspan.levels import Tower
+from wingspan.levels.base import EVERY
+
+TWO_TASKS: frozenset[Topic] = frozenset({"claim", "order-dependence"})
+"""The conditions, beside Algorithm 1, that it takes two tasks of a loop to break."""
+
+KINDS = ("node", "sibling", "cousin")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Two uses of a variable from two iterations of a parallel loop, one of which assigns to it."""
+
+    loop: Loop
+    one: Use
+    other: Use
+    pairs: Pairs
+
+
+Trouble = tuple[Together, Need] | Shared | Breach
+"""What a test finds: a need that is not met, a variable that tasks share, or a condition that does not hold."""
+
+
+class Explainer:
+    """Findings and proofs about tensors with these towers; brief findings have no witnesses and no directions."""
+
+    def __init__(self, towers: Mapping[str, Tower], brief: bool = False) -> None:
+        self.towers, self.brief = towers, brief
+
+    def finding(self, trouble: Trouble) -> Finding:
+        """What was found, for people."""
+        match trouble:
+            case Shared():
+                return self.shared(trouble)
+            case Breach():
+                return self.breach(trouble)
+        return self.level(*trouble)
+
+    def level(self, pair: Together, need: Need) -> Finding:
+        """A level that does not support what a pair requires."""
+        tower = self.towers[pair.one.tensor]
+        cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
+        among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
+        constraints = (differ(pair.p), *need.among, *among)
+        name = _level_name(tower, need.number)
+        return Finding(
+            topic="level-dependence",
+            tensor=pair.one.tensor,
+            reason=f"{name} does not support {_listed(need.missing)} dependences",
+            loop=pair.loop.node,
+            access=pair.one.statement.access.span,
+            other=pair.other.statement.access.span,
+            level=need.number,
+            level_name=name,
+            required=need.W,
+            stability=need.S,
+            **self._example(pair.pairs, pair.upto(need.number), constraints, pair.p, tower),
+        )
+
+    def breach(self, breach: Breach) -> Finding:
+        """A condition that does not hold."""
+        tower, one, other = self.towers[breach.one.tensor], breach.one, breach.other
+        number = tower.numbers[breach.depth]
+        p = one.loops.index(breach.loop) if breach.loop in other.loops and breach.topic in TWO_TASKS else None
+        return Finding(
+            topic=breach.topic,
+            tensor=one.tensor,
+            reason=breach.reason,
+            loop=breach.loop.node if breach.loop else None,
+            access=one.statement.access.span,
+            other=other.statement.access.span,
+            level=number,
+            level_name=_level_name(tower, number),
+            **self._example(breach.pairs, breach.upto, breach.constraints, p, tower),
+        )
+
+    def shared(self, told: Shared) -> Finding:
+        """A variable that tasks share."""
+        one, other, pairs = told.one, told.other, told.pairs
+        constraints = (differ(pairs.equal), *pairs.guards())
+        does = "assign to" if one.assigned and other.assigned else "assign to and read"
+        return Finding(
+            topic="variable",
+            tensor=one.name,
+            reason=f"tasks {does} {one.name}, which is bound outside of the loop",
+            loop=told.loop.node,
+            access=one.node.span,
+            other=other.node.span,
+            **self._example(pairs, pairs.all, constraints, pairs.equal, None),
+        )
+
+    def _example(
+        self, pairs: Pairs | None, upto: Numbers, constraints: Sequence[str], p: int | None, tower: Tower | None
+    ) -> dict[str, Any]:
+        """Direction and witness, if there are pairs of iterations to take them from."""
+        if self.brief or pairs is None:
+            return {}
+        found = pairs.where(upto, *constraints)
+        extents = tower.shape if tower else ()
+        return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
+
+    def proof(self, pair: Together, needs: Iterable[Need]) -> Proof:
+        """Why all levels support what a pair requires of them."""
+        needs = list(needs)
+        reasons = []
+        for need in sorted(needs, key=lambda need: -need.number):
+            told = pair.told(need.number)
+            disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in told and kind not in need.W]
+            if disproved:
+                why = self._why(pair, need.number, disproved)
+                reasons.append(f"no {_listed(disproved, 'or')} dependence at level {need.number}, {why}")
+        if not reasons:
+            reasons.append("every level that the tasks touch supports all dependences")
+        access, other = pair.one.statement.access.span, pair.other.statement.access.span
+        return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
+
+    def _why(self, pair: Together, number: int, kinds: Sequence[str]) -> str:
+        """What disproved dependences at a level: a classical test by name, or the integer sets."""
+        at = number if "sibling" in kinds or number == 1 else number - 1
+        if "cousin" not in kinds or len(kinds) > 1:
+            start = pair.one.life.depth
+            before = ("=",) * (pair.p - start)
+            found = [classical(pair.one, pair.other, at, (*before, d)) for d in "<>"]
+            if found[0] is not None and found[1] is not None:
+                again = "" if found[0].test == found[1].test else f", and by {found[1].reason}"
+                return f"by {found[0].reason}{again}"
+            if at != number - 1 and number > 1:
+                return self._why(pair, number, ["node"])
+        return "by the integer sets of iterations"
+
+
+def _level_name(tower: Tower, number: int) -> str:
+    """A level in its modifiers, as formats write it."""
+    depth = tower.depths[number]
+    around = [tower.levels[d] for d in tower.modifiers(number)]
+    text = tower.levels[depth].name
+    for level in reversed(around):
+        text = f"{level.name}({level.device}, {text})" if level.device else f"{level.name}({text})"
+    return text
+
+
+def _listed(kinds: Iterable[str], last: str = "and") -> str:
+    names = [kind for kind in KINDS if kind in set(kinds)]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

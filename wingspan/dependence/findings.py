@@ -1,0 +1,115 @@
+"""What the level dependence test says: its verdict, what it found, what it proved, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wingspan.errors import Span
+from wingspan.lang import ir
+from wingspan.lang.devices import Device
+from wingspan.levels.base import Dependence
+
+Test = Literal["printed", "repaired", "exact"]
+TESTS: tuple[Test, ...] = ("printed", "repaired", "exact")
+
+Verdict = Literal["safe", "order-dependent", "unsafe"]
+
+Topic = Literal[
+    "level-dependence", "gate", "claim", "order", "overlap", "deadlock", "variable", "order-dependence", "merge"
+]
+"""What a finding is about: `level-dependence` is Algorithm 1's W ⊆ S; `gate` an update of a Shard or Merge outside of
+its device; `claim` two threads at one position of a Shard in one phase; `order` an ordered level that would be updated
+out of order or twice; `overlap` two updates of one fiber that overlap in one task; `deadlock` locks taken in a circle;
+`variable` a variable that tasks share; `order-dependence` a result that depends on which task is first; `merge` an
+operator or a fill value that copies cannot be folded by."""
+
+ORDER: frozenset[Topic] = frozenset({"order-dependence", "merge"})
+"""The topics that no race, fault or deadlock comes of: with these alone a program is `order-dependent`."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of the loops around an access, outermost first, and the task that runs it."""
+
+    task: str
+    indices: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two iterations, and what they both update: an element `C[3, 1]`, a fiber `C[:, 1]`, a level, or a variable."""
+
+    first: Iteration
+    second: Iteration
+    element: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that may go wrong, at one level of one tensor (or at a variable), between two accesses."""
+
+    topic: Topic
+    tensor: str
+    reason: str
+    """one sentence"""
+    loop: ir.For | None = None
+    """the parallel loop, as elaborated; None where no parallel loop is to blame"""
+    access: Span | None = None
+    other: Span | None = None
+    """the two accesses as written, often the same one"""
+    level: int | None = None
+    level_name: str = ""
+    """the level with its modifiers, `Mutex(SparseDict)`"""
+    required: frozenset[Dependence] = frozenset()
+    """W"""
+    stability: frozenset[Dependence] = frozenset()
+    """S"""
+    direction: Mapping[str, str] = field(default_factory=dict)
+    """<, =, > or * for each loop around both accesses, outermost first"""
+    witness: Witness | None = None
+
+    @property
+    def missing(self) -> frozenset[Dependence]:
+        """W without S."""
+        return self.required - self.stability
+
+    @property
+    def device(self) -> Device | None:
+        """The device of the parallel loop."""
+        r = self.loop.range if self.loop else None
+        return r.device if isinstance(r, ir.Parallel) and isinstance(r.device, Device) else None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Why a parallel loop is safe for a pair of accesses: what disproved each dependence that some level lacks."""
+
+    loop: ir.For
+    tensor: str
+    access: Span | None
+    other: Span | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change after which the test accepts the program, and what it costs; `program` is the text with the change."""
+
+    change: str
+    cost: int
+    program: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the test says of a program."""
+
+    verdict: Verdict
+    test: Test
+    findings: tuple[Finding, ...]
+    proofs: tuple[Proof, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    symbols: tuple[str, ...] = ()
+    """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""

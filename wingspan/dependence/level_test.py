@@ -1,0 +1,135 @@
+"""The level dependence test, Algorithm 1, for two updates under one parallel loop: printed, repaired and exact.
+
+All three say for each level what the loop requires of it, W, and what the format supports, S; the pair is safe if
+W ⊆ S at each level. They differ in how they come to W and S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wingspan.dependence.accesses import Together
+from wingspan.dependence.directions import carries, dep_test
+from wingspan.dependence.stability import figure
+from wingspan.dependence.stability import repaired as repaired_stability
+from wingspan.lang.devices import Device
+from wingspan.levels import Tower
+from wingspan.levels.base import EVERY, NONE, Dependence
+from wingspan.levels.isolate import Isolate
+from wingspan.levels.merge import Merge
+from wingspan.levels.mutex import Mutex
+from wingspan.levels.shard import Shard
+
+NODE: frozenset[Dependence] = frozenset({"node"})
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a pair of updates requires at a level, and what it finds there. The level stands at a depth of the tower."""
+
+    number: int
+    depth: int
+    W: frozenset[Dependence]
+    S: frozenset[Dependence]
+    among: tuple[str, ...] = ()
+    """what else holds of the carried pairs in question"""
+
+    @property
+    def missing(self) -> frozenset[Dependence]:
+        """W without S."""
+        return self.W - self.S
+
+
+def printed(pair: Together, tower: Tower) -> Iterator[Need]:
+    """Algorithm 1 line by line, on concordant subscripts.
+
+    Where it is undefined: at j = 1, race_index is race_position (a leaf has no index). `dep_test` answers a set of
+    direction vectors, and a loop carries a dependence if one of them says so.
+    """
+    f, g, i_p = pair.one.subscripts, pair.other.subscripts, pair.loop.index
+    S = figure(tower, _device(pair), lambda depth: pair.binds(tower, depth))
+    for j in range(1, pair.rank + 2):
+        d = dep_test(pair.one, pair.other, j)
+        race_position = carries(d, pair.p - pair.one.life.depth)
+        race_index = race_position
+        if j > 1:
+            d = dep_test(pair.one, pair.other, j - 1)
+            race_index = carries(d, pair.p - pair.one.life.depth)
+        W: frozenset[Dependence] = NONE
+        if not (i_p not in (*f[j - 1 :], *g[j - 1 :]) and i_p in (*f, *g)):
+            if not race_position:
+                W |= {"cousin"}
+            if race_position and not race_index:
+                W |= {"sibling", "cousin"}
+            if race_index:
+                W |= EVERY
+        yield Need(j, tower.depths[j], W, S[j])
+
+
+def repaired(pair: Together, tower: Tower) -> Iterator[Need]:
+    """Algorithm 1 made sound: levels that p's tasks do not touch are skipped, and no others.
+
+    W_j has the kinds of dependences that some carried pair has at level j. A position that is loaded or claimed by two
+    tasks before either has unfurled it counts as a sibling dependence, of a leaf as a node dependence.
+    """
+    S = repaired_stability(tower, _device(pair), lambda depth: pair.binds(tower, depth))
+    for j in range(1, pair.rank + 2):
+        if pair.updates(j):
+            W = pair.kinds(j)
+            if any(pair.binds(tower, depth) and pair.meets(tower, depth) for depth in tower.early(j)):
+                W |= {"sibling" if j > 1 else "node"}
+            yield Need(j, tower.depths[j], W, S[j])
+
+
+def exact(pair: Together, tower: Tower) -> Iterator[Need]:
+    """From the root to the leaf, the carried pairs that still meet, as sets.
+
+    `live` are those that may touch one instance of a level at the same time, `met` those that touch one instance at
+    all, be it in turns; None if there are no more. The needs that are not met are told.
+    """
+    live: tuple[str, ...] | None = ()
+    met: tuple[str, ...] | None = ()
+    for depth, level in enumerate(tower.levels):
+        j, S = tower.numbers[depth], level.stability()
+        inside = pair.binds(tower, depth) if level.modifier else pair.updates(j)
+        ours = inside and level.device in (None, pair.loop.device)
+        same = pair.same(j)
+        match level:
+            case Mutex() if inside and live is not None:
+                live = (*live, pair.apart(j))
+            case Isolate():
+                if inside and live is not None and pair.meets(tower, depth, *live):
+                    yield Need(j, depth, pair.kinds(j, same, *live) or NODE, S, live)
+                live = None if inside or live is None else (*live, same)
+                met = None if met is None else (*met, same)
+            case Shard() if ours:
+                if met is not None and pair.meets(tower, depth, *met):
+                    yield Need(j, depth, pair.kinds(j, same, *met) or NODE, S, met)
+                live = met = None
+            case Merge() if ours:
+                live = met = None
+            case _ if inside and not level.modifier:
+                among = live
+                if level.once and met is not None and not _in_order_of_arrival(pair, tower, depth, met):
+                    among = met
+                W = NONE if among is None else pair.kinds(j, *among)
+                if W - S:
+                    yield Need(j, depth, W, S, among or ())
+
+
+def _in_order_of_arrival(pair: Together, tower: Tower, depth: int, met: tuple[str, ...]) -> bool:
+    """Whether tasks that take turns come to ascending positions whoever is first.
+
+    Below a level that numbers its children as they are made that is so, if no two tasks come to one child.
+    """
+    above = [
+        k for k in range(pair.rank + 1, tower.numbers[depth], -1) if tower.levels[tower.depths[k]].numbers_arrivals
+    ]
+    return bool(above) and not pair.some(above[-1], pair.same(above[-1] - 1), *met)
+
+
+def _device(pair: Together) -> Device:
+    device = pair.loop.device
+    assert device is not None
+    return device

@@ -1,0 +1,376 @@
+"""What the levels ask for beside the absence of races: gates, claims, order, turns, locks, and operators.
+
+Algorithm 1 looks at one run of one parallel loop. These conditions concern a tensor's whole life, and serial programs
+too: the rules end in a fault, in a deadlock or with another result where they do not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+
+from wingspan.dependence.accesses import binder
+from wingspan.dependence.directions import common
+from wingspan.dependence.findings import Topic
+from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
+from wingspan.dependence.sites import Loop, Site
+from wingspan.lang import ir
+from wingspan.lang.algebra import IDENTITY, is_literal
+from wingspan.lang.printer import show
+from wingspan.levels import Tower
+from wingspan.levels.base import Gated
+from wingspan.levels.isolate import Isolate
+from wingspan.levels.merge import Merge
+from wingspan.levels.shard import Shard
+
+IDEMPOTENT = frozenset({"min", "max", "&&", "||"})
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A condition that does not hold: between which updates, at which depth, and for which pairs of iterations."""
+
+    topic: Topic
+    one: Site
+    other: Site
+    depth: int
+    reason: str
+    loop: Loop | None = None
+    pairs: Pairs | None = None
+    upto: Numbers = (0, 0)
+    constraints: tuple[str, ...] = ()
+
+
+def breaches(sites: Iterable[Site], tower: Tower, counted: bool = True) -> Iterator[Breach]:
+    """All conditions of one tensor's life that do not hold, by its updates in the order of the text.
+
+    `counted`: the numbers of threads are known.
+    """
+    sites = tuple(sites)
+    for check in (gates, shared_gates, claims, overlaps, merges):
+        yield from check(sites, tower)
+    yield from order(sites, tower, counted)
+
+
+def _twos(sites: tuple[Site, ...]) -> Iterator[tuple[Site, Site]]:
+    return combinations_with_replacement(sites, 2)
+
+
+def _upto(one: int, other: int, a: Site, b: Site) -> Numbers:
+    """The loops down to one of each access, that one included."""
+    return min(one + 1, len(a.loops)), min(other + 1, len(b.loops))
+
+
+def _gated(tower: Tower) -> Iterator[tuple[int, Gated]]:
+    for depth, level in enumerate(tower.levels):
+        if isinstance(level, Gated):
+            yield depth, level
+
+
+# ------------------------------------------------------------------------------------------------------------- devices
+
+
+def gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """Gated levels "must be unfurled by the parallel loop over their device" (section 4.3)."""
+    for site in sites:
+        for depth, level in _gated(tower):
+            task = _task(site, binder(site, tower, depth))
+            on = None if task is None else task.device
+            if on != level.device:
+                who = "outside of all parallel loops" if on is None else f"by a task of {on}"
+                reason = f"{_name(tower, depth)} is entered {who}, and only tasks of {level.device} may"
+                yield Breach("gate", site, site, depth, reason, task)
+
+
+def _task(site: Site, k: int) -> Loop | None:
+    """The parallel loop whose tasks run the body of loop k."""
+    return next((loop for loop in reversed(site.loops[: k + 1]) if loop.parallel), None)
+
+
+def shared_gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """Threads of a nested device have the same numbers under each of its parents, and so the same shard or copy.
+
+    Something around it must part the parents. The checkout alone touches the shard, whatever the loops inside do.
+    """
+    for one, other in _twos(sites):
+        for depth, level in _gated(tower):
+            for p in range(one.life.depth, common(one, other)):
+                inner = [_inner(site, level, p) for site in (one, other)]
+                if one.loops[p].parallel and None not in inner and not _parted(one, other, tower, depth, p):
+                    pairs, upto = pairs_of(one, other, p), (inner[0] or 0, inner[1] or 0)
+                    if _many(one.loops[p]) and pairs.some(upto, differ(p)):
+                        reason = (
+                            f"thread t of {level.device} under one task of {one.loops[p].device} "
+                            f"and thread t under another have one {level.name}"
+                        )
+                        yield Breach("gate", one, other, depth, reason, one.loops[p], pairs, upto, (differ(p),))
+
+
+def _many(loop: Loop) -> bool:
+    return loop.device is not None and loop.device.nthreads > 1
+
+
+def _inner(site: Site, level: Gated, p: int) -> int | None:
+    """Which loop inside of loop p runs on the level's device."""
+    return next((k for k in range(p + 1, len(site.loops)) if site.loops[k].device == level.device), None)
+
+
+def _parted(one: Site, other: Site, tower: Tower, depth: int, p: int) -> bool:
+    """Whether a modifier further out gives each of p's tasks an instance of its own."""
+    for d, level in enumerate(tower.levels[:depth]):
+        if not isinstance(level, Gated | Isolate) or min(binder(one, tower, d), binder(other, tower, d)) < p:
+            continue
+        if level.device == one.loops[p].device:
+            return True
+        if isinstance(level, Isolate):
+            j = tower.numbers[d]
+            at = same(one.position(j), other.position(j))
+            upto = (max([0, *(k + 1 for k in one.position(j))]), max([0, *(k + 1 for k in other.position(j))]))
+            if not pairs_of(one, other, p).some(upto, differ(p), at):
+                return True
+    return False
+
+
+# -------------------------------------------------------------------------------------------------------------- claims
+
+
+def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """A position of a Shard belongs to one thread from its first update until the tensor is declared again."""
+    for depth, level in _gated(tower):
+        outer = (isinstance(other, Gated) and other.device == level.device for other in tower.levels[:depth])
+        if isinstance(level, Shard) and not any(outer):
+            for one, other in _twos(sites):
+                where = f"one position of {_name(tower, depth)}"
+                reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
+                yield from _two_threads(
+                    one, other, tower, depth, tower.numbers[depth], Breach("claim", one, other, depth, reason)
+                )
+
+
+def _two_threads(one: Site, other: Site, tower: Tower, depth: int, number: int, breach: Breach) -> Iterator[Breach]:
+    """The breach, if two threads of the device of the level at `depth` may come to one position at a level below it.
+
+    A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
+    another thread. Where a gate is closed, that is told already.
+    """
+    level = tower.levels[depth]
+    assert isinstance(level, Gated)
+    a, b = (_inner(site, level, -1) for site in (one, other))
+    i, j = binder(one, tower, depth), binder(other, tower, depth)
+    if level.on.nthreads < 2 or a is None or b is None or a > i or b > j:
+        return
+    pairs = pairs_of(one, other, one.life.depth)
+    upto = _upto(i, j, one, other) if number == tower.numbers[depth] else pairs.all
+    told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b))
+    if pairs.some(upto, *told):
+        yield replace(breach, loop=one.loops[a], pairs=pairs, upto=upto, constraints=told)
+
+
+def _other_thread(one: Site, other: Site, a: int, b: int) -> tuple[str, ...]:
+    """When two iterations of the device's loops, number a and b, may be dealt to different threads."""
+    first, second = one.loops[a], other.loops[b]
+    if _fixed(first, one) and _fixed(second, other) and (first.start, first.stop) == (second.start, second.stop):
+        return (f"x{a} != y{b}",)
+    if first is second:
+        return (apart(range(a + 1), range(a + 1)),)
+    return ()
+
+
+def _fixed(loop: Loop, site: Site) -> bool:
+    """Whether a loop deals its iterations in the same way whenever it runs while the tensor lives."""
+    if loop.schedule is None or loop.schedule.kind != "static":
+        return False
+    inner = {each.index for each in site.loops[site.life.depth :]}
+    for bound in (loop.start, loop.stop):
+        if bound is None:
+            return False
+        for node in bound.walk():
+            if isinstance(node, ir.Index) and node.name in inner:
+                return False
+            if isinstance(node, ir.Variable) and site.symbols.get(node.name, 0) > site.life.depth:
+                return False
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------------- order
+
+
+def order(sites: tuple[Site, ...], tower: Tower, counted: bool) -> Iterator[Breach]:
+    """Fibers of a `once` level are appended in ascending order, each once, one after the other.
+
+    What tasks may do at the same time is Algorithm 1's matter; here each thread's own visits are compared, in the order
+    of the loops.
+    """
+    for depth, level in enumerate(tower.levels):
+        if level.once:
+            yield from _appended_to(sites, tower, depth)
+            for one, other in _twos(sites):
+                found = _open_together(one, other, tower, depth) or _out_of_order(one, other, tower, depth, counted)
+                if found is not None:
+                    yield found
+
+
+def _appended_to(sites: tuple[Site, ...], tower: Tower, depth: int) -> Iterator[Breach]:
+    """An input may hold later fibers than those that are to be appended."""
+    for site in sites:
+        if site.life.z is None:
+            reason = f"{site.tensor} comes with data, and fibers of {_name(tower, depth)} come after those that it has"
+            yield Breach("order", site, site, depth, reason)
+
+
+def _visited(site: Site, number: int) -> int:
+    """How many loops tell the visits of fibers apart; a dynamic chunk is a visit of its own."""
+    k = site.unfurls(number)
+    schedule = site.loops[k].schedule
+    return k + (schedule is not None and schedule.kind == "dynamic")
+
+
+def _open_together(one: Site, other: Site, tower: Tower, depth: int) -> Breach | None:
+    j = tower.numbers[depth]
+    a, b = one.unfurls(j), other.unfurls(j)
+    inside = common(one, other) > min(a, b)
+    if not inside or (a == b and one.subscripts[j - 2 :] == other.subscripts[j - 2 :]):
+        return None
+    at = _isolated(one, other, tower, depth)
+    pairs = pairs_of(one, other, min(a, b))
+    if not pairs.some((a, b), *at):
+        return None
+    reason = f"two fibers of {_name(tower, depth)} are updated at the same time, and it can only append to one"
+    return Breach("order", one, other, depth, reason, None, pairs, (a, b), at)
+
+
+def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: bool) -> Breach | None:
+    j = tower.numbers[depth]
+    a, b = _visited(one, j), _visited(other, j)
+    alike = one.subscripts[j - 2 :] == other.subscripts[j - 2 :] and common(one, other) > one.unfurls(j)
+    if one is not other and alike:
+        return None
+    start = max(_renewed(one, tower, depth), _renewed(other, tower, depth))
+    if start > common(one, other):
+        return None
+    at, pairs = _isolated(one, other, tower, depth), pairs_of(one, other, start)
+    alone = [counted and _never_one_thread(loop) for loop in one.loops]
+    for told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
+        if pairs.some((a, b), *told, *at):
+            reason = f"fibers of {_name(tower, depth)} are visited again, or not in ascending order"
+            return Breach("order", one, other, depth, reason, None, pairs, (a, b), (*told, *at))
+    return None
+
+
+def _renewed(site: Site, tower: Tower, depth: int) -> int:
+    """How many loops visits agree on that meet: a Merge begins anew with whatever around it is thawed again.
+
+    That is an isolated fiber when it is entered, or what a gated level checks out when its loop starts its threads.
+    """
+    start = site.life.depth
+    merge = max((d for d in range(depth) if isinstance(tower.levels[d], Merge)), default=0)
+    for d, level in enumerate(tower.levels[:merge]):
+        if isinstance(level, Gated):
+            start = max(start, _inner(site, level, -1) or 0)
+        elif isinstance(level, Isolate):
+            late = d in tower.late(tower.numbers[d])
+            start = max(start, binder(site, tower, d) + (not late))
+    return start
+
+
+def _disorders(one: Site, other: Site, number: int, loops: range, alone: Sequence[bool]) -> Iterator[tuple[str, ...]]:
+    """When one visit comes first, as these loops and the text have it, but its position does not.
+
+    In loops that are `alone`, two iterations are never on one thread.
+    """
+    p, q = one.position(number), other.position(number)
+    for k in loops:
+        if not alone[k]:
+            agree = same(range(k), range(k))
+            yield agree, f"x{k} < y{k}", not_before(p, q)
+            yield agree, f"y{k} < x{k}", _swapped(not_before(q, p))
+    if one is not other:
+        yield same(range(loops.stop), range(loops.stop)), not_before(p, q)
+
+
+def _swapped(text: str) -> str:
+    """A constraint with the two sides exchanged."""
+    return text.replace("x", "·").replace("y", "x").replace("·", "y")
+
+
+def _never_one_thread(loop: Loop) -> bool:
+    """Whether no thread gets two iterations: a static loop with no more iterations than threads."""
+    if loop.schedule is None or loop.schedule.kind != "static" or loop.device is None:
+        return False
+    match loop.start, loop.stop:
+        case ir.Literal(value=int(start)), ir.Literal(value=int(stop)):
+            return stop - start < loop.device.nthreads
+    return False
+
+
+def _isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...]:
+    """Only visits within one isolated fiber are to be compared."""
+    for d in reversed(range(depth)):
+        if isinstance(tower.levels[d], Isolate):
+            j = tower.numbers[d]
+            return (same(one.position(j), other.position(j)),)
+    return ()
+
+
+# ------------------------------------------------------------------------------------------------------------ overlaps
+
+
+def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """A fiber in an Isolate is not entered again before it has been left."""
+    for depth, level in enumerate(tower.levels):
+        if not isinstance(level, Isolate):
+            continue
+        j = tower.numbers[depth]
+        late = depth in tower.late(j)
+        for one, other in _twos(sites):
+            a, b = binder(one, tower, depth), binder(other, tower, depth)
+            outer = min(a, b)
+            alike = a == b and one.subscripts[j - 1 :] == other.subscripts[j - 1 :]
+            if outer >= common(one, other) or alike:
+                continue
+            pairs, upto = pairs_of(one, other, outer if late else outer + 1), _upto(a, b, one, other)
+            at = same(one.position(j), other.position(j))
+            if pairs.some(upto, at):
+                reason = f"a fiber of {_name(tower, depth)} is entered again while it is open"
+                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))
+
+
+# ----------------------------------------------------------------------------------------------------------- operators
+
+
+def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """Copies under a Merge start as fill: ⊕ must leave values unchanged by it, or take in equal values once.
+
+    Overwriting does neither. But where a level stores only children that have been written to, copies may be merged by
+    it if no two threads come to one child; and, if children have further axes, if there was nothing before.
+    """
+    for depth, level in enumerate(tower.levels):
+        if not isinstance(level, Merge):
+            continue
+        sparse = [tower.numbers[d] for d in range(depth, len(tower.levels)) if tower.levels[d].assembles]
+        for one, other in _twos(sites):
+            task = _task(one, len(one.loops))
+            first = one.life.z is not None and len(one.life.operators) == 1
+            if one.op == "=" and sparse and (sparse[-1] == 2 or first):
+                reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
+                breach = Breach("merge", one, other, depth, reason)
+                yield from _two_threads(one, other, tower, depth, sparse[-1] - 1, breach)
+            elif one is other and not _foldable(one, tower):
+                z = ir.Literal(tower.fill) if one.life.z is None else one.life.z
+                start = f"copies of {one.tensor} start from {show(z)}, and"
+                reason = f"{start} {one.op} does not leave it out of the result"
+                if one.op == "=":
+                    reason = f"{start} = puts it in the place of what other tasks have set"
+                yield Breach("merge", one, other, depth, reason, task)
+
+
+def _foldable(site: Site, tower: Tower) -> bool:
+    z = ir.Literal(tower.fill) if site.life.z is None else site.life.z
+    if site.op in IDENTITY and is_literal(z, IDENTITY[site.op]):
+        return True
+    return site.op in IDEMPOTENT and site.life.z is not None and set(site.life.operators) == {site.op}
+
+
+def _name(tower: Tower, depth: int) -> str:
+    return f"level {tower.numbers[depth]} {tower.levels[depth].name}"

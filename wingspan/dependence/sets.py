@@ -1,0 +1,186 @@
+"""Pairs of iterations as integer sets: which of them come to equal or to different positions, exactly.
+
+A set has one dimension for each loop around the first access, x0, x1, …, and for each around the second, y0, y1, …;
+what both see as one unknown value is a parameter of the set. Of a bound or a subscript that is not affine (`÷` and `%`
+by positive constants are) nothing is known, and the set is larger than what can happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import islpy as isl
+
+from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.lang import ir
+
+COMPARISONS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+Numbers = tuple[int, int]
+"""How many of the loops around each access are meant, from the outermost on."""
+
+
+class Unknown(Exception):
+    """An expression that is not affine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two accesses: the letter of its dimensions, and where it stands."""
+
+    letter: str
+    loops: tuple[Loop, ...]
+    at: Site | Use
+    shared: int
+    """symbols with no more loops around them have one value for both accesses"""
+
+    @property
+    def names(self) -> list[str]:
+        """Its dimensions."""
+        return [f"{self.letter}{k}" for k in range(len(self.loops))]
+
+    def text(self, e: ir.Expression) -> str:
+        """An expression as isl writes it; Unknown if it is not affine."""
+        match e:
+            case ir.Literal(value=value):
+                return f"({value})"
+            case ir.Index(name=name):
+                return self.names[next(k for k, loop in enumerate(self.loops) if loop.index == name)]
+            case ir.Variable(name=name):
+                private = self.at.symbols.get(name, 0) > self.shared
+                return "n" + "".join(f"{ord(c):x}_" for c in name) + (self.letter if private else "")
+            case ir.Call(op="+" | "-" as op, args=(one,)):
+                return f"({op}{self.text(one)})"
+            case ir.Call(op="+" | "-" as op, args=(one, other)):
+                return f"({self.text(one)} {op} {self.text(other)})"
+            case ir.Call(op="*", args=(ir.Literal(value=k), one) | (one, ir.Literal(value=k))):
+                return f"({k} * {self.text(one)})"
+            case ir.Call(op="÷", args=(one, ir.Literal(value=k))) if k > 0:
+                return f"floor({self.text(one)} / {k})"
+            case ir.Call(op="%", args=(one, ir.Literal(value=k))) if k > 0:
+                return f"(({self.text(one)}) mod {k})"
+        raise Unknown
+
+    def ranges(self, number: int) -> Iterator[str]:
+        """What is known of the indices of the first loops."""
+        for name, loop in zip(self.names[:number], self.loops, strict=False):
+            for bound, relation, splits in ((loop.start, ">=", "max"), (loop.stop, "<=", "min")):
+                for e in _parts(bound, splits):
+                    try:
+                        yield f"{name} {relation} {self.text(e)}"
+                    except Unknown:
+                        continue
+
+    def guards(self) -> Iterator[str]:
+        """What the conditions around the access say; a symbol in them may be no integer."""
+        for condition in self.at.conditions:
+            for e in _parts(condition, "&&"):
+                symbols = any(isinstance(node, ir.Variable) for node in e.walk())
+                if isinstance(e, ir.Call) and e.op in COMPARISONS and not symbols:
+                    try:
+                        yield f"{self.text(e.args[0])} {COMPARISONS[e.op]} {self.text(e.args[1])}"
+                    except Unknown:
+                        continue
+
+
+def _parts(e: ir.Expression | None, op: str) -> Iterator[ir.Expression]:
+    """The arguments of nested calls of ⊗, from left to right."""
+    if isinstance(e, ir.Call) and e.op == op:
+        for arg in e.args:
+            yield from _parts(arg, op)
+    elif e is not None:
+        yield e
+
+
+class Pairs:
+    """Pairs of iterations of the loops around two accesses, which agree on the first `equal` loops around both."""
+
+    def __init__(self, one: Site | Use, other: Site | Use, equal: int) -> None:
+        self.x, self.y = Side("x", one.loops, one, equal), Side("y", other.loops, other, equal)
+        self.equal = equal
+        self._sets: dict[object, isl.Set] = {}
+        self._answers: dict[object, bool] = {}
+
+    def make(self, constraints: Iterable[str]) -> isl.Set:
+        """The pairs that satisfy constraints, and nothing else."""
+        names = [*self.x.names, *self.y.names]
+        text = " and ".join(constraints)
+        used = sorted({word for word in _words(text) if word[0] == "n" and "_" in word})
+        return isl.Set(f"[{', '.join(used)}] -> {{ [{', '.join(names)}] : {text or 'true'} }}")
+
+    def within(self, upto: Numbers) -> isl.Set:
+        """The pairs whose first `upto` loops are in their ranges."""
+        if upto not in self._sets:
+            same = [f"x{k} = y{k}" for k in range(self.equal)]
+            self._sets[upto] = self.make([*same, *self.x.ranges(upto[0]), *self.y.ranges(upto[1])])
+        return self._sets[upto]
+
+    def some(self, upto: Numbers, *constraints: str) -> bool:
+        """Whether there are any that satisfy constraints."""
+        key = (upto, constraints)
+        if key not in self._answers:
+            self._answers[key] = not self.where(upto, *constraints).is_empty()
+        return self._answers[key]
+
+    def where(self, upto: Numbers, *constraints: str) -> isl.Set:
+        """Those that satisfy constraints."""
+        key = (upto, constraints)
+        if key not in self._sets:
+            self._sets[key] = self.within(upto).intersect(self.make(constraints)) if constraints else self.within(upto)
+        return self._sets[key]
+
+    @property
+    def all(self) -> Numbers:
+        """The number of loops around each access."""
+        return len(self.x.loops), len(self.y.loops)
+
+    def guards(self) -> tuple[str, ...]:
+        """What the conditions around the two say."""
+        return (*self.x.guards(), *self.y.guards())
+
+
+@lru_cache(maxsize=512)
+def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:
+    """The pairs of iterations of two accesses, with what is known of them."""
+    return Pairs(one, other, equal)
+
+
+def differ(loop: int) -> str:
+    """The two iterations differ on this loop."""
+    return f"x{loop} != y{loop}"
+
+
+def same(one: Sequence[int], other: Sequence[int]) -> str:
+    """The indices of these loops agree, pairwise."""
+    return " and ".join(f"x{a} = y{b}" for a, b in zip(one, other, strict=True)) or "true"
+
+
+def apart(one: Sequence[int], other: Sequence[int]) -> str:
+    """They do not all agree."""
+    return f"({' or '.join(f'x{a} != y{b}' for a, b in zip(one, other, strict=True))})" if one else "false"
+
+
+def not_before(one: Sequence[int], other: Sequence[int]) -> str:
+    """The first position does not come before the second: equal, or after it."""
+    cases = [same(one, other)]
+    for k, (a, b) in enumerate(zip(one, other, strict=True)):
+        cases.append(f"{same(one[:k], other[:k])} and x{a} > y{b}")
+    return f"({' or '.join(f'({case})' for case in cases)})"
+
+
+def smallest(found: isl.Set) -> list[int]:
+    """The least values of all dimensions in a set that is not empty, of its parameters first."""
+    parameters = found.dim(isl.dim_type.param)
+    flat = found.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, parameters)
+    try:
+        point = flat.lexmin().sample_point()
+    except isl.Error:  # there is no least one
+        point = flat.sample_point()
+    size = flat.dim(isl.dim_type.set)
+    return [point.get_coordinate_val(isl.dim_type.set, k).to_python() for k in range(parameters, size)]
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()

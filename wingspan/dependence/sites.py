@@ -1,0 +1,237 @@
+"""Where a program updates its tensors: every such statement, with the loops, the scope and the phases around it.
+
+Programs are looked at after concordization: every subscript is the bare index of a loop, and the loops nest as the
+levels do. What an inserted loop `s = e:e` stands for is known by its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+
+from wingspan.lang import ir
+from wingspan.lang.devices import Device, Schedule
+
+AFFINE = frozenset({"+", "-", "*", "÷", "%", "min", "max"})
+"""The operators of subscripts and bounds that are looked into; any other value is unknown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop: its index, and its bounds over the indices of outer loops and symbols; None for one that is loaded."""
+
+    node: ir.For
+    start: ir.Expression | None
+    stop: ir.Expression | None
+
+    @property
+    def index(self) -> str:
+        """The name of its index, which no loop around it has."""
+        return self.node.index
+
+    @property
+    def parallel(self) -> bool:
+        """Whether its iterations are dealt to tasks."""
+        return isinstance(self.node.range, ir.Parallel)
+
+    @property
+    def device(self) -> Device | None:
+        """The device of a parallel loop."""
+        r = self.node.range
+        return r.device if isinstance(r, ir.Parallel) and isinstance(r.device, Device) else None
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule of a parallel loop."""
+        r = self.node.range
+        return r.schedule if isinstance(r, ir.Parallel) and isinstance(r.schedule, Schedule) else None
+
+    @property
+    def value(self) -> ir.Expression | None:
+        """What the index of a loop with a single iteration is known to be."""
+        return self.start if self.start is not None and self.start == self.stop else None
+
+
+@dataclass(frozen=True, eq=False)
+class Life:
+    """A tensor from its declaration (an input: from the start) to the end of the scope that declares it."""
+
+    tensor: str
+    depth: int
+    """how many loops stand around the declaration"""
+    z: ir.Expression | None
+    """what it is declared with; None for an input"""
+    operators: list[str]
+    """the ⊕ of each phase"""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A statement `T[i, j] ⊕= e` and the loops around it, outermost first."""
+
+    statement: ir.Assign
+    loops: tuple[Loop, ...]
+    life: Life
+    symbols: Mapping[str, int]
+    """how many loops stand around the statement that gives a symbol its value; 0 for the symbols not listed"""
+    conditions: tuple[ir.Expression, ...] = ()
+    """those around the statement, as far as they are known"""
+    order: int = 0
+    """its place in the text"""
+
+    @property
+    def tensor(self) -> str:
+        """T"""
+        return self.life.tensor
+
+    @property
+    def op(self) -> str:
+        """⊕"""
+        return self.statement.op
+
+    @cached_property
+    def subscripts(self) -> tuple[str, ...]:
+        """The indices f_1 … f_m, leaf-most first."""
+        return tuple(e.name for e in self.statement.access.subscripts if isinstance(e, ir.Index))
+
+    @property
+    def rank(self) -> int:
+        """m"""
+        return len(self.subscripts)
+
+    def position(self, number: int) -> tuple[int, ...]:
+        """Which loops decide on the fiber's position at the level with this number: those over f_m … f_number."""
+        return tuple(self.loop(name) for name in reversed(self.subscripts[number - 1 :]))
+
+    def loop(self, index: str) -> int:
+        """Which of the loops has this index."""
+        return next(k for k, loop in enumerate(self.loops) if loop.index == index)
+
+    def unfurls(self, number: int) -> int:
+        """Which loop unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
+        return self.loop(self.subscripts[number - 2]) if number > 1 else len(self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A statement that reads or assigns a variable, and the loops around it; `depth` stand around its first value."""
+
+    name: str
+    node: ir.Node
+    assigned: bool
+    loops: tuple[Loop, ...]
+    depth: int
+    symbols: Mapping[str, int]
+    conditions: tuple[ir.Expression, ...] = ()
+
+
+@dataclass
+class Sites:
+    """What a program does: its updates and its uses of variables, in the order of the text."""
+
+    updates: list[Site] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    loops: list[tuple[Loop, ...]] = field(default_factory=list)
+    """every loop, last of those that it stands in"""
+
+
+def collect(body: ir.Statement) -> Sites:
+    """The sites of a concordant program with explicit lifecycles."""
+    walk = _Walk()
+    walk.block(body, _Scope((), {}, {}, ()))
+    return walk.found
+
+
+@dataclass
+class _Scope:
+    """A place in the program: loops and conditions around it, the lives that have begun, and what variables hold."""
+
+    loops: tuple[Loop, ...]
+    lives: dict[str, Life]
+    variables: dict[str, tuple[int, ir.Expression | None]]
+    """the loops around the variable's first value, and its value, None if it is unknown"""
+    conditions: tuple[ir.Expression, ...]
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.found = Sites()
+        self.symbols: dict[str, int] = {}
+        self.fresh = count(1)
+
+    def block(self, s: ir.Statement, around: _Scope) -> None:
+        """A scope; what it assigns to a variable from outside is known inside only until a loop goes round again."""
+        here = _Scope(around.loops, dict(around.lives), dict(around.variables), around.conditions)
+        for each in s.statements if isinstance(s, ir.Block) else (s,):
+            self.statement(each, here)
+            for name in here.variables.keys() & around.variables.keys():
+                around.variables[name] = here.variables[name]
+
+    def statement(self, s: ir.Statement, here: _Scope) -> None:
+        match s:
+            case ir.Declare(tensor=T, init=init, op=op):
+                here.lives[T] = Life(T, len(here.loops), init, [op])
+            case ir.Thaw(tensor=T, op=op):
+                here.lives.setdefault(T, Life(T, 0, None, [])).operators.append(op)
+            case ir.Set(value=value):
+                self.read(value, s, here)
+                self.assign(s, here)
+            case ir.Assign(access=access, value=value):
+                self.read(value, s, here)
+                self.read(access, s, here)
+                life, order = here.lives[access.fiber.tensor], len(self.found.updates)
+                self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order))
+            case ir.If(condition=condition, body=body):
+                self.read(condition, s, here)
+                self.forget(body, here, False)
+                known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
+                conditions = (*here.conditions, *([known] if known is not None else []))
+                self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
+                self.forget(body, here, True)
+            case ir.For(range=r, body=body):
+                self.read(r, s, here)
+                inner = r.range if isinstance(r, ir.Parallel) else r
+                assert isinstance(inner, ir.Range)
+                loop = Loop(s, self.value(inner.start, here), self.value(inner.stop, here))
+                self.forget(body, here, False)
+                self.found.loops.append((*here.loops, loop))
+                self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
+                self.forget(body, here, True)
+
+    def assign(self, s: ir.Set, here: _Scope) -> None:
+        depth, _ = here.variables.get(s.name, (len(here.loops), None))
+        self.found.uses.append(Use(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
+        value = self.value(s.value, here)
+        here.variables[s.name] = (depth, self.symbol(s.name, here) if value is None else value)
+
+    def symbol(self, name: str, here: _Scope) -> ir.Variable:
+        """The value of a variable that is unknown, but does not change from here on until it is assigned to."""
+        made = ir.Variable(f"{name} {next(self.fresh)}")
+        self.symbols[made.name] = len(here.loops)
+        return made
+
+    def forget(self, body: ir.Statement, here: _Scope, over: bool) -> None:
+        """What a body that may run never, once or often assigns to is unknown: it varies until the body is over."""
+        for name in {node.name for node in body.walk() if isinstance(node, ir.Set)} & here.variables.keys():
+            here.variables[name] = (here.variables[name][0], self.symbol(name, here) if over else None)
+
+    def read(self, e: ir.Node, s: ir.Statement, here: _Scope) -> None:
+        for node in e.walk():
+            if isinstance(node, ir.Variable) and node.name in here.variables:
+                depth = here.variables[node.name][0]
+                self.found.uses.append(Use(node.name, node, False, here.loops, depth, self.symbols, here.conditions))
+
+    def value(self, e: ir.Expression, here: _Scope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
+        """An expression over indices and symbols; None if part of it is loaded or has another operator."""
+        match e:
+            case ir.Literal(kind="int") | ir.Index():
+                return e
+            case ir.Variable(name=name):
+                return here.variables[name][1] if name in here.variables else e
+            case ir.Call(op=op, args=args) if op in AFFINE | more:
+                made = [self.value(a, here, more) for a in args]
+                known = tuple(a for a in made if a is not None)
+                return ir.Call(op, known, span=e.span) if len(known) == len(made) else None
+        return None
