@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove lint docs bench clean
+.PHONY: help demo test prove mutants lint docs bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -27,8 +27,12 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 test: $(READY) ## run all tests and doctests
 	$(BIN)/python -m pytest
 
-prove: $(READY) ## run the tests with ten times as many random programs, formats and inputs
+prove: $(READY) ## ten times as many random programs, then all programs of small scope; goes on where it was killed
 	WINGSPAN_PROVE=10 $(BIN)/python -m pytest proofs_tests
+	$(BIN)/python bench/theory.py --scope full
+
+mutants: $(READY) ## seed defects, one at a time, and show which test finds each
+	$(BIN)/python bench/mutants.py
 
 lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff check .
@@ -38,8 +42,9 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 
-bench: $(READY) ## run every script in bench/
-	@set -e; for script in $(sort $(wildcard bench/*.py)); do echo "\$$ python $$script"; $(BIN)/python $$script; done
+bench: $(READY) ## measure rule steps a second, and put the dependence tests to a small scope
+	$(BIN)/python bench/steps.py
+	$(BIN)/python bench/theory.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -90,6 +90,12 @@ def test_taking_turns_does_not_help_who_can_only_append() -> None:
     assert verdicts(deeper)[1:] == ("unsafe", "unsafe", "fault")
 
 
+def test_in_turns_tasks_meet_in_one_isolated_fiber() -> None:
+    """T5: Isolate parts positions of its own level; with a Mutex around it, two tasks append to fibers of one list."""
+    text = program("Dense(Mutex(Isolate(Dense(SparseList(Atomic(0))))))", "k on d", "T[1, k, 1] += 1", shape="2, 2, 2")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "fault")
+
+
 def test_a_modifier_that_an_outer_loop_makes_take_effect_does_not_count() -> None:
     """T6: all tasks of the inner loop are in one isolated fiber."""
     text = program("Dense(Isolate(SparseByteMap(Element(0))))", "j; i on d", "T[i, j] += 1")
@@ -175,6 +181,12 @@ def test_a_level_is_entered_also_where_nothing_is_updated_below() -> None:
     """T10: in the first iteration k has no value, but the child of j is made before that is known."""
     text = program("SparseDict(Dense(Atomic(0)))", "j on d; k=1:j - 1; i", "T[i, j] += 1")
     assert verdicts(text)[1:] == ("unsafe", "unsafe", "race")
+
+
+def test_a_fiber_is_loaded_also_where_nothing_is_updated_in_it() -> None:
+    """T10: both tasks load fiber 1, though i has no value in the first one's."""
+    text = program("Dense(Isolate(Dense(Atomic(0))))", "k on d; j=1:1; i=2:k", "T[i, j] += 1")
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "fault")
 
 
 def test_an_isolated_fiber_is_not_entered_twice() -> None:

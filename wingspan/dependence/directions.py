@@ -9,7 +9,6 @@ leave, the integer sets decide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from wingspan.dependence.classical import Disproof, disprove
 from wingspan.dependence.sets import pairs_of, same
@@ -26,12 +25,18 @@ def common(one: Site | Use, other: Site | Use) -> int:
     return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(one.loops), len(other.loops)))
 
 
-@lru_cache(maxsize=4096)
 def dep_test(one: Site, other: Site, number: int) -> frozenset[Vector]:
-    """The direction vectors of the pairs that come to one position at the level with this number.
+    """The direction vectors of the pairs that come to one position at the level with this number; kept with the first.
 
     No vector: the two are independent. Every tuple of no subscripts is equal to itself.
     """
+    known: dict[object, frozenset[Vector]] = one.__dict__.setdefault("_vectors", {})
+    if (other, number) not in known:
+        known[other, number] = frozenset(_vectors(one, other, number))
+    return known[other, number]
+
+
+def _vectors(one: Site, other: Site, number: int) -> list[Vector]:
     start, stop = one.life.depth, common(one, other)
     pairs = pairs_of(one, other, start)
     at = same(one.position(number), other.position(number))
@@ -49,7 +54,7 @@ def dep_test(one: Site, other: Site, number: int) -> frozenset[Vector]:
             refine((*vector, d))
 
     refine(())
-    return frozenset(found)
+    return found
 
 
 def _told(vector: Vector, start: int) -> Iterable[str]:

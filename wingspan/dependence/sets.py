@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import islpy as isl
 
@@ -141,10 +140,12 @@ class Pairs:
         return (*self.x.guards(), *self.y.guards())
 
 
-@lru_cache(maxsize=512)
 def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:
-    """The pairs of iterations of two accesses, with what is known of them."""
-    return Pairs(one, other, equal)
+    """The pairs of iterations of two accesses; what is found out about them is kept with the first."""
+    known: dict[object, Pairs] = one.__dict__.setdefault("_pairs", {})
+    if (other, equal) not in known:
+        known[other, equal] = Pairs(one, other, equal)
+    return known[other, equal]
 
 
 def differ(loop: int) -> str:

@@ -40,11 +40,14 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
 
     - Isolate and Shard support only cousin at their own level: two tasks at one position both load it, or claim it.
       An enclosing Mutex lets the tasks take turns, which helps an Isolate; a claim it does not change.
-    - Mutex helps only where a fiber may be updated again, and in any order: not with `once` levels.
+    - Mutex helps only where a fiber may be updated again, and in any order: not with `once` levels. It lets tasks take
+      turns in an isolated fiber, where they meet in the `once` levels below, unless something parts them there.
     - A gated level helps the tasks of its own device only.
     """
     S = _bare(tower)
+    once = {k for k, depth in tower.depths.items() if tower.levels[depth].once}
     claimed: set[int] = set()
+    parted: set[int] = set()
     for depth in _modifiers(tower):
         level, number = tower.levels[depth], tower.numbers[depth]
         if not counts(depth) or (isinstance(level, Gated) and level.device != device):
@@ -52,17 +55,22 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
         match level:
             case Mutex():
                 for k in range(1, number + 1):
-                    if k not in claimed and not (k in tower.depths and tower.levels[tower.depths[k]].once):
+                    if k in once - parted:
+                        S[k] -= {"cousin"}
+                    elif k not in once | claimed:
                         S[k] |= level.stability()
             case Isolate() | Shard():
                 for k in range(1, number):
                     S[k] |= level.stability()
                 S[number] = level.stability()
+                parted.add(number)
                 if isinstance(level, Shard):
                     claimed.add(number)
+                    parted.update(range(1, number))
             case Merge():
                 for k in range(1, number + 1):
                     S[k] = EVERY
+                parted.update(range(1, number + 1))
     return S
 
 

@@ -1,0 +1,265 @@
+"""The three level dependence tests against ground truth, on every program of small scope.
+
+    python bench/theory.py [--scope small|full] [--jobs N] [--results FILE] [--docs FILE] [--so-far]
+
+Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
+Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
+found with other sources counts no longer. The full scope rewrites the tables of docs/theory.md. The exit status is 1 if
+`repaired` or `exact` accepts a program that is not safe, or if oracle and explorer disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+from proofs_tests import scopes, theory, theory_page  # noqa: E402
+from proofs_tests.scopes import Nest  # noqa: E402
+from proofs_tests.theory import Tally  # noqa: E402
+from wingspan.levels.base import Level  # noqa: E402
+
+RESULTS = HERE / "results" / "theory.jsonl"
+DOCS = ROOT / "docs" / "theory.md"
+SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
+WORDS = ("advice", "changes", "explain", "findings", "witnesses")
+"""Modules of the test that only say what it has found."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Nests times formats: all formats with up to `most` modifiers, or `sample` random ones with `least` to `most`."""
+
+    name: str
+    rank: int
+    loops: tuple[int, ...]
+    """of the nests around one access; none: two accesses"""
+    most: int
+    least: int = 0
+    sample: int = 0
+    op: str = "+"
+    schedules: tuple[str, ...] = (scopes.STATIC, scopes.DYNAMIC)
+    devices: tuple[int, ...] = (1, 2)
+    explore: int = 0
+    """so many random programs go to the explorer too; -1: all of them"""
+
+    def nests(self, devices: int) -> list[Nest]:
+        """Those with so many devices; one without a parallel loop counts to those with one."""
+        if self.loops:
+            found = [n for loops in self.loops for n in scopes.singles(self.rank, loops, self.schedules, self.op)]
+        else:
+            found = scopes.pairs(self.rank, self.schedules)
+        return [nest for nest in found if max(1, nest.devices) == devices]
+
+    def formats(self, devices: int) -> Iterator[Level]:
+        if not self.sample:
+            return scopes.formats(self.rank, devices, self.most)
+        choose = random.Random(f"{self.name}, {devices}")
+        numbers = range(self.least, self.most + 1)
+        return (scopes.random_format(self.rank, devices, choose.choice(numbers), choose) for _ in range(self.sample))
+
+    def format_count(self, devices: int) -> int:
+        """How many formats that are, counted without making them."""
+        return self.sample or scopes.format_count(self.rank, devices, self.most)
+
+    @property
+    def programs(self) -> int:
+        """How many programs that are."""
+        return sum(len(self.nests(devices)) * self.format_count(devices) for devices in self.devices)
+
+
+ONE_STATIC = (scopes.STATIC,)
+SMALL = (
+    Scope("rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, explore=60),
+    Scope("rank 1, one access in 1 loop, more modifiers", 1, (1,), most=2),
+    Scope("rank 2, one access in 2 loops", 2, (2,), most=3, sample=25, explore=20),
+    Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
+)
+FULL = (
+    Scope("smallest: rank 1, one access in 1 or 2 loops, one device", 1, (1, 2), most=1, devices=(1,), explore=-1),
+    Scope("rank 1, one access in up to 3 loops", 1, (1, 2, 3), most=3, explore=600),
+    Scope("rank 1, one access that overwrites", 1, (1, 2), most=2, op="=", explore=300),
+    Scope("rank 2, one access in up to 3 loops", 2, (1, 2, 3), most=2, explore=600),
+    Scope("rank 3, one access in 3 loops, static", 3, (3,), most=1, schedules=ONE_STATIC, explore=300),
+    Scope("rank 1, two accesses", 1, (), most=3, explore=600),
+    Scope("rank 2, two accesses", 2, (), most=2, explore=600),
+    Scope("rank 3, one access, sample", 3, (1, 2, 3), least=0, most=4, sample=200, explore=150),
+    Scope("rank 2, one access, sample", 2, (1, 2, 3), least=3, most=4, sample=400, explore=300),
+    Scope("rank 2, two accesses, sample", 2, (), least=3, most=4, sample=200, explore=150),
+)
+SCOPES = {"small": SMALL, "full": FULL}
+
+FORMATS, EXPLORED = 12, 20
+"""Formats, or programs for the explorer, in a chunk."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of a scope that one process does in one go."""
+
+    scope: Scope
+    devices: int
+    start: int
+    explored: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.scope.name} / {'explored' if self.explored else self.devices} / {self.start}"
+
+
+def chunks(scope: Scope) -> Iterator[Chunk]:
+    """All of a scope."""
+    for devices in scope.devices:
+        for start in range(0, scope.format_count(devices), FORMATS):
+            yield Chunk(scope, devices, start)
+    for start in range(0, scope.programs if scope.explore < 0 else scope.explore, EXPLORED):
+        yield Chunk(scope, 0, start, explored=True)
+
+
+@cache
+def nests(scope: Scope, devices: int) -> list[Nest]:
+    return scope.nests(devices)
+
+
+def run(chunk: Chunk) -> tuple[str, Tally]:
+    """The tally of a chunk."""
+    scope = chunk.scope
+    if not chunk.explored:
+        roots = islice(scope.formats(chunk.devices), chunk.start, chunk.start + FORMATS)
+        return chunk.key, theory.tally(nests(scope, chunk.devices), roots)
+    found = Tally()
+    for nest, root in islice(programs(scope), chunk.start, chunk.start + EXPLORED):
+        found.explore(nest, root)
+    theory.forget()
+    return chunk.key, found
+
+
+def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
+    """All programs of a scope, or an endless random choice of them, each device count as often as it occurs."""
+    if scope.explore < 0:
+        for devices in scope.devices:
+            for root in scope.formats(devices):
+                for nest in nests(scope, devices):
+                    yield nest, root
+        return
+    choose = random.Random(f"{scope.name}, explored")
+    weights = [len(nests(scope, devices)) for devices in scope.devices]
+    while True:
+        (devices,) = choose.choices(scope.devices, weights)
+        nest = choose.choice(nests(scope, devices))
+        number = choose.randint(scope.least, scope.most)
+        yield nest, scopes.random_format(scope.rank, devices, number, choose)
+
+
+# ------------------------------------------------------------------------------------------------ results that are kept
+
+
+def fingerprint() -> str:
+    """What the results depend on: the sources that were judged, and those that judge, but for what they say."""
+    files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
+    files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "theory", "trace_memory", "trace_oracle")]
+    mark = hashlib.sha256()
+    for path in files:
+        if path.stem not in WORDS:
+            mark.update(_code(ast.parse(path.read_text(encoding="utf-8"))).encode())
+    return mark.hexdigest()[:16]
+
+
+def _code(tree: ast.Module) -> str:
+    """A module without comments and strings that stand alone."""
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return ast.dump(tree)
+
+
+class Kept:
+    """Finished chunks, a line each. A line that a kill has cut short is dropped with those of other sources."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.mark = path, fingerprint()
+        self.tallies: dict[str, Tally] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if record["fingerprint"] == self.mark:
+                self.tallies[record["chunk"]] = Tally(**record["tally"])
+        path.parent.mkdir(exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.write_text("".join(self._line(*entry) for entry in self.tallies.items()), encoding="utf-8")
+        os.replace(fresh, path)
+        self.log = os.open(path, os.O_WRONLY | os.O_APPEND)
+
+    def _line(self, key: str, tally: Tally) -> str:
+        return json.dumps({"fingerprint": self.mark, "chunk": key, "tally": asdict(tally)}) + "\n"
+
+    def add(self, key: str, tally: Tally) -> None:
+        self.tallies[key] = tally
+        os.write(self.log, self._line(key, tally).encode())
+
+    def total(self, scope: Scope) -> Tally:
+        """All of a scope that is there."""
+        found = Tally()
+        for chunk in chunks(scope):
+            found.add(self.tallies.get(chunk.key, Tally()))
+        return found
+
+
+def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int) -> None:
+    """Do the chunks that are missing."""
+    missing = [chunk for scope in chosen for chunk in chunks(scope) if chunk.key not in kept.tallies]
+    done = sum(1 for scope in chosen for _ in chunks(scope)) - len(missing)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn()) as progress, multiprocessing.Pool(jobs) as pool:
+        bar = progress.add_task("chunks", total=done + len(missing), completed=done)
+        for key, tally in pool.imap_unordered(run, missing):
+            kept.add(key, tally)
+            progress.update(bar, advance=1, description=key.partition(" / ")[0])
+
+
+def main() -> int:
+    """Do what is missing, print the tables, and rewrite the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scope", choices=sorted(SCOPES), default="small")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--docs", type=Path, help="the page whose tables are rewritten (full scope: docs/theory.md)")
+    parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
+    options = parser.parse_args()
+    chosen = SCOPES[options.scope]
+    kept = Kept(options.results)
+    if not options.so_far:
+        try:
+            work(chosen, kept, options.jobs)
+        except KeyboardInterrupt:
+            print("interrupted: the same command goes on from here", file=sys.stderr)
+            return 130
+    totals = {scope.name: kept.total(scope) for scope in chosen}
+    tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
+    print(tables)
+    page = options.docs or (DOCS if options.scope == "full" else None)
+    if page is not None:
+        theory_page.rewrite(page, tables)
+    return int(any(theory_page.surprising(tally) for tally in totals.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
