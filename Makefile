@@ -24,11 +24,11 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run all tests and doctests
-	$(BIN)/python -m pytest
+test: $(READY) ## run all tests and doctests, on all cores
+	$(BIN)/python -m pytest -n auto
 
 prove: $(READY) ## ten times as many random programs, then all programs of small scope; goes on where it was killed
-	WINGSPAN_PROVE=10 $(BIN)/python -m pytest proofs_tests
+	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
 	$(BIN)/python bench/theory.py --scope full
 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each

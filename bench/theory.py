@@ -92,16 +92,23 @@ SMALL = (
     Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
 )
 FULL = (
-    Scope("smallest: rank 1, one access in 1 or 2 loops, one device", 1, (1, 2), most=1, devices=(1,), explore=-1),
-    Scope("rank 1, one access in up to 3 loops", 1, (1, 2, 3), most=3, explore=600),
-    Scope("rank 1, one access that overwrites", 1, (1, 2), most=2, op="=", explore=300),
-    Scope("rank 2, one access in up to 3 loops", 2, (1, 2, 3), most=2, explore=600),
-    Scope("rank 3, one access in 3 loops, static", 3, (3,), most=1, schedules=ONE_STATIC, explore=300),
-    Scope("rank 1, two accesses", 1, (), most=3, explore=600),
-    Scope("rank 2, two accesses", 2, (), most=2, explore=600),
-    Scope("rank 3, one access, sample", 3, (1, 2, 3), least=0, most=4, sample=200, explore=150),
-    Scope("rank 2, one access, sample", 2, (1, 2, 3), least=3, most=4, sample=400, explore=300),
-    Scope("rank 2, two accesses, sample", 2, (), least=3, most=4, sample=200, explore=150),
+    Scope("smallest: rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, devices=(1,), explore=-1),
+    Scope("rank 1, one access in up to 3 loops", 1, (1, 2, 3), most=3, devices=(1,), explore=400),
+    Scope("rank 1, two accesses", 1, (), most=3, devices=(1,), explore=400),
+    Scope("rank 1, one access that overwrites", 1, (1, 2), most=2, op="=", explore=200),
+    Scope("rank 2, one access in up to 3 loops", 2, (1, 2, 3), most=2, devices=(1,), explore=400),
+    Scope("rank 2, two accesses", 2, (), most=2, devices=(1,), explore=400),
+    Scope("rank 3, one access in 3 loops, static", 3, (3,), most=1, schedules=ONE_STATIC, devices=(1,), explore=200),
+    Scope("rank 3, one access, sample", 3, (1, 2, 3), least=0, most=4, sample=200, explore=200),
+    Scope("rank 2, one access, sample", 2, (1, 2, 3), least=3, most=4, sample=200, explore=200),
+    Scope("rank 2, two accesses, sample", 2, (), least=3, most=4, sample=200, explore=200),
+    Scope("rank 1, one access, nested devices", 1, (1, 2, 3), most=3, devices=(2,), explore=400),
+    Scope("rank 1, two accesses, nested devices", 1, (), most=3, devices=(2,), explore=400),
+    Scope("rank 2, one access, nested devices", 2, (1, 2, 3), most=2, devices=(2,), explore=400),
+    Scope("rank 2, two accesses, nested devices", 2, (), most=2, devices=(2,), explore=400),
+    Scope(
+        "rank 3, one access, nested devices, static", 3, (3,), most=1, schedules=ONE_STATIC, devices=(2,), explore=200
+    ),
 )
 SCOPES = {"small": SMALL, "full": FULL}
 

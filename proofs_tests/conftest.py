@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from proofs_tests import rule_coverage
@@ -13,6 +15,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     rule_coverage.begin()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Of several processes each hands its counts to the one that prints."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["fired"] = dict(rule_coverage.FIRED)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    rule_coverage.FIRED.update(getattr(node, "workeroutput", {}).get("fired", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -263,6 +263,12 @@ def test_a_step_races_only_when_what_it_does_races() -> None:
     assert explore_graph(Litmus((Claim("x", 1),), (Load("x"),))).races == ()
 
 
+def test_a_race_ends_with_the_two_steps_that_race() -> None:
+    """The claim fails, and so reads, only before the update: after it both are atomic."""
+    (race,) = explore_graph(Litmus((Add("x"),), (Claim("x", 1),))).races
+    assert (race.first.rule, race.second.rule, race.interleaving) == ("Claim", "Add", "2,1")
+
+
 def test_reads_do_not_race() -> None:
     assert explore_graph(Litmus((Load("x"),), (Load("x"),))).races == ()
 

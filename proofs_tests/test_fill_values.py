@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from proofs_tests.exploring import explored, serial
+from proofs_tests.exploring import explored, serial, verdict
 from wingspan import api
 from wingspan.errors import Fault
 
@@ -121,6 +121,14 @@ def test_cancelled_cursors_move_on() -> None:
         end
     """
     assert serial(text) == {"C": [0, 0, 0, 21, 8]}
+
+
+def test_an_update_that_comes_to_nothing_touches_no_level() -> None:
+    """Task 1 adds fill, so it makes no child in the level that both share, and there is nothing to race with."""
+    text = "A = Tensor(SparseList(Element(0)), {A})\nC = Tensor(SparseByteMap(Element(0)), 2)\nC .= 0\n"
+    text += "for i = parallel(_)\nC[i] += A[i]\nend"
+    assert verdict(text.format(A="[0, 2]")) == "safe"
+    assert verdict(text.format(A="[1, 2]")) == "race"
 
 
 def test_chunks_seek_to_their_start() -> None:

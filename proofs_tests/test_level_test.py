@@ -144,7 +144,7 @@ def test_a_thread_with_two_chunks_comes_to_its_copy_twice() -> None:
 def test_a_copy_that_is_thawed_again_begins_anew(form: str) -> None:
     """T8: what holds the inner Merge is checked out, or loaded, in every iteration of k, and its copies are empty."""
     update = "T[i, j] += 1" if "Dense" in form else "T[j] += 1"
-    loops = "k; j on d; i" if "Dense" in form else "k; j on d"
+    loops = "k; j on d; i=1:1" if "Dense" in form else "k; j on d"
     text = program(form.format("Element(0)"), loops, update, shape="2, 2" if "Dense" in form else "2")
     assert verdicts(text)[1:] == ("safe", "safe", "safe")
     plain = text.replace("Merge(d, Merge(d, SparseList(Element(0))))", "Merge(d, SparseList(Element(0)))")
@@ -162,7 +162,7 @@ def test_only_tasks_of_the_device_may_update() -> None:
 def test_threads_of_a_nested_device_share_a_shard_under_two_parents() -> None:
     """T9: thread 1 of e is there twice, under task 1 and under task 2 of d; a Shard of d around it parts them."""
     loops, update = "j on d; i on e", "T[i, j] += 1"
-    shared = program("Dense(Dense(Shard(e, Element(0))))", loops, update)
+    shared = program("Dense(Dense(Shard(e, Element(0))))", loops, update).replace("cpu(:e, 2)", "cpu(:e, 1)")
     parted = program("Dense(Shard(d, Dense(Shard(e, Element(0)))))", loops, update)
     assert verdicts(shared)[1:] == ("unsafe", "unsafe", "race")
     assert "gate" in topics(shared)
@@ -181,12 +181,6 @@ def test_a_level_is_entered_also_where_nothing_is_updated_below() -> None:
     """T10: in the first iteration k has no value, but the child of j is made before that is known."""
     text = program("SparseDict(Dense(Atomic(0)))", "j on d; k=1:j - 1; i", "T[i, j] += 1")
     assert verdicts(text)[1:] == ("unsafe", "unsafe", "race")
-
-
-def test_a_fiber_is_loaded_also_where_nothing_is_updated_in_it() -> None:
-    """T10: both tasks load fiber 1, though i has no value in the first one's."""
-    text = program("Dense(Isolate(Dense(Atomic(0))))", "k on d; j=1:1; i=2:k", "T[i, j] += 1")
-    assert verdicts(text)[1:] == ("unsafe", "unsafe", "fault")
 
 
 def test_an_isolated_fiber_is_not_entered_twice() -> None:
@@ -339,3 +333,42 @@ def test_a_witness_is_two_iterations_that_meet() -> None:
     assert finding.witness.element == "T[1, 1]"
     assert finding.direction == {"k": "*", "j": "=", "i": "="}
     assert finding.missing == {"node"}
+
+
+def test_a_position_is_loaded_also_where_nothing_below_it_is_updated() -> None:
+    """T10: in the first iteration i has no value, but both tasks load the fiber of j."""
+    text = program("Dense(Isolate(Dense(Atomic(0))))", "k on d; j; i=1:k - 1", "T[i, j] += 1")
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+
+
+def test_a_lock_that_the_spawning_task_holds_does_not_count() -> None:
+    """T6: the Mutex is locked around the parallel loop, and its tasks update one element."""
+    text = program("Dense(Mutex(Dense(Element(0))))", "j=1:1; i=1:1; k on d", "T[i, j] += 1")
+    assert verdicts(text) == ("unsafe", "unsafe", "unsafe", "race")
+
+
+def test_copies_for_another_device_help_nobody() -> None:
+    """T9: the gate is closed, and the level dependence is told as well."""
+    text = program("Merge(e, SparseByteMap(Element(0)))", "i on d", "T[i] += 1", shape="2")
+    assert set(topics(text)) == {"gate", "level-dependence"}
+
+
+def test_inputs_are_not_appended_to() -> None:
+    """T8: column 2 of the input has an entry, and column 1 comes after it."""
+    text = "T = Tensor(Dense(SparseList(Element(0))), [0 1; 0 1])\nfor j = 1:1\nfor i = 1:2\nT[i, j] += 1\nend\nend"
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+
+
+def test_what_an_outer_loop_carries_is_no_concern_of_an_inner_one() -> None:
+    """Two iterations meet in one element only if they differ on j."""
+    text = program("Dense(Element(0))", "j; i on d", "T[i + j - 1] += 1", shape="3")
+    assert verdicts(text) == ("safe", "safe", "safe", "safe")
+
+
+def test_two_locks_of_one_mutex_are_taken_in_ascending_order() -> None:
+    """T12: task 1 locks column 1 and then 2, task 2 the other way round."""
+    circle = program("Dense(Mutex(Dense(Element(0))))", "k on d; i=1:1", "T[i, k] += 1", "T[i, 3 - k] += 1")
+    assert verdicts(circle) == ("safe", "unsafe", "unsafe", "deadlock")
+    upwards = circle.replace("3 - k", "k + 1").replace("2, 2)", "2, 3)")
+    assert verdicts(upwards) == ("safe",) * 4

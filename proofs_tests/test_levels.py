@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -282,6 +283,20 @@ def test_each_thread_has_a_level_of_its_own(below):
     assert {at: v for at, v in h.elements().items() if v} == written and broken(h) == []
 
 
+@pytest.mark.parametrize("below", [*SPARSE, "Dense"])
+def test_shards_are_declared_anew(below):
+    """The next phase finds nothing of what the threads claimed and wrote in the last one."""
+    h = ByHand(tower(f"Dense(Shard(dev, {below}(Element(3))))", 2, 4))
+    for value, columns in ((10, (3, 1)), (20, (4, 2))):
+        h.whole("declare")
+        for number, column in enumerate(columns, 1):
+            h.task = thread("dev", number)
+            h.whole("checkout").update_all({(2, column): value}).whole("commit")
+        h.whole("freeze")
+        assert {at: v for at, v in h.elements().items() if v != 3} == {(2, column): value for column in columns}
+        assert broken(h) == []
+
+
 def test_shards_of_nested_devices():
     """The figure of nested parallelism: every thread of the inner device has a level in each of the outer one's."""
     h = ByHand(tower("Dense(Shard(dev, Dense(Shard(far, SparseList(Element(0))))))", 2, 3, 2)).whole("declare")
@@ -323,6 +338,17 @@ def test_seeking_skips_exactly_what_lies_before(name, array, data):
         cursor = h.run(procedures.next_(h.tower, 2), **cursor, index=i).result()
     stored = {i: v for i, v in enumerate(array.tolist(), 1) if v or name == "Dense"}
     assert found == {i: v for i, v in stored.items() if i >= begin}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_seeking_ends_at_the_first_entry_from_there_on(name):
+    """From every start, whichever of four elements are stored."""
+    for stored in product((0, 7), repeat=4):
+        h = frozen(f"{name}(Element(0))", np.array(stored))
+        for begin in range(1, 6):
+            cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=begin).result()
+            following = h.run(procedures.index(h.tower, 2), **cursor).result()["index"]
+            assert following == next((k for k in range(begin, 5) if stored[k - 1]), 0)
 
 
 def test_an_unclaimed_position_reads_as_fill():

@@ -172,7 +172,24 @@ def test_a_second_visit_of_an_isolated_fiber_goes_on(form):
         x = C[1, 1]
         C[1, 1] += 1
     """
-    assert outcomes(text.format(form.format("SparseDict(Element(0))"))) == {"{'C': [[4, 3], [3, 3]], 'x': 3}": 1}
+    for below in ("SparseDict(Element(0))", "Dense(Element(0))"):
+        assert outcomes(text.format(form.format(below))) == {"{'C': [[4, 3], [3, 3]], 'x': 3}": 1}
+
+
+def test_a_second_visit_of_an_isolated_fiber_appends_to_it():
+    """The list below was frozen at the end of the first visit; the second one comes to a later fiber of it."""
+    text = """
+        C = Tensor(Isolate(Dense(SparseList(Element(0)))), 1, 2)
+        C .= 0
+        for k = 1:2
+            for j = k:k
+                for i = 1:1
+                    C[i, j] += k
+                end
+            end
+        end
+    """
+    assert outcomes(text) == {"{'C': [[1, 2]]}": 1}
 
 
 def test_an_isolated_level_is_shared_by_the_tasks_that_it_is_loaded_outside_of():

@@ -141,6 +141,13 @@ def test_kinds_of_races(access: str, level: int, kind: str) -> None:
     assert {found[3] for found in races(text)} == {kind}
 
 
+def test_one_place_can_race_in_two_ways() -> None:
+    """Each task updates a row of its own: where two are in one column they are siblings, elsewhere cousins."""
+    text = "T = Tensor(Dense(SparseByteMap(Atomic(0))), 2, 2)\nT .= 0\n"
+    text += "for k = parallel(1:2)\nfor j = 1:2\nT[k, j] += 1\nend\nend"
+    assert {kind for _, level, _, kind in races(text) if level == 2} == {"sibling", "cousin"}
+
+
 def test_appends_corrupt_a_shared_list() -> None:
     """Two columns of one SparseList appended at once: entries end up in the wrong column or under one another."""
     text = """
@@ -228,9 +235,29 @@ def test_a_variable_of_the_loop_body_is_each_iterations_own() -> None:
     assert verdict(text) == "safe"
 
 
-def test_reading_a_variable_that_no_task_writes_is_no_event() -> None:
+def test_a_variable_of_a_task_is_shared_by_its_own_tasks_only() -> None:
+    """Both tasks of d have an x, which their task of e changes."""
+    text = """
+        d = cpu(:d, 2)
+        e = cpu(:e, 1)
+        for i = parallel(1:2, d)
+            x = i
+            for j = parallel(1:1, e)
+                x = x + 1
+            end
+        end
+    """
+    assert verdict(text) == "safe"
+
+
+@pytest.mark.parametrize(("before", "read"), [
+    ("x = 5", "x"),
+    ("x = 0\nfor k = 1:1\nx = 5\nend", "x"),
+    ("x = Tensor(Dense(Element(0)), [5])", "x[1]"),
+])  # fmt: skip
+def test_reading_what_no_task_writes_is_no_event(before: str, read: str) -> None:
     """Only what another task could tell apart is interleaved."""
-    text = "x = 5\ny = Tensor(Dense(Element(0)), 2)\ny .= 0\nfor i = parallel(_)\ny[i] = x\nend"
+    text = f"{before}\ny = Tensor(Dense(Element(0)), 2)\ny .= 0\nfor i = parallel(_)\ny[i] = {read}\nend"
     assert explored(text).verdict.interleavings == 2
 
 

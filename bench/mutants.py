@@ -1,0 +1,299 @@
+"""Seeds mistakes into wingspan, one at a time, and shows which test notices each.
+
+    python bench/mutants.py [--list] [--only NAME…] [--jobs N]
+
+The mutants stand in bench/mutants.d/*.toml, a file per area: `old`, which occurs once in `file`, becomes `new`. The
+tests named are run on the mutant, and if they pass, all of proofs_tests. A mutant that nobody can notice says why it is
+`equivalent`, and only its named tests are run. Results are kept in bench/results/mutants.jsonl, and mutants with a
+result for the same text and the same tests are not run again. The exit status is 1 if a mutant survives unexplained, is
+killed in spite of its explanation, or does not apply.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+RESULTS = HERE / "results" / "mutants.jsonl"
+TIMEOUT = 1800.0
+"""Seconds for one run of pytest. A mutant that does not end was noticed by nobody."""
+
+EVERYTHING = ("proofs_tests",)
+APART = "test_mutants.py"
+"""It looks at the texts of mutants, and would notice every one of them."""
+
+FIRST_FAILURE = """
+from hypothesis import Phase, settings
+settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+settings.load_profile("mutants")
+"""
+"""A plugin for pytest: that a test fails is enough, the smallest example of it is not looked for."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake: the text that it replaces in a file, and the tests that should notice."""
+
+    area: str
+    name: str
+    file: str
+    old: str
+    new: str
+    why: str
+    """what is wrong about it"""
+    tests: tuple[str, ...]
+    """files, functions or cases of proofs_tests, `test_races.py::test_kinds_of_races`"""
+    equivalent: str = ""
+    """why no test can notice"""
+
+    def mutated(self, root: Path) -> str:
+        """The text of the file with the mistake; a ValueError if it has no one place there."""
+        text = (root / self.file).read_text(encoding="utf-8")
+        if (times := text.count(self.old)) != 1:
+            raise ValueError(f"{self.name}: its old text occurs {times} times in {self.file}")
+        return text.replace(self.old, self.new)
+
+    def digest(self, root: Path) -> str:
+        """What a result depends on: the text with the mistake, and the tests."""
+        files = sorted({test.partition("::")[0] for test in self.tests})
+        parts = [self.mutated(root), *self.tests, *((root / "proofs_tests" / f).read_text("utf-8") for f in files)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: the test that failed first, none if it survived."""
+
+    name: str
+    digest: str
+    killed_by: str | None
+    seconds: float
+
+
+def mutants() -> list[Mutant]:
+    """All mutants, area by area."""
+    found = []
+    for file in sorted((HERE / "mutants.d").glob("*.toml")):
+        for entry in tomllib.loads(file.read_text(encoding="utf-8"))["mutant"]:
+            found.append(Mutant(file.stem, **{**entry, "tests": tuple(entry["tests"])}))
+    return found
+
+
+def kept() -> dict[tuple[str, str], Outcome]:
+    """The results so far, by name and digest. A line that was cut off is no result."""
+    found = {}
+    for line in RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else ():
+        try:
+            outcome = Outcome(**json.loads(line))
+        except (ValueError, TypeError):
+            continue
+        found[outcome.name, outcome.digest] = outcome
+    return found
+
+
+def keep(outcome: Outcome) -> None:
+    """Append a result by one write, so that a run that is stopped leaves whole lines."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    line = json.dumps(asdict(outcome)) + "\n"
+    with RESULTS.open("ab", buffering=0) as log:
+        log.write(line.encode())
+
+
+# ---------------------------------------------------------------------------------------------------------- running
+
+
+def rewrite(file: Path, text: str) -> None:
+    """Change a module, and forget the bytecode of what it was, which may have the same size and time."""
+    file.write_text(text, encoding="utf-8")
+    for stale in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
+        stale.unlink()
+
+
+class Runner:
+    """Copies of the working tree, in which tests run; `stop` ends those that run."""
+
+    def __init__(self, jobs: int) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="mutants-"))
+        self.copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        self.running: set[subprocess.Popen[str]] = set()
+        self.stopped = False
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        for job in range(jobs):
+            copy = self.place / str(job)
+            for name in filter(None, listed.split("\0")):
+                if (ROOT / name).is_file() and Path(name).name != APART:
+                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(ROOT / name, copy / name)
+            (copy / "first_failure.py").write_text(FIRST_FAILURE, encoding="utf-8")
+            self.copies.put(copy)
+
+    @contextmanager
+    def copy(self) -> Iterator[Path]:
+        """A copy that nobody else uses meanwhile."""
+        copy = self.copies.get()
+        try:
+            yield copy
+        finally:
+            self.copies.put(copy)
+
+    def failure(self, copy: Path, tests: Iterable[str]) -> str | None:
+        """The first of the tests that fails in a copy, if one does."""
+        selected = [test if test in EVERYTHING else f"proofs_tests/{test}" for test in tests]
+        options = ("-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "first_failure")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *selected],
+            cwd=copy, env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": ""},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self.running.add(process)
+        try:
+            output, _ = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            process.kill()
+            process.wait()
+            self.running.discard(process)
+        if self.stopped:
+            raise KeyboardInterrupt
+        if process.returncode == 0:
+            return None
+        for line in output.splitlines():
+            if line.startswith(("FAILED ", "ERROR ")):
+                return line.partition(" ")[2].partition(" - ")[0].removeprefix("proofs_tests/").replace(f"{copy}/", "")
+        raise RuntimeError(f"pytest ended with status {process.returncode}:\n{output}")
+
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Seed a mutant into a copy, and run its tests, then all unless it is said why none can notice."""
+        began = time.monotonic()
+        with self.copy() as copy:
+            file, digest = copy / mutant.file, mutant.digest(copy)
+            right = file.read_text(encoding="utf-8")
+            try:
+                rewrite(file, mutant.mutated(copy))
+                failed = self.failure(copy, mutant.tests)
+                if failed is None and not mutant.equivalent:
+                    failed = self.failure(copy, EVERYTHING)
+            finally:
+                rewrite(file, right)
+        return Outcome(mutant.name, digest, failed, round(time.monotonic() - began, 1))
+
+    def stop(self) -> None:
+        """End what runs."""
+        self.stopped = True
+        for process in list(self.running):
+            process.kill()
+
+    def close(self) -> None:
+        """Remove the copies."""
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def run(wanted: list[Mutant], jobs: int, console: Console) -> None:
+    """Run mutants, and keep each result as soon as it is there."""
+    runner = Runner(jobs)
+    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console) as progress, ThreadPoolExecutor(jobs) as pool:
+            bar = progress.add_task("without mistakes", total=len(wanted))
+            try:
+                with runner.copy() as copy:
+                    if failed := runner.failure(copy, sorted({test for mutant in wanted for test in mutant.tests})):
+                        raise SystemExit(f"{failed} fails without any mutant")
+                for future in as_completed([pool.submit(runner.outcome, mutant) for mutant in wanted]):
+                    keep(future.result())
+                    progress.update(bar, advance=1, description=future.result().name)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                runner.stop()
+                raise
+    finally:
+        runner.close()
+
+
+# ----------------------------------------------------------------------------------------------------------- showing
+
+
+def verdict(mutant: Mutant, outcome: Outcome | None) -> tuple[str, bool]:
+    """What to say of a mutant, and whether all is well with it."""
+    if outcome is None:
+        return "not run", False
+    if outcome.killed_by and mutant.equivalent:
+        return f"not equivalent: {outcome.killed_by}", False
+    if outcome.killed_by:
+        return outcome.killed_by, True
+    return (f"equivalent: {mutant.equivalent}", True) if mutant.equivalent else ("survived", False)
+
+
+def show(wanted: list[Mutant], results: dict[str, Outcome], console: Console) -> bool:
+    """Print the table; whether all is well with all of them."""
+    table = Table("area", "mutant", "killed by", title="mutants")
+    bad = []
+    for mutant in wanted:
+        said, well = verdict(mutant, results.get(mutant.name))
+        table.add_row(mutant.area, mutant.name, escape(said), style=None if well else "bold red")
+        bad += [] if well else [mutant.name]
+    console.print(table)
+    killed = sum(outcome.killed_by is not None for outcome in results.values())
+    console.print(f"{len(wanted)} mutants, {killed} killed, {len(bad)} to explain {' '.join(bad)}".rstrip())
+    return not bad
+
+
+def main() -> int:
+    """Run what has no result yet, and show all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="list the mutants and what is wrong about each")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these mutants only")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many to run at once")
+    options = parser.parse_args()
+    console = Console()
+    wanted = [mutant for mutant in mutants() if not options.only or mutant.name in options.only]
+    if unknown := set(options.only or ()) - {mutant.name for mutant in wanted}:
+        parser.error(f"there is no mutant {', '.join(sorted(unknown))}")
+    if options.list:
+        for mutant in wanted:
+            console.print(f"{mutant.area:<12} {mutant.name:<44} {mutant.why}", soft_wrap=True, markup=False)
+        return 0
+    try:
+        digests = {mutant.name: mutant.digest(ROOT) for mutant in wanted}
+    except (ValueError, OSError) as error:
+        console.print(str(error), style="bold red", markup=False)
+        return 1
+    try:
+        known = kept()
+        if left := [mutant for mutant in wanted if (mutant.name, digests[mutant.name]) not in known]:
+            run(left, options.jobs, console)
+    except KeyboardInterrupt:
+        console.print("stopped; what is done is kept")
+        return 130
+    known = kept()
+    results = {name: known[name, digest] for name, digest in digests.items() if (name, digest) in known}
+    return 0 if show(wanted, results, console) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

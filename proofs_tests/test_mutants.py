@@ -1,0 +1,98 @@
+"""The mutants of bench/mutants.py apply: each has its place in the tree, and its tests exist. To run them is slow."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bench.mutants import ROOT, Mutant, Outcome, mutants, verdict
+
+MUTANTS = mutants()
+
+AREAS = {
+    "rules": ["wingspan/semantics/rules/"],
+    "dependence": [
+        "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
+        "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
+        "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
+        "wingspan/dependence/locks.py",
+    ],
+    "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
+    "stability": ["wingspan/levels/"],
+    "races": [
+        "wingspan/explorer/races.py", "wingspan/explorer/graph.py", "wingspan/explorer/settle.py",
+        "wingspan/semantics/memory.py", "wingspan/explorer/", "wingspan/semantics/machine.py", "wingspan/levels/",
+    ],
+}  # fmt: skip
+"""Where the mutants of an area are; there is one at least for each of these places."""
+
+
+@cache
+def functions(file: str) -> frozenset[str]:
+    """The names of the tests in a file of proofs_tests."""
+    tree = ast.parse((ROOT / "proofs_tests" / file).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_applies(mutant: Mutant) -> None:
+    """Its text has one place, what comes of it is another program, and the tests that should notice are there."""
+    before, after = (ROOT / mutant.file).read_text(encoding="utf-8"), mutant.mutated(ROOT)
+    assert ast.dump(ast.parse(before)) != ast.dump(ast.parse(after))
+    assert mutant.why and mutant.tests
+    for test in mutant.tests:
+        file, _, function = test.partition("::")
+        assert not function or function.partition("[")[0] in functions(file), test
+        assert functions(file)
+
+
+def test_names_are_unique() -> None:
+    assert max(Counter(mutant.name for mutant in MUTANTS).values()) == 1
+    assert max(Counter((mutant.file, mutant.old, mutant.new) for mutant in MUTANTS).values()) == 1
+
+
+def test_every_area_has_mutants() -> None:
+    """Sixty at least, some in every file or package of an area, and each in its area."""
+    assert len(MUTANTS) >= 60 and {mutant.area for mutant in MUTANTS} == set(AREAS)
+    for area, places in AREAS.items():
+        files = [mutant.file for mutant in MUTANTS if mutant.area == area]
+        assert all(any(file.startswith(place) for file in files) for place in places), area
+        assert all(file.startswith(tuple(places)) for file in files), area
+
+
+def test_every_level_has_a_mutant() -> None:
+    """Its operations or its stability; Dense, Element and Atomic share theirs with others."""
+    levels = ["element", "atomic", "dense", "sparse_list", "sparse_dict", "sparse_byte_map", "mutex", "isolate"]
+    files = {Path(mutant.file).stem for mutant in MUTANTS if mutant.area == "levels"}
+    assert {*levels, "shard", "merge"} <= files
+
+
+def test_a_digest_is_of_the_mutant_and_its_tests() -> None:
+    """Equal for the same mutant, another one when its text or its tests change."""
+    first = MUTANTS[0]
+    other = Mutant(first.area, first.name, first.file, first.old, "other", first.why, first.tests)
+    fewer = Mutant(first.area, first.name, first.file, first.old, first.new, "", ("test_races.py",))
+    digests = [mutant.digest(ROOT) for mutant in (first, other, fewer)]
+    assert len(set(digests)) == 3 and first.digest(ROOT) == digests[0]
+
+
+def test_a_mutant_without_a_place_is_an_error() -> None:
+    nowhere = Mutant("rules", "nowhere", MUTANTS[0].file, "no such text", "", "", ())
+    everywhere = Mutant("rules", "everywhere", MUTANTS[0].file, "\n", "", "", ())
+    for mutant in (nowhere, everywhere):
+        with pytest.raises(ValueError, match=f"{mutant.name}: its old text occurs"):
+            mutant.mutated(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("equivalent", "killed_by", "well"),
+    [("", "test_x", True), ("", None, False), ("because", None, True), ("because", "test_x", False)],
+)
+def test_all_is_well_if_killed_or_explained(equivalent: str, killed_by: str | None, well: bool) -> None:
+    mutant = Mutant("rules", "m", "f", "", "", "", (), equivalent)
+    assert verdict(mutant, Outcome("m", "", killed_by, 0.0))[1] == well
+    assert not verdict(mutant, None)[1]
