@@ -159,7 +159,12 @@ def test_accesses_that_read_the_same_are_told_apart_by_their_lines():
     [
         (("1", 1), ("2", 3), "C[3, 1]", "e.g. task 1 (k = 1) and task 2 (k = 3) both update C[3, 1]\n"),
         (("1", 1), ("2", 3), "C[:, 1]", "e.g. task 1 (k = 1) and task 2 (k = 3) both update C[:, 1] at level 3\n"),
-        (("1", 1), ("1", 2), "C[3, 1]", "e.g. task 1 (k = 1) and then task 1 (k = 2) both update C[3, 1]\n"),
+        (
+            ("1", 1),
+            ("1", 2),
+            "C[3, 1]",
+            "e.g. task 1 (k = 1) and task 1 (k = 2) both update C[3, 1], on two tasks if there are more\n",
+        ),
         (("", 1), ("", 1), "C[:, 1]", "e.g. task 0 (k = 1) updates C[:, 1] at level 3 twice\n"),
     ],
 )
@@ -354,6 +359,7 @@ def test_a_finding_has_these_keys_and_values():
         "first": {"task": "1", "indices": {"k": 1, "j": 1, "i": 3}},
         "second": {"task": "2", "indices": {"k": 3, "j": 1, "i": 3}},
         "element": "C[3, 1]",
+        "certain": True,
     }
 
 

@@ -223,6 +223,42 @@ def test_locks_taken_in_a_circle() -> None:
     assert set(topics(text)) == {"deadlock"}
 
 
+def test_a_circle_of_locks_is_one_of_tasks_that_run_together() -> None:
+    """T12: both orders in serial loops are no deadlock, and do not hide one further down."""
+    text = """
+        A = Tensor(Mutex(Dense(Element(0))), 1)
+        B = Tensor(Mutex(Dense(Element(0))), 1)
+        A .= 0
+        B .= 0
+        for i = 1:1
+            A[i] += 1
+            for j = 1:1
+                B[j] += 1
+            end
+        end
+        for k = {}
+            if k == 1
+                for j = 1:1
+                    B[j] += 1
+                    for i = 1:1
+                        A[i] += 1
+                    end
+                end
+            end
+            if k == 2
+                for i = 1:1
+                    A[i] += 1
+                    for j = 1:1
+                        B[j] += 1
+                    end
+                end
+            end
+        end
+    """
+    assert verdicts(text.format("1:2"))[1:] == ("safe", "safe", "safe")
+    assert verdicts(text.format("parallel(1:2)"))[1:] == ("unsafe", "unsafe", "deadlock")
+
+
 def test_locks_that_all_tasks_take_in_one_order_are_safe() -> None:
     """T12: A before B everywhere, and the outer Mutex of a tensor before the inner one."""
     text = """
@@ -269,6 +305,16 @@ def test_sparse_copies_may_be_merged_by_overwriting() -> None:
     assert verdicts(dynamic)[1:] == ("order-dependent", "order-dependent", "order-dependent")
     again = text.replace("for k", "for j = parallel(1:2, d)\nfor i = 1:1\nT[i, j] = 9\nend\nend\nfreeze(T)\nfor k", 1)
     assert verdicts(again.replace("i = 1:2", "i = 2:2"))[1:] == ("order-dependent", "order-dependent", "wrong")
+
+
+@pytest.mark.parametrize(("form", "update", "shape"), [
+    ("Isolate(Merge(d, SparseByteMap(Dense(Element(0)))))", "T[r, k] = 5", "2, 1"),
+    ("Dense(Shard(d, Merge(d, SparseByteMap(Dense(Element(0))))))", "T[r, 1, k] = 5", "2, 1, 1"),
+])  # fmt: skip
+def test_copies_that_are_merged_several_times_a_phase(form: str, update: str, shape: str) -> None:
+    """T13: what is around them is stored and loaded again, and what is merged next overwrites children as a whole."""
+    text = program(form, "r; k=1:1 on d", update, shape=shape)
+    assert verdicts(text) == ("safe", "order-dependent", "order-dependent", "wrong")
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
@@ -351,6 +397,34 @@ def test_copies_for_another_device_help_nobody() -> None:
     """T9: the gate is closed, and the level dependence is told as well."""
     text = program("Merge(e, SparseByteMap(Element(0)))", "i on d", "T[i] += 1", shape="2")
     assert set(topics(text)) == {"gate", "level-dependence"}
+
+
+def test_an_input_in_shards_is_the_first_threads() -> None:
+    """T7: data that is loaded is thread 1's, and thread 2 comes to it."""
+    text = "d = cpu(:d, 2)\nT = Tensor(Shard(d, Dense(Element(0))), [1, 2])\nfor k = parallel(2:2, d)\nT[k] += 1\nend"
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["claim"]
+
+
+def test_a_workspace_is_gated_by_a_device_further_in() -> None:
+    """T9: a task of d that declares T has checked out nothing of it, and what it writes is never frozen."""
+    text = """
+        d = cpu(:d, 2)
+        T = Tensor(Merge(d, SparseByteMap(Element(0))), 2)
+        c = Tensor(Dense(Element(0)), 2)
+        c .= 0
+        for k = parallel(1:2, d)
+            T .= 0
+            for i = 1:2
+                T[i] += k
+            end
+            for i = 1:1
+                c[k] += T[i]
+            end
+        end
+    """
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "wrong")
+    assert set(topics(text)) == {"gate"}
 
 
 def test_inputs_are_not_appended_to() -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import islpy as isl
-
 from wingspan.dependence.sets import Numbers, Pairs, apart, differ, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.levels import Tower
@@ -43,7 +41,7 @@ class Together:
     def upto(self, number: int) -> Numbers:
         """The loops around the accesses to a level: those down to the one that unfurls it, all of them for a leaf.
 
-        A level is reached also where no loop further in has an iteration, and no condition in it holds.
+        A level is reached also where no loop further in has an iteration, and no condition holds.
         """
         return min(self.one.unfurls(number) + 1, self.pairs.all[0]), min(
             self.other.unfurls(number) + 1, self.pairs.all[1]
@@ -57,13 +55,13 @@ class Together:
         """They come to different positions there."""
         return apart(self.one.position(number), self.other.position(number))
 
+    def carried(self, number: int) -> tuple[str, ...]:
+        """What makes a pair that reaches a level a carried one; an element is updated only if the conditions hold."""
+        return differ(self.p), *(self.pairs.guards() if number == 1 else ())
+
     def some(self, number: int, *constraints: str) -> bool:
         """Whether some carried pair that reaches a level satisfies constraints."""
-        return self.pairs.some(self.upto(number), differ(self.p), *constraints)
-
-    def where(self, number: int, *constraints: str) -> isl.Set:
-        """The carried pairs that do."""
-        return self.pairs.where(self.upto(number), differ(self.p), *constraints)
+        return self.pairs.some(self.upto(number), *self.carried(number), *constraints)
 
     def kinds(self, number: int, *constraints: str) -> frozenset[Dependence]:
         """The dependences that carried pairs have at a level, among those that satisfy constraints."""

@@ -3,8 +3,9 @@
 A change is tried on the program as written, and advised only after the test has accepted the changed program. One
 change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic) or
 one loop (serial, dealt statically, another loop parallel instead). Further changes are built upon those that mended
-something and broke nothing, where they can be cheaper than what fewer changes do. The search is bounded (`CHANGES`,
-`TRIES`): that nothing is advised does not mean that there is no remedy.
+something and broke nothing, where they can be cheaper than what fewer changes do. If that finds no remedy for the whole
+program, its tensors and variables are mended one after the other. The search is bounded (`CHANGES`, `TRIES`): that
+nothing is advised does not mean that there is no remedy.
 
 What a change costs stands for work at run time, in units that only rank. A changed format costs the sum of what now
 stands in it, so leaving out what was useless costs nothing:
@@ -36,6 +37,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from math import inf
 
@@ -61,7 +63,7 @@ CHANGES = 3
 """How many changes a remedy consists of at most."""
 
 TRIES = 100
-"""How many changed programs are tested at most."""
+"""How many changed programs are tested at most; where tensors are mended one after the other, for each of them."""
 
 COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
 AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT = 1, 1, 8
@@ -77,14 +79,21 @@ def advise(tree: ir.Program, report: Report, recheck: Callable[[ir.Program], Rep
     `tree` is the program as written; `recheck` binds and tests a changed one. The text of an advice has no comments.
     """
 
+    known: dict[ir.Program, Report | None] = {}
+
     def test(changed: ir.Program) -> Report | None:
         """The report on a changed program; None if it means nothing."""
-        try:
-            return recheck(changed)
-        except WingspanError:
-            return None
+        if changed not in known:
+            try:
+                known[changed] = recheck(changed)
+            except WingspanError:
+                known[changed] = None
+        return known[changed]
 
-    found = _further(tree, test) if report.verdict == "safe" else _remedies(tree, report, test)
+    if report.verdict == "safe":
+        found = _further(tree, test)
+    else:
+        found = _remedies(tree, report, test) or _one_by_one(tree, report, test)
     return tuple(Advice(_change(tree, changed), cost, show(changed)) for cost, changed in found)
 
 
@@ -129,6 +138,30 @@ def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Rep
         elif after is not None and changes < CHANGES and _problems(after) < _problems(before):
             propose(changes + 1, changed, after)
     return found
+
+
+def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+    """One remedy for all tensors and variables: for each in turn the cheapest that mends it and breaks nothing."""
+    current, known, names = tree, report, dict.fromkeys(f.tensor for f in report.findings)
+    for name in names if len(names) > 1 else ():
+
+        def mended(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
+            after = test(changed)
+            return _about(name, after) if after is not None and _problems(after) <= _problems(before) else None
+
+        mine = _about(name, known)
+        found = _remedies(current, mine, mended) if mine.findings else [(0, current)]
+        after = test(found[0][1]) if found else None
+        if after is None:
+            return []
+        current, known = found[0][1], after
+    return [(_cost(tree, current), current)] if known.verdict == "safe" else []
+
+
+def _about(name: str, report: Report) -> Report:
+    """What a report says of one tensor or variable."""
+    findings = tuple(f for f in report.findings if f.tensor == name)
+    return replace(report, findings=findings, verdict=report.verdict if findings else "safe")
 
 
 def _problems(report: Report) -> set[object]:

@@ -57,7 +57,7 @@ class Explainer:
         tower = self.towers[pair.one.tensor]
         cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
         among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
-        constraints = (differ(pair.p), *need.among, *among)
+        constraints = (*pair.carried(need.number), *need.among, *among)
         name = _level_name(tower, need.number)
         return Finding(
             topic="level-dependence",
@@ -115,9 +115,8 @@ class Explainer:
         extents = tower.shape if tower else ()
         return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
 
-    def proof(self, pair: Together, needs: Iterable[Need]) -> Proof:
-        """Why all levels support what a pair requires of them."""
-        needs = list(needs)
+    def proof(self, pair: Together, needs: Sequence[Need], reason: str) -> Proof:
+        """Why all levels support what a pair requires of them; `reason`, if no level lacks anything."""
         reasons = []
         for need in sorted(needs, key=lambda need: -need.number):
             told = pair.told(need.number)
@@ -126,7 +125,7 @@ class Explainer:
                 why = self._why(pair, need.number, disproved)
                 reasons.append(f"no {_listed(disproved, 'or')} dependence at level {need.number}, {why}")
         if not reasons:
-            reasons.append("every level that the tasks touch supports all dependences")
+            reasons.append(reason)
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
         return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 

@@ -39,11 +39,16 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Witness:
-    """Two iterations, and what they both update: an element `C[3, 1]`, a fiber `C[:, 1]`, a level, or a variable."""
+    """Two iterations, and what they both update: an element `C[3, 1]`, a fiber `C[:, 1]`, a level, or a variable.
+
+    A subscript that only running tells is `?`.
+    """
 
     first: Iteration
     second: Iteration
     element: str
+    certain: bool = True
+    """False if it depends on loaded values, or on conditions that may not hold, whether the two meet"""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import not_before, pairs_of, same
-from wingspan.dependence.sites import Life, Site
+from wingspan.dependence.sites import Life, Loop, Site
 from wingspan.levels import Tower
 from wingspan.levels.mutex import Mutex
 
@@ -37,16 +37,17 @@ def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Br
     for edge in edges:
         if edge.held == edge.asked:
             yield from _again(edge, towers[edge.holder.tensor])
-    for edge in edges:
-        back = _way(edges, edge.asked, edge.held) if edge.held != edge.asked else None
-        if back is not None and _concurrent([edge, *back]):
-            first = back[0]
-            reason = (
-                f"a task that holds {_name(edge.held, towers)} asks for {_name(edge.asked, towers)}, "
-                "and another does so the other way round"
-            )
-            yield Breach("deadlock", edge.asker, first.asker, edge.asked.depth, reason)
-            return
+    for loop in dict.fromkeys(loop for edge in edges for loop in edge.holder.loops if _spawns(loop)):
+        inside = [edge for edge in edges if loop in edge.holder.loops and loop in edge.asker.loops]
+        for edge in inside:
+            back = _way(inside, edge.asked, edge.held) if edge.held != edge.asked else None
+            if back is not None:
+                reason = (
+                    f"a task that holds {_name(edge.held, towers)} asks for {_name(edge.asked, towers)}, "
+                    "and another does so the other way round"
+                )
+                yield Breach("deadlock", edge.asker, back[0].asker, edge.asked.depth, reason, loop)
+                return
 
 
 def _nested(sites: tuple[Site, ...], towers: Mapping[str, Tower]) -> Iterator[Nested]:
@@ -90,7 +91,7 @@ def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
     if pairs.some(upto, same(p, q)):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
         yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (same(p, q),))
-    elif _concurrent([edge]) and pairs.some(upto, not_before(p, q)):
+    elif any(map(_spawns, one.loops[: common(one, other)])) and pairs.some(upto, not_before(p, q)):
         reason = f"a task that holds a lock of {where} asks for another one, not in ascending order"
         yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (not_before(p, q),))
 
@@ -110,11 +111,9 @@ def _way(edges: list[Nested], start: Lock, stop: Lock) -> list[Nested] | None:
     return None
 
 
-def _concurrent(edges: list[Nested]) -> bool:
-    """Whether the updates stand together in one parallel loop."""
-    sites = [site for edge in edges for site in (edge.holder, edge.asker)]
-    stop = min(common(sites[0], site) for site in sites)
-    return any(loop.device is not None and loop.device.nthreads > 1 for loop in sites[0].loops[:stop])
+def _spawns(loop: Loop) -> bool:
+    """Whether its tasks may hold locks at the same time."""
+    return loop.device is not None and loop.device.nthreads > 1
 
 
 def _name(lock: Lock, towers: Mapping[str, Tower]) -> str:

@@ -81,6 +81,9 @@ def gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 who = "outside of all parallel loops" if on is None else f"by a task of {on}"
                 reason = f"{_name(tower, depth)} is entered {who}, and only tasks of {level.device} may"
                 yield Breach("gate", site, site, depth, reason, task)
+            elif task in site.loops[: site.life.depth]:
+                reason = f"{site.tensor} is declared by a task of {on}, which has checked out nothing of it"
+                yield Breach("gate", site, site, depth, reason, task)
 
 
 def _task(site: Site, k: int) -> Loop | None:
@@ -139,7 +142,11 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """A position of a Shard belongs to one thread from its first update until the tensor is declared again."""
     for depth, level in _gated(tower):
         outer = (isinstance(other, Gated) and other.device == level.device for other in tower.levels[:depth])
-        if isinstance(level, Shard) and not any(outer):
+        if isinstance(level, Shard) and level.on.nthreads > 1 and not any(outer):
+            for site in sites:
+                if site.life.z is None:
+                    reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
+                    yield Breach("claim", site, site, depth, reason)
             for one, other in _twos(sites):
                 where = f"one position of {_name(tower, depth)}"
                 reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
@@ -351,7 +358,8 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
         sparse = [tower.numbers[d] for d in range(depth, len(tower.levels)) if tower.levels[d].assembles]
         for one, other in _twos(sites):
             task = _task(one, len(one.loops))
-            first = one.life.z is not None and len(one.life.operators) == 1
+            renewed = any(isinstance(each, Gated | Isolate) for each in tower.levels[:depth])
+            first = one.life.z is not None and len(one.life.operators) == 1 and not renewed
             if one.op == "=" and sparse and (sparse[-1] == 2 or first):
                 reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
                 breach = Breach("merge", one, other, depth, reason)

@@ -7,7 +7,7 @@ by positive constants are) nothing is known, and the set is larger than what can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -62,34 +62,53 @@ class Side:
                 return f"(({self.text(one)}) mod {k})"
         raise Unknown
 
-    def ranges(self, number: int) -> Iterator[str]:
-        """What is known of the indices of the first loops."""
-        for name, loop in zip(self.names[:number], self.loops, strict=False):
-            for bound, relation, splits in ((loop.start, ">=", "max"), (loop.stop, "<=", "min")):
-                for e in _parts(bound, splits):
-                    try:
-                        yield f"{name} {relation} {self.text(e)}"
-                    except Unknown:
-                        continue
+    def ranges(self, number: int) -> Iterator[str | None]:
+        """The ranges of the indices of the first loops; None for a bound of which nothing is known."""
+        for k in range(number):
+            yield from self.range(k)
 
-    def guards(self) -> Iterator[str]:
-        """What the conditions around the access say; a symbol in them may be no integer."""
+    def range(self, k: int) -> Iterator[str | None]:
+        """The range of one index."""
+        for bound, relation, splits in ((self.loops[k].start, ">=", "max"), (self.loops[k].stop, "<=", "min")):
+            for e in _parts(bound, splits):
+                text = self._told(self.text, e)
+                yield None if text is None else f"{self.names[k]} {relation} {text}"
+
+    def guards(self) -> Iterator[str | None]:
+        """The conditions around the access; None for a part of which nothing is known."""
         for condition in self.at.conditions:
             for e in _parts(condition, "&&"):
-                symbols = any(isinstance(node, ir.Variable) for node in e.walk())
-                if isinstance(e, ir.Call) and e.op in COMPARISONS and not symbols:
-                    try:
-                        yield f"{self.text(e.args[0])} {COMPARISONS[e.op]} {self.text(e.args[1])}"
-                    except Unknown:
-                        continue
+                yield self._told(self._guard, e)
+
+    def _guard(self, e: ir.Expression) -> str:
+        """A comparison; a symbol in it may be no integer."""
+        symbols = any(isinstance(node, ir.Variable) for node in e.walk())
+        if not isinstance(e, ir.Call) or e.op not in COMPARISONS or symbols:
+            raise Unknown
+        return f"{self.text(e.args[0])} {COMPARISONS[e.op]} {self.text(e.args[1])}"
+
+    @staticmethod
+    def _told(write: Callable[[ir.Expression], str], e: ir.Expression | None) -> str | None:
+        try:
+            return None if e is None else write(e)
+        except Unknown:
+            return None
+
+    @property
+    def known(self) -> bool:
+        """Whether all that decides on the access is known, and nothing left to what memory holds."""
+        bounds = (bound for loop in self.loops for bound in (loop.start, loop.stop) if bound is not None)
+        names = {node.name for bound in bounds for node in bound.walk() if isinstance(node, ir.Variable)}
+        told = (*self.ranges(len(self.loops)), *self.guards())
+        return None not in told and names.isdisjoint(self.at.symbols)
 
 
-def _parts(e: ir.Expression | None, op: str) -> Iterator[ir.Expression]:
+def _parts(e: ir.Expression | None, op: str) -> Iterator[ir.Expression | None]:
     """The arguments of nested calls of ⊗, from left to right."""
     if isinstance(e, ir.Call) and e.op == op:
         for arg in e.args:
             yield from _parts(arg, op)
-    elif e is not None:
+    else:
         yield e
 
 
@@ -102,10 +121,10 @@ class Pairs:
         self._sets: dict[object, isl.Set] = {}
         self._answers: dict[object, bool] = {}
 
-    def make(self, constraints: Iterable[str]) -> isl.Set:
+    def make(self, constraints: Iterable[str | None]) -> isl.Set:
         """The pairs that satisfy constraints, and nothing else."""
         names = [*self.x.names, *self.y.names]
-        text = " and ".join(constraints)
+        text = " and ".join(constraint for constraint in constraints if constraint is not None)
         used = sorted({word for word in _words(text) if word[0] == "n" and "_" in word})
         return isl.Set(f"[{', '.join(used)}] -> {{ [{', '.join(names)}] : {text or 'true'} }}")
 
@@ -136,8 +155,8 @@ class Pairs:
         return len(self.x.loops), len(self.y.loops)
 
     def guards(self) -> tuple[str, ...]:
-        """What the conditions around the two say."""
-        return (*self.x.guards(), *self.y.guards())
+        """What is known of the conditions around the two."""
+        return tuple(told for told in (*self.x.guards(), *self.y.guards()) if told is not None)
 
 
 def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:

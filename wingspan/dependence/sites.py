@@ -76,8 +76,8 @@ class Site:
     life: Life
     symbols: Mapping[str, int]
     """how many loops stand around the statement that gives a symbol its value; 0 for the symbols not listed"""
-    conditions: tuple[ir.Expression, ...] = ()
-    """those around the statement, as far as they are known"""
+    conditions: tuple[ir.Expression | None, ...] = ()
+    """those around the statement; None for one that is not known"""
     order: int = 0
     """its place in the text"""
 
@@ -124,7 +124,7 @@ class Use:
     loops: tuple[Loop, ...]
     depth: int
     symbols: Mapping[str, int]
-    conditions: tuple[ir.Expression, ...] = ()
+    conditions: tuple[ir.Expression | None, ...] = ()
 
 
 @dataclass
@@ -152,7 +152,7 @@ class _Scope:
     lives: dict[str, Life]
     variables: dict[str, tuple[int, ir.Expression | None]]
     """the loops around the variable's first value, and its value, None if it is unknown"""
-    conditions: tuple[ir.Expression, ...]
+    conditions: tuple[ir.Expression | None, ...]
 
 
 class _Walk:
@@ -187,7 +187,7 @@ class _Walk:
                 self.read(condition, s, here)
                 self.forget(body, here, False)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
-                conditions = (*here.conditions, *([known] if known is not None else []))
+                conditions = (*here.conditions, known)
                 self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
                 self.forget(body, here, True)
             case ir.For(range=r, body=body):

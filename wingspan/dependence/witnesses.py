@@ -8,7 +8,7 @@ import islpy as isl
 
 from wingspan.dependence.directions import DIRECTIONS, common
 from wingspan.dependence.findings import Iteration, Witness
-from wingspan.dependence.sets import Numbers, Pairs, smallest
+from wingspan.dependence.sets import Numbers, Pairs, Side, smallest
 from wingspan.dependence.sites import Loop, Site, Use
 from wingspan.lang import ir
 
@@ -33,8 +33,8 @@ def witness(found: isl.Set, pairs: Pairs, upto: Numbers, p: int | None, extents:
     if found.is_empty():
         return None
     complete = found.intersect(pairs.within(pairs.all))
-    wanted = [complete] if not complete.is_empty() else []
-    wanted += [pairs.make(_inside(pairs, extents)), *([_apart(pairs, p)] if p is not None else [])]
+    guarded = pairs.make(pairs.guards())
+    wanted = [complete, guarded, pairs.make(_inside(pairs, extents)), *([_apart(pairs, p)] if p is not None else [])]
     for want in wanted:
         closer = found.intersect(want)
         found = found if closer.is_empty() else closer
@@ -44,7 +44,8 @@ def witness(found: isl.Set, pairs: Pairs, upto: Numbers, p: int | None, extents:
     first, second = _iteration(pairs.x.loops, x[: known[0]]), _iteration(pairs.y.loops, y[: known[1]])
     if p is not None and first.task == second.task:
         second = _elsewhere(second, pairs.y.loops, p)
-    return Witness(first, second, _element(pairs, x, y, known))
+    certain = pairs.x.known and pairs.y.known and found.is_subset(guarded)
+    return Witness(first, second, _element(pairs, x, y, known), certain)
 
 
 def _inside(pairs: Pairs, extents: Sequence[int]) -> Iterator[str]:
@@ -113,9 +114,15 @@ def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Numbers) -
     subscripts: list[str] = []
     agree = True
     for a, b in zip(one.position(1), other.position(1), strict=True):
-        agree = agree and a < known[0] and b < known[1] and x[a] == y[b]
-        subscripts.append(str(x[a]) if agree else ":")
+        loaded = _loaded(pairs.x, a) or _loaded(pairs.y, b)
+        agree = agree and (loaded or (a < known[0] and b < known[1] and x[a] == y[b]))
+        subscripts.append(("?" if loaded else str(x[a])) if agree else ":")
     return f"{one.tensor}[{', '.join(reversed(subscripts))}]" if subscripts else one.tensor
+
+
+def _loaded(side: Side, k: int) -> bool:
+    """Whether loop k stands for a subscript of which nothing is known."""
+    return side.loops[k].start == side.loops[k].stop and None in side.range(k)
 
 
 def _constant(e: ir.Expression | None) -> int | None:

@@ -25,6 +25,9 @@ REFUSED = "what it does not accept may be safe, too"
 WIDEST = 48
 """Longer accesses are cut in headlines and tables."""
 
+ONE_TASK = ("order", "overlap", "deadlock")
+"""The topics that two iterations of one task are enough for."""
+
 TITLES = {
     "level-dependence": "{who} may race{when}",
     "gate": "{who} may be updated outside of the device of {level}",
@@ -107,14 +110,16 @@ def _level(found: Finding) -> str:
 
 
 def _both(witness: Witness, found: Finding, told: CheckReport) -> str:
-    """Two iterations in which it happens; of a fiber or a level at which of its levels, of an element not."""
+    """Two iterations in which it happens, or may; of a fiber or a level at which of its levels, of an element not."""
     one, other = (_task(at, told) for at in (witness.first, witness.second))
     where = witness.element + (f" at level {found.level}" if ":" in witness.element else "")
     does = "use" if found.topic == "variable" else "update"
     if one == other:
-        return f"e.g. {one} {does}s {where} twice"
-    link = "and then" if witness.first.task == witness.second.task else "and"
-    return f"e.g. {one} {link} {other} both {does} {where}"
+        return f"e.g. {one} {f'{does}s' if witness.certain else f'may {does}'} {where} twice"
+    alone = witness.first.task == witness.second.task
+    link, then = ("and then", "") if alone and found.topic in ONE_TASK else ("and", ", on two tasks if there are more")
+    both = f"e.g. {one} {link} {other} {'' if witness.certain else 'may '}both {does} {where}"
+    return both + (then if alone else "")
 
 
 def _task(at: Iteration, told: CheckReport) -> str:

@@ -170,7 +170,7 @@ def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
 def _witness(witness: Witness, told: CheckReport) -> dict[str, Any]:
     sides = {"first": witness.first, "second": witness.second}
     tasks = {side: {"task": at.task or "0", "indices": told.written(dict(at.indices))} for side, at in sides.items()}
-    return {**tasks, "element": witness.element}
+    return {**tasks, "element": witness.element, "certain": witness.certain}
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
