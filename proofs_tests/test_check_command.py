@@ -248,3 +248,24 @@ def test_an_unknown_test_is_refused_before_anything_is_read():
     with pytest.raises(InputError, match="there is no test guess") as refused:
         wingspan.check("none.ws", test="guess")  # type: ignore[arg-type]
     assert refused.value.fix == "use one of printed, repaired, exact"
+
+
+def test_ctrl_c_ends_the_search_for_advice_only(command, monkeypatch):
+    """What was found before is told."""
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "advise", interrupted)
+    found = api.check(RACY)
+    assert (found.verdict, len(found.findings), found.advice, found.advice_complete) == ("unsafe", 1, (), False)
+    done = command("check", RACY)
+    assert done.status == 1
+    assert "advice: none; the search was interrupted" in done.out
+
+
+def test_a_further_loop_is_safe_with_more_threads_too():
+    """With one thread each, loops over devices of their own are safe; which is no reason to advise them."""
+    text = "c = Tensor(SparseByteMap(Element(0)), 2)\nc .= 0\nfor k = parallel(1:2)\nfor i = _\nc[i] += 1\nend\nend"
+    found = api.check(api.parse(text), threads=1)
+    assert (found.verdict, found.advice) == ("safe", ())

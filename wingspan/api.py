@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wingspan import dependence, reference
-from wingspan.dependence import TESTS, Report, Test
+from wingspan.dependence import TESTS, Analysis, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, Source, Span
@@ -132,16 +132,17 @@ def check(
     """Put the program to the level dependence test, without running it, and advise how to make it safe.
 
     The verdict holds for all values of its tensors, and for all inputs and parameters that are not given. A program
-    that is bound already gets no advice, since there is no text to change.
+    that is bound already gets no advice, since there is no text to change. Ctrl-C ends the search for advice.
     """
     if test not in TESTS:
         raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")
     if isinstance(program, Elaborated):
         return dependence.check(program, test)
     written = program if isinstance(program, Program) else load(program)
-
     bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
+    found = dependence.check(bound, test)
     tried = count()
+    analyses: dict[ir.Statement, Analysis] = {}
 
     def recheck(tree: ir.Program) -> Report:
         if progress is not None:
@@ -149,10 +150,15 @@ def check(
         idle = _names(written.tree) - _names(tree)
         asked = {name: value for name, value in (params or {}).items() if name not in idle}
         changed = replace(written, tree=_without_data(tree, bound.towers))
-        return dependence.check(bind(changed, params=asked, threads=threads, symbolic=True), test, brief=True)
+        after = bind(changed, params=asked, threads=threads if threads != 1 else None, symbolic=True)
+        if after.body not in analyses:
+            analyses[after.body] = Analysis(after.body, bound.symbols)
+        return analyses[after.body].report(after.towers, test, brief=True)
 
-    found = dependence.check(bound, test)
-    return replace(found, advice=advise(written.tree, found, recheck))
+    try:
+        return replace(found, advice=advise(written.tree, found, recheck))
+    except KeyboardInterrupt:
+        return replace(found, advice_complete=False)
 
 
 def _names(tree: ir.Program) -> set[str]:

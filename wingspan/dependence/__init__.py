@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-def check(program: Elaborated, test: Test = "repaired", brief: bool = False) -> Report:
-    """What a test says of a bound program; `brief` leaves out proofs, witnesses and directions."""
-    report = Analysis(program.body, program.symbols).report(program.towers, test, brief)
+def check(program: Elaborated, test: Test = "repaired") -> Report:
+    """What a test says of a bound program, and why."""
+    report = Analysis(program.body, program.symbols).report(program.towers, test)
     return replace(report, symbols=program.symbols)

@@ -36,7 +36,7 @@ A further parallel loop of a safe program costs the number of loops around it: t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from math import inf
@@ -93,7 +93,8 @@ def advise(tree: ir.Program, report: Report, recheck: Callable[[ir.Program], Rep
     if report.verdict == "safe":
         found = _further(tree, test)
     else:
-        found = _remedies(tree, report, test) or _one_by_one(tree, report, test)
+        few = len({f.tensor for f in report.findings}) <= CHANGES
+        found = (_remedies(tree, report, test) if few else []) or _one_by_one(tree, report, test)
     return tuple(Advice(_change(tree, changed), cost, show(changed)) for cost, changed in found)
 
 
@@ -176,11 +177,17 @@ def _change(tree: ir.Program, changed: ir.Program) -> str:
     written = {show(s) for s in tree.body.statements if isinstance(s, ir.Define)}
     definitions = [show(s) for s in changed.body.statements if isinstance(s, ir.Define)]
     loops = [
-        show(ir.For(new.node.index, new.node.range, ir.SKIP)).splitlines()[0]
+        show(ir.For(new.node.index, new.node.range, ir.SKIP)).splitlines()[0] + _which(old, headers(tree))
         for old, new in zip(headers(tree), headers(changed), strict=True)
         if new.node.range != old.node.range
     ]
     return "\n".join([text for text in definitions if text not in written] + loops)
+
+
+def _which(loop: Header, loops: Sequence[Header]) -> str:
+    """The line of a loop as a comment, if there are others over its index."""
+    alike = sum(other.node.index == loop.node.index for other in loops)
+    return f"  # line {loop.node.span.line}" if alike > 1 and loop.node.span else ""
 
 
 def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:

@@ -116,5 +116,7 @@ class Report:
     findings: tuple[Finding, ...]
     proofs: tuple[Proof, ...] = ()
     advice: tuple[Advice, ...] = ()
+    advice_complete: bool = True
+    """False if the search for advice was interrupted"""
     symbols: tuple[str, ...] = ()
     """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""

@@ -49,7 +49,8 @@ def check(told: CheckReport) -> str:
     if report.verdict == "safe":
         return "\n\n".join([headline, *_proofs(told), *_advice(FURTHER, report.advice), _reach(report)])
     messages = some(told.messages, "finding", lambda found: _message(found, told))
-    ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [HELPLESS]
+    helpless = HELPLESS if report.advice_complete else INTERRUPTED
+    ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [helpless]
     return "\n\n".join([headline, *messages, *ranked, _reach(report)])
 
 
@@ -177,6 +178,7 @@ def _reasons(group: Sequence[Finding]) -> list[tuple[str, str]]:
 FURTHER = "these loops could be parallel, too, one at a time:"
 CURES = "advice: the test accepts the program with any one of these changes"
 HELPLESS = "advice: none; with each change that was tried the test still finds something"
+INTERRUPTED = "advice: none; the search was interrupted"
 
 
 def _advice(title: str, advice: Sequence[Advice]) -> list[str]:

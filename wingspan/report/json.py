@@ -141,6 +141,7 @@ def check(told: CheckReport) -> dict[str, Any]:
         "test": report.test,
         "findings": [_finding(found, told) for found in report.findings],
         "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
+        "advice_complete": report.advice_complete,
         "proofs": [_proof(proof) for proof in report.proofs],
         "symbols": list(report.symbols),
     }
