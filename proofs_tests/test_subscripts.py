@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from textwrap import dedent
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
 from wingspan import api
-from wingspan.dependence.directions import carries, classical, dep_test, summary
+from wingspan.dependence.directions import Vector, carries, classical, dep_test
 from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import Site, Sites, collect
 from wingspan.elaborate.extents import evaluate
@@ -36,6 +37,11 @@ def bounds(site: Site) -> dict[str, str]:
         return "?" if e is None else show(e)
 
     return {loop.index: f"{told(loop.start)}:{told(loop.stop)}" for loop in site.loops}
+
+
+def summary(vectors: Iterable[Vector]) -> Vector:
+    """One vector for many: * where they differ."""
+    return tuple(ds[0] if len(set(ds)) == 1 else "*" for ds in zip(*vectors, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------ what is known
@@ -240,7 +246,7 @@ def test_dep_test_is_brute_force(text: str) -> None:
                 assert all(classical(one, other, level, vector[:k]) is None for k in range(len(vector) + 1))
             for p in range(len(shared)):
                 carried = any(v[:p] == ("=",) * p and v[p] != "=" for v in pairs)
-                assert carries(vectors, p) == carried
+                assert carries(one, other, level, p) == carried
 
 
 def test_a_condition_counts_where_the_statement_itself_is_meant() -> None:

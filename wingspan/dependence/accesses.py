@@ -84,8 +84,8 @@ class Together:
     def meets(self, tower: Tower, depth: int, *constraints: str) -> bool:
         """Whether some carried pair makes a modifier take effect at one position."""
         upto = tuple(min(binder(site, tower, depth) + 1, len(site.loops)) for site in (self.one, self.other))
-        same = self.same(tower.numbers[depth])
-        return self.pairs.some((upto[0], upto[1]), differ(self.p), same, *constraints)
+        at = self.same(tower.numbers[depth])
+        return self.pairs.some((upto[0], upto[1]), differ(self.p), at, *constraints)
 
     def binds(self, tower: Tower, depth: int) -> bool:
         """Whether the modifier at a depth takes effect in p's tasks for both updates."""

@@ -14,7 +14,7 @@ from wingspan.dependence.explain import Explainer, Shared, Trouble
 from wingspan.dependence.findings import ORDER, Proof, Report, Test, Verdict
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import differ, pairs_of
-from wingspan.dependence.sites import Life, Loop, Site, collect
+from wingspan.dependence.sites import Life, Site, collect
 from wingspan.lang import ir
 from wingspan.levels import Tower
 
@@ -42,7 +42,7 @@ class Analysis:
             for life, sites in self.lives.items()
             for one, other in combinations_with_replacement(sites, 2)
             for p in range(life.depth, common(one, other))
-            if _spawns(one.loops[p])
+            if one.loops[p].spawns
         )
 
     def verdict(self, towers: Mapping[str, Tower], test: Test = "repaired") -> Verdict:
@@ -105,7 +105,7 @@ class Analysis:
                 continue
             for p in range(max(one.depth, other.depth), common(one, other)):
                 pairs = pairs_of(one, other, p)
-                if _spawns(one.loops[p]) and pairs.some(pairs.all, differ(p), *pairs.guards()):
+                if one.loops[p].spawns and pairs.some(pairs.all, differ(p), *pairs.guards()):
                     found.append(Shared(one.loops[p], one, other, pairs))
         return tuple(found)
 
@@ -118,8 +118,3 @@ def _worst(troubles: Iterable[Trouble]) -> Verdict:
         if not (isinstance(trouble, Breach) and trouble.topic in ORDER):
             return "unsafe"
     return worst
-
-
-def _spawns(loop: Loop) -> bool:
-    """Whether two iterations may run at the same time."""
-    return loop.device is not None and loop.device.nthreads > 1

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from wingspan.dependence.classical import Disproof, disprove
 from wingspan.dependence.sets import pairs_of, same
-from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.dependence.sites import Site, Use
 from wingspan.lang import ir
 
 DIRECTIONS = ("<", "=", ">")
@@ -25,18 +25,20 @@ def common(one: Site | Use, other: Site | Use) -> int:
     return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(one.loops), len(other.loops)))
 
 
-def dep_test(one: Site, other: Site, number: int) -> frozenset[Vector]:
+def dep_test(one: Site, other: Site, number: int, prefix: Vector = (), size: int | None = None) -> frozenset[Vector]:
     """The direction vectors of the pairs that come to one position at the level with this number; kept with the first.
 
-    No vector: the two are independent. Every tuple of no subscripts is equal to itself.
+    Those that begin with a prefix, and of each as many directions as are asked for. No vector: the two are independent.
+    Every tuple of no subscripts is equal to itself.
     """
     known: dict[object, frozenset[Vector]] = one.__dict__.setdefault("_vectors", {})
-    if (other, number) not in known:
-        known[other, number] = frozenset(_vectors(one, other, number))
-    return known[other, number]
+    key = other, number, prefix, size
+    if key not in known:
+        known[key] = frozenset(_vectors(one, other, number, prefix, size))
+    return known[key]
 
 
-def _vectors(one: Site, other: Site, number: int) -> list[Vector]:
+def _vectors(one: Site, other: Site, number: int, prefix: Vector, size: int | None) -> list[Vector]:
     start, stop = one.life.depth, common(one, other)
     pairs = pairs_of(one, other, start)
     at = same(one.position(number), other.position(number))
@@ -47,13 +49,13 @@ def _vectors(one: Site, other: Site, number: int) -> list[Vector]:
             return
         if not pairs.some(pairs.all, at, *_told(vector, start)):
             return
-        if len(vector) == stop - start:
+        if len(vector) == (stop - start if size is None else size):
             found.append(vector)
             return
         for d in DIRECTIONS:
             refine((*vector, d))
 
-    refine(())
+    refine(prefix)
     return found
 
 
@@ -62,18 +64,10 @@ def _told(vector: Vector, start: int) -> Iterable[str]:
     return (f"x{start + k} {d} y{start + k}" for k, d in enumerate(vector))
 
 
-def carries(vectors: Iterable[Vector], p: int) -> bool:
-    """Whether loop p carries a dependence: "when d_1…d_p-1 are in {*, =} and d_p is not ="."""
-    return any(all(d in "=*" for d in v[:p]) and v[p] != "=" for v in vectors)
-
-
-def summary(vectors: Iterable[Vector]) -> Vector:
-    """One vector for many: * where they differ.
-
-    >>> summary([("=", "<"), ("=", ">")])
-    ('=', '*')
-    """
-    return tuple(ds[0] if len(set(ds)) == 1 else "*" for ds in zip(*vectors, strict=True))
+def carries(one: Site, other: Site, number: int, p: int) -> bool:
+    """Whether loop p carries a dependence at a level: "when d_1…d_p-1 are in {*, =} and d_p is not ="."""
+    before = ("=",) * (p - one.life.depth)
+    return any(d[-1] != "=" for d in dep_test(one, other, number, before, len(before) + 1))
 
 
 def classical(one: Site, other: Site, number: int, vector: Sequence[str]) -> Disproof | None:
@@ -88,7 +82,8 @@ def classical(one: Site, other: Site, number: int, vector: Sequence[str]) -> Dis
     f = [written(one, k) for k in one.position(number)]
     g = [written(other, k) for k in other.position(number)]
     told = [(a, b) for a, b in zip(f, g, strict=True) if not _varies(a, one, start) and not _varies(b, other, start)]
-    return disprove([a for a, _ in told], [b for _, b in told], known, _bounds(one.loops), _bounds(other.loops))
+    first, second = ({loop.index: loop.constants for loop in site.loops} for site in (one, other))
+    return disprove([a for a, _ in told], [b for _, b in told], known, first, second)
 
 
 def _varies(e: ir.Expression, site: Site, start: int) -> bool:
@@ -107,12 +102,3 @@ def written(site: Site, k: int) -> ir.Expression:
         return made
 
     return replace(ir.Index(site.loops[k].index))
-
-
-def _bounds(loops: tuple[Loop, ...]) -> dict[str, tuple[int | None, int | None]]:
-    """The constant bounds of the indices."""
-    return {loop.index: (_constant(loop.start), _constant(loop.stop)) for loop in loops}
-
-
-def _constant(e: ir.Expression | None) -> int | None:
-    return e.value if isinstance(e, ir.Literal) and isinstance(e.value, int) else None

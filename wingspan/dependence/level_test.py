@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wingspan.dependence.accesses import Together
-from wingspan.dependence.directions import carries, dep_test
+from wingspan.dependence.directions import carries
 from wingspan.dependence.stability import figure
 from wingspan.dependence.stability import repaired as repaired_stability
 from wingspan.lang.devices import Device
@@ -45,19 +45,18 @@ def printed(pair: Together, tower: Tower) -> Iterator[Need]:
     """Algorithm 1 line by line, on concordant subscripts.
 
     Where it is undefined: at j = 1, race_index is race_position (a leaf has no index). `dep_test` answers a set of
-    direction vectors, and a loop carries a dependence if one of them says so.
+    direction vectors, and p carries a dependence if one of them says so.
     """
     f, g, i_p = pair.one.subscripts, pair.other.subscripts, pair.loop.index
     S = figure(tower, _device(pair), lambda depth: pair.binds(tower, depth))
     for j in range(1, pair.rank + 2):
-        d = dep_test(pair.one, pair.other, j)
-        race_position = carries(d, pair.p - pair.one.life.depth)
+        race_position = carries(pair.one, pair.other, j, pair.p)
         race_index = race_position
         if j > 1:
-            d = dep_test(pair.one, pair.other, j - 1)
-            race_index = carries(d, pair.p - pair.one.life.depth)
+            race_index = carries(pair.one, pair.other, j - 1, pair.p)
         W: frozenset[Dependence] = NONE
-        if not (i_p not in (*f[j - 1 :], *g[j - 1 :]) and i_p in (*f, *g)):
+        skipped = i_p not in (*f[j - 1 :], *g[j - 1 :]) and i_p in (*f, *g)
+        if not skipped:
             if not race_position:
                 W |= {"cousin"}
             if race_position and not race_index:

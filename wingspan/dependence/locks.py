@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import not_before, pairs_of, same
-from wingspan.dependence.sites import Life, Loop, Site
+from wingspan.dependence.sites import Life, Site
 from wingspan.levels import Tower
 from wingspan.levels.mutex import Mutex
 
@@ -37,7 +37,7 @@ def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Br
     for edge in edges:
         if edge.held == edge.asked:
             yield from _again(edge, towers[edge.holder.tensor])
-    for loop in dict.fromkeys(loop for edge in edges for loop in edge.holder.loops if _spawns(loop)):
+    for loop in dict.fromkeys(loop for edge in edges for loop in edge.holder.loops if loop.spawns):
         inside = [edge for edge in edges if loop in edge.holder.loops and loop in edge.asker.loops]
         for edge in inside:
             back = _way(inside, edge.asked, edge.held) if edge.held != edge.asked else None
@@ -91,7 +91,7 @@ def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
     if pairs.some(upto, same(p, q)):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
         yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (same(p, q),))
-    elif any(map(_spawns, one.loops[: common(one, other)])) and pairs.some(upto, not_before(p, q)):
+    elif any(loop.spawns for loop in one.loops[: common(one, other)]) and pairs.some(upto, not_before(p, q)):
         reason = f"a task that holds a lock of {where} asks for another one, not in ascending order"
         yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (not_before(p, q),))
 
@@ -109,11 +109,6 @@ def _way(edges: list[Nested], start: Lock, stop: Lock) -> list[Nested] | None:
                 seen.add(edge.asked)
                 ways.append((edge.asked, [*way, edge]))
     return None
-
-
-def _spawns(loop: Loop) -> bool:
-    """Whether its tasks may hold locks at the same time."""
-    return loop.device is not None and loop.device.nthreads > 1
 
 
 def _name(lock: Lock, towers: Mapping[str, Tower]) -> str:

@@ -7,7 +7,7 @@ too: the rules end in a fault, in a deadlock or with another result where they d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from wingspan.dependence.accesses import binder
@@ -99,19 +99,17 @@ def shared_gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     for one, other in _twos(sites):
         for depth, level in _gated(tower):
             for p in range(one.life.depth, common(one, other)):
-                inner = [_inner(site, level, p) for site in (one, other)]
-                if one.loops[p].parallel and None not in inner and not _parted(one, other, tower, depth, p):
-                    pairs, upto = pairs_of(one, other, p), (inner[0] or 0, inner[1] or 0)
-                    if _many(one.loops[p]) and pairs.some(upto, differ(p)):
-                        reason = (
-                            f"thread t of {level.device} under one task of {one.loops[p].device} "
-                            f"and thread t under another have one {level.name}"
-                        )
-                        yield Breach("gate", one, other, depth, reason, one.loops[p], pairs, upto, (differ(p),))
-
-
-def _many(loop: Loop) -> bool:
-    return loop.device is not None and loop.device.nthreads > 1
+                outer = one.loops[p]
+                a, b = _inner(one, level, p), _inner(other, level, p)
+                if not outer.spawns or a is None or b is None or _parted(one, other, tower, depth, p):
+                    continue
+                pairs = pairs_of(one, other, p)
+                if pairs.some((a, b), differ(p)):
+                    reason = (
+                        f"thread t of {level.device} under one task of {outer.device} "
+                        f"and thread t under another have one {level.name}"
+                    )
+                    yield Breach("gate", one, other, depth, reason, outer, pairs, (a, b), (differ(p),))
 
 
 def _inner(site: Site, level: Gated, p: int) -> int | None:
@@ -148,15 +146,17 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
                     yield Breach("claim", site, site, depth, reason)
             for one, other in _twos(sites):
-                where = f"one position of {_name(tower, depth)}"
-                reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
-                yield from _two_threads(
-                    one, other, tower, depth, tower.numbers[depth], Breach("claim", one, other, depth, reason)
-                )
+                found = _two_threads(one, other, tower, depth, tower.numbers[depth])
+                if found is not None:
+                    where = f"one position of {_name(tower, depth)}"
+                    reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
+                    yield Breach("claim", one, other, depth, reason, *found)
 
 
-def _two_threads(one: Site, other: Site, tower: Tower, depth: int, number: int, breach: Breach) -> Iterator[Breach]:
-    """The breach, if two threads of the device of the level at `depth` may come to one position at a level below it.
+def _two_threads(
+    one: Site, other: Site, tower: Tower, depth: int, number: int
+) -> tuple[Loop, Pairs, Numbers, tuple[str, ...]] | None:
+    """When two threads of the device of the level at `depth` may come to one position at a level from there on.
 
     A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
     another thread. Where a gate is closed, that is told already.
@@ -166,12 +166,11 @@ def _two_threads(one: Site, other: Site, tower: Tower, depth: int, number: int, 
     a, b = (_inner(site, level, -1) for site in (one, other))
     i, j = binder(one, tower, depth), binder(other, tower, depth)
     if level.on.nthreads < 2 or a is None or b is None or a > i or b > j:
-        return
+        return None
     pairs = pairs_of(one, other, one.life.depth)
     upto = _upto(i, j, one, other) if number == tower.numbers[depth] else pairs.all
     told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b))
-    if pairs.some(upto, *told):
-        yield replace(breach, loop=one.loops[a], pairs=pairs, upto=upto, constraints=told)
+    return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
 
 
 def _other_thread(one: Site, other: Site, a: int, b: int) -> tuple[str, ...]:
@@ -305,10 +304,8 @@ def _never_one_thread(loop: Loop) -> bool:
     """Whether no thread gets two iterations: a static loop with no more iterations than threads."""
     if loop.schedule is None or loop.schedule.kind != "static" or loop.device is None:
         return False
-    match loop.start, loop.stop:
-        case ir.Literal(value=int(start)), ir.Literal(value=int(stop)):
-            return stop - start < loop.device.nthreads
-    return False
+    start, stop = loop.constants
+    return start is not None and stop is not None and stop - start < loop.device.nthreads
 
 
 def _isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...]:
@@ -350,27 +347,30 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """Copies under a Merge start as fill: ⊕ must leave values unchanged by it, or take in equal values once.
 
     Overwriting does neither. But where a level stores only children that have been written to, copies may be merged by
-    it if no two threads come to one child; and, if children have further axes, if there was nothing before.
+    it if no two threads come to one child; and, if children have further axes, if nothing was merged before.
     """
     for depth, level in enumerate(tower.levels):
         if not isinstance(level, Merge):
             continue
         sparse = [tower.numbers[d] for d in range(depth, len(tower.levels)) if tower.levels[d].assembles]
+        often = any(isinstance(each, Gated | Isolate) for each in tower.levels[:depth])
         for one, other in _twos(sites):
-            task = _task(one, len(one.loops))
-            renewed = any(isinstance(each, Gated | Isolate) for each in tower.levels[:depth])
-            first = one.life.z is not None and len(one.life.operators) == 1 and not renewed
-            if one.op == "=" and sparse and (sparse[-1] == 2 or first):
-                reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
-                breach = Breach("merge", one, other, depth, reason)
-                yield from _two_threads(one, other, tower, depth, sparse[-1] - 1, breach)
+            empty = one.life.z is not None and len(one.life.operators) == 1 and not often
+            if one.op == "=" and sparse and (sparse[-1] == 2 or empty):
+                found = _two_threads(one, other, tower, depth, sparse[-1] - 1)
+                if found is not None:
+                    reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
+                    yield Breach("merge", one, other, depth, reason, *found)
             elif one is other and not _foldable(one, tower):
-                z = ir.Literal(tower.fill) if one.life.z is None else one.life.z
-                start = f"copies of {one.tensor} start from {show(z)}, and"
-                reason = f"{start} {one.op} does not leave it out of the result"
-                if one.op == "=":
-                    reason = f"{start} = puts it in the place of what other tasks have set"
-                yield Breach("merge", one, other, depth, reason, task)
+                yield Breach("merge", one, other, depth, _unfoldable(one, tower), _task(one, len(one.loops)))
+
+
+def _unfoldable(site: Site, tower: Tower) -> str:
+    z = ir.Literal(tower.fill) if site.life.z is None else site.life.z
+    start = f"copies of {site.tensor} start from {show(z)}, and"
+    if site.op == "=":
+        return f"{start} = puts it in the place of what other tasks have set"
+    return f"{start} {site.op} does not leave it out of the result"
 
 
 def _foldable(site: Site, tower: Tower) -> bool:

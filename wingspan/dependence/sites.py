@@ -49,9 +49,23 @@ class Loop:
         return r.schedule if isinstance(r, ir.Parallel) and isinstance(r.schedule, Schedule) else None
 
     @property
+    def spawns(self) -> bool:
+        """Whether two of its iterations may run at the same time."""
+        return self.device is not None and self.device.nthreads > 1
+
+    @property
+    def constants(self) -> tuple[int | None, int | None]:
+        """Its bounds as far as they are numbers."""
+        return _constant(self.start), _constant(self.stop)
+
+    @property
     def value(self) -> ir.Expression | None:
         """What the index of a loop with a single iteration is known to be."""
         return self.start if self.start is not None and self.start == self.stop else None
+
+
+def _constant(e: ir.Expression | None) -> int | None:
+    return e.value if isinstance(e, ir.Literal) and isinstance(e.value, int) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +78,7 @@ class Life:
     z: ir.Expression | None
     """what it is declared with; None for an input"""
     operators: list[str]
-    """the ⊕ of each phase"""
+    """the ⊕ of each phase, which the walk adds as it comes to them"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +187,7 @@ class _Walk:
         match s:
             case ir.Declare(tensor=T, init=init, op=op):
                 here.lives[T] = Life(T, len(here.loops), init, [op])
-            case ir.Thaw(tensor=T, op=op):
+            case ir.Thaw(tensor=T, op=op):  # in the scope that declares T: without a declaration, that of the inputs
                 here.lives.setdefault(T, Life(T, 0, None, [])).operators.append(op)
             case ir.Set(value=value):
                 self.read(value, s, here)
@@ -185,20 +199,20 @@ class _Walk:
                 self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order))
             case ir.If(condition=condition, body=body):
                 self.read(condition, s, here)
-                self.forget(body, here, False)
+                self.vary(body, here)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
                 conditions = (*here.conditions, known)
                 self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
-                self.forget(body, here, True)
+                self.settle(body, here)
             case ir.For(range=r, body=body):
                 self.read(r, s, here)
                 inner = r.range if isinstance(r, ir.Parallel) else r
                 assert isinstance(inner, ir.Range)
                 loop = Loop(s, self.value(inner.start, here), self.value(inner.stop, here))
-                self.forget(body, here, False)
+                self.vary(body, here)
                 self.found.loops.append((*here.loops, loop))
                 self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
-                self.forget(body, here, True)
+                self.settle(body, here)
 
     def assign(self, s: ir.Set, here: _Scope) -> None:
         depth, _ = here.variables.get(s.name, (len(here.loops), None))
@@ -212,10 +226,15 @@ class _Walk:
         self.symbols[made.name] = len(here.loops)
         return made
 
-    def forget(self, body: ir.Statement, here: _Scope, over: bool) -> None:
-        """What a body that may run never, once or often assigns to is unknown: it varies until the body is over."""
-        for name in {node.name for node in body.walk() if isinstance(node, ir.Set)} & here.variables.keys():
-            here.variables[name] = (here.variables[name][0], self.symbol(name, here) if over else None)
+    def vary(self, body: ir.Statement, here: _Scope) -> None:
+        """What a body assigns to is unknown inside of it, where it may run again."""
+        for name in _assigned(body) & here.variables.keys():
+            here.variables[name] = (here.variables[name][0], None)
+
+    def settle(self, body: ir.Statement, here: _Scope) -> None:
+        """What a body that may have run never, once or often assigned to is unknown after it, but changes no more."""
+        for name in _assigned(body) & here.variables.keys():
+            here.variables[name] = (here.variables[name][0], self.symbol(name, here))
 
     def read(self, e: ir.Node, s: ir.Statement, here: _Scope) -> None:
         for node in e.walk():
@@ -235,3 +254,7 @@ class _Walk:
                 known = tuple(a for a in made if a is not None)
                 return ir.Call(op, known, span=e.span) if len(known) == len(made) else None
         return None
+
+
+def _assigned(body: ir.Statement) -> set[str]:
+    return {node.name for node in body.walk() if isinstance(node, ir.Set)}

@@ -10,7 +10,6 @@ from wingspan.dependence.directions import DIRECTIONS, common
 from wingspan.dependence.findings import Iteration, Witness
 from wingspan.dependence.sets import Numbers, Pairs, Side, smallest
 from wingspan.dependence.sites import Loop, Site, Use
-from wingspan.lang import ir
 
 MOST = 8
 """Chunks of a static loop, from the first on, whose ends are looked at."""
@@ -62,7 +61,7 @@ def _apart(pairs: Pairs, p: int) -> isl.Set:
     """The pairs whose iterations of loop p are in two chunks."""
     loop, x, y = pairs.x.loops[p], f"x{p}", f"y{p}"
     assert loop.device is not None and loop.schedule is not None
-    start, stop = _constant(loop.start), _constant(loop.stop)
+    start, stop = loop.constants
     if start is None or stop is None:
         return pairs.make([f"{x} != {y}"])
     if loop.schedule.kind == "dynamic":
@@ -84,7 +83,7 @@ def _iteration(loops: Sequence[Loop], values: Sequence[int]) -> Iteration:
 def _thread(loop: Loop, value: int) -> int:
     """The thread that a static schedule gives an iteration to; one that a dynamic one may."""
     assert loop.device is not None and loop.schedule is not None
-    n, start, stop = loop.device.nthreads, _constant(loop.start), _constant(loop.stop)
+    n, (start, stop) = loop.device.nthreads, loop.constants
     if start is None or stop is None:
         return (value - 1) % n + 1
     if loop.schedule.kind == "dynamic":
@@ -97,7 +96,7 @@ def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration
     """The iteration on another thread of loop p, which may get it too: only a static loop with known ends is fixed."""
     loop = loops[p]
     assert loop.device is not None and loop.schedule is not None
-    fixed = loop.schedule.kind == "static" and None not in (_constant(loop.start), _constant(loop.stop))
+    fixed = loop.schedule.kind == "static" and None not in loop.constants
     if fixed or loop.device.nthreads < 2:
         return iteration
     threads = iteration.task.split(".")
@@ -123,7 +122,3 @@ def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Numbers) -
 def _loaded(side: Side, k: int) -> bool:
     """Whether loop k stands for a subscript of which nothing is known."""
     return side.loops[k].start == side.loops[k].stop and None in side.range(k)
-
-
-def _constant(e: ir.Expression | None) -> int | None:
-    return e.value if isinstance(e, ir.Literal) and isinstance(e.value, int) else None
