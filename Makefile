@@ -27,9 +27,9 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 test: $(READY) ## run all tests and doctests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-prove: $(READY) ## ten times as many random programs, then all programs of small scope; goes on where it was killed
-	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
+prove: $(READY) ## all programs of small scope, going on where it was killed; then ten times as many random programs
 	$(BIN)/python bench/theory.py --scope full
+	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
 	$(BIN)/python bench/mutants.py
