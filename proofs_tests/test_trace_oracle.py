@@ -27,7 +27,7 @@ from proofs_tests.scopes import (
 )  # fmt: skip
 from proofs_tests.theory import explored, oracle, trouble
 from proofs_tests.trace_memory import Kit
-from proofs_tests.trace_oracle import Truth
+from proofs_tests.trace_oracle import Truth, judge, plan
 from wingspan import api
 from wingspan.levels.base import Level
 
@@ -125,6 +125,16 @@ def test_locks_that_meet_an_atomic_update_are_told_apart() -> None:
     nest = Nest((*LOOPS, "T[i] += 1", "end", "end"), 1, 1)
     assert judged(nest, form("Dense(Atomic(0))")) == Truth()
     assert trouble(judged(nest, form("Dense(Element(0))")), tower(form("Dense(Element(0))"))) == "race in Element"
+
+
+@pytest.mark.parametrize(("schedule", "wrong"), [("static_schedule()", False), ("dynamic_schedule(1)", True)])
+def test_copies_are_overwritten_in_the_order_of_threads(schedule: str, wrong: bool) -> None:
+    """Dynamic chunks may go to the threads the other way round, and the last copy wins."""
+    text = "d = cpu(:d, 2)\nT = Tensor(Merge(d, SparseDict(Isolate(Atomic(0)))), 3)\nT .= 0\n"
+    text += f"for j = parallel(1:2, d, {schedule})\nfor i = 1:2\nT[i] = j\nend\nend"
+    bound = api.bind(api.parse(text))
+    assert judge(plan(bound.body), {"T": Kit(bound.towers["T"], "=")}, values=True).wrong == wrong
+    assert (api.explore(bound).verdict.verdict == "order-dependent") == wrong
 
 
 def test_chunks_are_dealt_differently_in_any_two_regions() -> None:

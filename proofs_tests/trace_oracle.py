@@ -302,6 +302,11 @@ def dealt(stride: int, bit: int | None = None) -> Deal:
 IN_TURN, TO_ONE = dealt(1), dealt(0)
 
 
+def turned(region: int, chunks: int, threads: int) -> Sequence[Sequence[int]]:
+    """One chunk a thread, from the last thread on: copies that are merged by = are merged in the order of threads."""
+    return IN_TURN(region, chunks, threads)[::-1]
+
+
 def further_deals(regions: int) -> Iterator[Deal]:
     """Beside one chunk a thread: all to one, and threads turned so that any two regions are once dealt differently."""
     yield TO_ONE
@@ -322,8 +327,8 @@ def _dynamic(items: Sequence[Item]) -> bool:
     return any(isinstance(r, ir.Parallel) and r.schedule.kind == "dynamic" for r in ranges)  # type: ignore[union-attr]
 
 
-def executions(items: Sequence[Item], kits: Mapping[str, Kit]) -> Iterator[Execution]:
-    """The runs that a program gets, each when it has ended."""
+def executions(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) -> Iterator[Execution]:
+    """The runs that a program gets, each when it has ended; one more if it is told by its `values`."""
 
     def both(deal: Deal) -> Iterator[Execution]:
         for order in (1, -1):
@@ -343,7 +348,7 @@ def executions(items: Sequence[Item], kits: Mapping[str, Kit]) -> Iterator[Execu
         regions = max(regions, run.regions)
         yield run
     if regions and _dynamic(items):
-        for deal in further_deals(regions):
+        for deal in (*further_deals(regions), *([turned] if values else [])):
             yield from both(deal)
 
 
@@ -353,7 +358,7 @@ def judge(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) 
     If `values`, runs that go well are read, and compared with the serial meaning.
     """
     fault, deadlock, wrong = "", None, False
-    for run in executions(items, kits):
+    for run in executions(items, kits, values):
         fault = fault or run.fault
         deadlock = deadlock or run.memory.deadlock or deadlock_in(run.memory)
         race = race_in(run.memory)
