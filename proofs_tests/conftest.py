@@ -1,12 +1,14 @@
-"""Counts how often the rules fire, and prints the counts when all tests have been run; the option `--accept`."""
+"""Counts how often the rules fire, and prints the counts when all tests have been run; `--accept`; the command line."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
 import pytest
 
 from proofs_tests import rule_coverage
+from wingspan import cli
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,3 +38,41 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("rules that fired")
         for line in rule_coverage.table(rule_coverage.FIRED):
             terminalreporter.write_line(line)
+
+
+# ------------------------------------------------------------------------------------------------ the command line
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(self.out)
+        return made
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command in this process."""
+
+    def run(*words: str) -> Done:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(list(words), prog_name="wingspan")
+        return Done(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a program to a file and gives its path."""
+
+    def write(text: str, name: str = "program.ws") -> str:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import wingspan
-from wingspan import api, cli
+from wingspan import api
 from wingspan.dependence.findings import ORDER, TESTS
 from wingspan.errors import InputError
 from wingspan.report import json as as_json
@@ -34,41 +32,6 @@ end
 return c
 """
 BOUND = ["-p", "nt=2", "-p", "n=3", "-p", "sch=dynamic_schedule(1)"]
-
-
-class Done(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(self.out)
-        return made
-
-
-@pytest.fixture
-def command(capsys):
-    """Runs the command in this process."""
-
-    def run(*words: str) -> Done:
-        with pytest.raises(SystemExit) as ended:
-            cli.main(list(words), prog_name="wingspan")
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def written(tmp_path):
-    """Writes a program to a file and gives its path."""
-
-    def write(text: str, name: str = "program.ws") -> str:
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
-    return write
 
 
 @pytest.mark.parametrize(
