@@ -3,12 +3,12 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove mutants lint docs bench clean
+.PHONY: help demo test prove mutants tsan asan leaks lint docs bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py
+$(READY): pyproject.toml setup.py wingspan/native/_engine.pyx wingspan/native/runtime.h
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
@@ -21,18 +21,32 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@$(BIN)/wingspan explore examples/dependent_atomic.ws
 	@echo; echo '$$ wingspan run examples/karate.ws'
 	@$(BIN)/wingspan run examples/karate.ws | head -8; echo '…'
+	@echo; echo '$$ wingspan diff examples/karate.ws'
+	@$(BIN)/wingspan diff examples/karate.ws
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
 test: $(READY) ## run all tests and doctests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-prove: $(READY) ## all programs of small scope, going on where it was killed; then ten times as many random programs
+prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
+	$(BIN)/python bench/campaign.py --programs 100000
 	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
 	$(BIN)/python bench/mutants.py
+
+tsan: $(READY) ## programs on threads under ThreadSanitizer: safe ones race nowhere, racy ones where explore says so
+	WINGSPAN_TSAN=1 $(BIN)/python setup.py --quiet build --build-base build/tsan --build-lib build/tsan/lib
+	$(BIN)/python -m proofs_tests.sanitized tsan build/tsan/lib
+
+asan: $(READY) ## the same under AddressSanitizer and UBSan, racy programs and spoiled inputs among them: no report
+	WINGSPAN_ASAN=1 $(BIN)/python setup.py --quiet build --build-base build/asan --build-lib build/asan/lib
+	$(BIN)/python -m proofs_tests.sanitized asan build/asan/lib
+
+leaks: $(READY) ## the same under Valgrind: no memory of the engine's is lost
+	$(BIN)/python -m proofs_tests.sanitized leaks .
 
 lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff check .
@@ -42,8 +56,10 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 
-bench: $(READY) ## measure rule steps a second, and put the dependence tests to a small scope
+bench: $(READY) ## measure rule steps, the native engine and printed C, and put the dependence tests to a small scope
 	$(BIN)/python bench/steps.py
+	$(BIN)/python bench/native.py
+	$(BIN)/python bench/spgemm_c.py
 	$(BIN)/python bench/theory.py
 
 clean: ## remove .venv, builds and caches

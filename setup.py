@@ -1,5 +1,41 @@
-"""What pyproject.toml cannot say."""
+"""What pyproject.toml cannot say: the extension modules. WINGSPAN_TSAN=1 or WINGSPAN_ASAN=1 builds with sanitizers."""
 
-from setuptools import setup
+import os
 
-setup()
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError, CompileError
+
+FLAGS = ["-std=gnu11", "-O2", "-pthread", "-ffp-contract=off"]
+SANITIZERS = {
+    "WINGSPAN_TSAN": ["-fsanitize=thread", "-g"],
+    "WINGSPAN_ASAN": ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"],
+}
+sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name) == "1" for flag in flags]
+
+EXTENSIONS = [
+    Extension(
+        "wingspan.native._engine",
+        ["wingspan/native/_engine.pyx"],
+        depends=["wingspan/native/runtime.h"],
+        extra_compile_args=FLAGS + sanitizing,
+        extra_link_args=["-pthread", *sanitizing],
+        libraries=["m"],
+    ),
+]
+DIRECTIVES = {"language_level": 3, "boundscheck": True, "wraparound": False, "initializedcheck": False}
+
+
+class Build(build_ext):
+    """Says what is missing where the extension cannot be built."""
+
+    def build_extension(self, extension):
+        """Compile and link it."""
+        try:
+            super().build_extension(extension)
+        except (BaseError, CCompilerError, OSError) as error:
+            raise CompileError(f"the engine needs gcc or clang to be built, a wheel needs neither: {error}") from error
+
+
+setup(cmdclass={"build_ext": Build}, ext_modules=cythonize(EXTENSIONS, compiler_directives=DIRECTIVES))

@@ -142,9 +142,11 @@ class Runner:
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
+        built = (str(path.relative_to(ROOT)) for path in (ROOT / "wingspan").rglob("*.so"))
+        names = [*filter(None, listed.split("\0")), *built]
         for job in range(jobs):
             copy = self.place / str(job)
-            for name in filter(None, listed.split("\0")):
+            for name in names:
                 if (ROOT / name).is_file() and Path(name).name != APART:
                     (copy / name).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(ROOT / name, copy / name)

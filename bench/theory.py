@@ -11,9 +11,6 @@ found with other sources counts no longer. The full scope rewrites the tables of
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
-import json
 import multiprocessing
 import os
 import random
@@ -30,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.kept import Kept  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
@@ -177,68 +175,30 @@ def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
 # ------------------------------------------------------------------------------------------------ results that are kept
 
 
-def fingerprint() -> str:
+def sources() -> list[Path]:
     """What the results depend on: the sources that were judged, and those that judge, but for what they say."""
     files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
     files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "theory", "trace_memory", "trace_oracle")]
-    mark = hashlib.sha256()
-    for path in files:
-        if path.stem not in WORDS:
-            mark.update(_code(ast.parse(path.read_text(encoding="utf-8"))).encode())
-    return mark.hexdigest()[:16]
+    return [path for path in files if path.stem not in WORDS]
 
 
-def _code(tree: ast.Module) -> str:
-    """A module without comments and strings that stand alone."""
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            body[:] = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    return ast.dump(tree)
-
-
-class Kept:
-    """Finished chunks, a line each. A line that a kill has cut short is dropped with those of other sources."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.mark = path, fingerprint()
-        self.tallies: dict[str, Tally] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if record["fingerprint"] == self.mark:
-                self.tallies[record["chunk"]] = Tally(**record["tally"])
-        path.parent.mkdir(exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.write_text("".join(self._line(*entry) for entry in self.tallies.items()), encoding="utf-8")
-        os.replace(fresh, path)
-        self.log = os.open(path, os.O_WRONLY | os.O_APPEND)
-
-    def _line(self, key: str, tally: Tally) -> str:
-        return json.dumps({"fingerprint": self.mark, "chunk": key, "tally": asdict(tally)}) + "\n"
-
-    def add(self, key: str, tally: Tally) -> None:
-        self.tallies[key] = tally
-        os.write(self.log, self._line(key, tally).encode())
-
-    def total(self, scope: Scope) -> Tally:
-        """All of a scope that is there."""
-        found = Tally()
-        for chunk in chunks(scope):
-            found.add(self.tallies.get(chunk.key, Tally()))
-        return found
+def total(kept: Kept, scope: Scope) -> Tally:
+    """All of a scope that is there."""
+    found = Tally()
+    for chunk in chunks(scope):
+        found.add(Tally(**kept.parts.get(chunk.key, {})))
+    return found
 
 
 def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int) -> None:
     """Do the chunks that are missing."""
-    missing = [chunk for scope in chosen for chunk in chunks(scope) if chunk.key not in kept.tallies]
+    missing = [chunk for scope in chosen for chunk in chunks(scope) if chunk.key not in kept.parts]
     done = sum(1 for scope in chosen for _ in chunks(scope)) - len(missing)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn()) as progress, multiprocessing.Pool(jobs) as pool:
         bar = progress.add_task("chunks", total=done + len(missing), completed=done)
         for key, tally in pool.imap_unordered(run, missing):
-            kept.add(key, tally)
+            kept.add(key, asdict(tally))
             progress.update(bar, advance=1, description=key.partition(" / ")[0])
 
 
@@ -252,14 +212,14 @@ def main() -> int:
     parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
     options = parser.parse_args()
     chosen = SCOPES[options.scope]
-    kept = Kept(options.results)
+    kept = Kept(options.results, sources())
     if not options.so_far:
         try:
             work(chosen, kept, options.jobs)
         except KeyboardInterrupt:
             print("interrupted: the same command goes on from here", file=sys.stderr)
             return 130
-    totals = {scope.name: kept.total(scope) for scope in chosen}
+    totals = {scope.name: total(kept, scope) for scope in chosen}
     tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
     print(tables)
     page = options.docs or (DOCS if options.scope == "full" else None)

@@ -6,9 +6,13 @@ import json
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from proofs_tests import rule_coverage
 from wingspan import cli
+
+settings.register_profile("wingspan", derandomize=True, deadline=None, database=None)
+settings.load_profile("wingspan")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE, verdict
-from proofs_tests.programs import meetings
 from wingspan import api
 from wingspan.dependence import Advice, Report, advice, check
 from wingspan.dependence.advice import MOST, TRIES, advise
 from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
+from wingspan.testing.programs import meetings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = {

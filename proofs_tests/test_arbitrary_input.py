@@ -15,13 +15,13 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.programs import programs
 from wingspan import Tensor, api
 from wingspan.errors import Fault, InputError, ParseError, ProgramError
 from wingspan.files import read_file
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.lang.printer import show
+from wingspan.testing.programs import programs
 
 EXAMPLES = {path.stem: path.read_text() for path in sorted((Path(__file__).parent.parent / "examples").glob("*.ws"))}
 SMALL = sorted(EXAMPLES.keys() - {"karate", "histogram"})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.towers import COUNTS, ByHand, elements_of, tensors, thread, tower
+from proofs_tests.towers import COUNTS, ByHand, elements_of, thread, tower
 from wingspan.errors import Fault, InternalError
 from wingspan.lang.devices import ROOT, Device
 from wingspan.levels import Buffer, Modifier, Storage, Tower, procedures
@@ -37,6 +37,7 @@ from wingspan.levels.frames import Cell, Frame, Held, Memory, advance, start
 from wingspan.levels.linear import linear
 from wingspan.levels.staging import Stager
 from wingspan.tensor import Tensor
+from wingspan.testing.formats import tensors
 
 
 def finish(frame: Frame, memory: Memory) -> Frame:

@@ -183,6 +183,12 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["prove", "racy.ws"], "No such command 'prove'"),
         (["explore", "racy.ws", "--strategy", "guess"], "'guess' is not 'graph'"),
         (["run", "racy.ws", "--engine", "steam"], "'steam' is not one of 'semantics', 'reference'"),
+        (["run", "racy.ws", "--max-memory", "1G"], "--max-memory, --reserve and --unsafe are for --engine native"),
+        (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
+        (["run", "racy.ws", "--engine", "native", "--reserve", "1"], "a reservation limit of 1 bytes"),
+        (["race", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
+        (["diff", "racy.ws", "--engines", ","], "',' is not a list of names like semantics,native"),
+        (["diff", "racy.ws", "--tolerance", "nan"], "'nan' is not a number"),
         (["explore", "racy.ws", "--max-states", "0"], "--max-states"),
         (["explore", "racy.ws", "--max-states", "many"], "'many' is not a valid integer"),
         (["explore", "racy.ws", "--max-seconds", "-1"], "--max-seconds"),
@@ -508,3 +514,16 @@ def test_a_defect_is_owned_up_to(wingspan, monkeypatch, error):
     assert (done.status, done.out) == (4, "")
     assert done.err.startswith("error[internal]: ") and str(error) in done.err
     assert "this is a defect of wingspan: please report it" in done.err and "Traceback" not in done.err
+
+
+def test_doubles_that_are_not_finite_are_text_in_json(wingspan, tmp_path):
+    """An engine that rounds computes them from finite ones; JSON has no numbers for them."""
+    path = tmp_path / "beyond.ws"
+    path.write_text(
+        "a = Tensor(Dense(Element(0.0)), [1e300])\nc = Scalar(0.0)\nd = Scalar(0.0)\nc .= 0\nd .= 0\n"
+        "c[] = a[1] * a[1] - a[1] * a[1]\nd[] = a[1] * a[1]\nreturn c, d"
+    )
+    found = wingspan("run", str(path), "--engine", "native", "--json").json
+    assert {name: tensor["values"] for name, tensor in found["tensors"].items()} == {"c": "nan", "d": "inf"}
+    raced = wingspan("race", str(path), "--runs", "3", "--json").json
+    assert len([end for end in raced["observed"] if end["runs"]]) == 1

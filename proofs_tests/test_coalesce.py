@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
-from proofs_tests.towers import LEAVES, MODIFIERS, STORAGE, ByHand, broken, member, rank_of, tower, wrapped
+from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
+from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, rank_of, wrapped
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=60 * PROVE)
 

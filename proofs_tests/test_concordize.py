@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.elaborating import MATRIX, VECTOR, elaborated, same_text
 from proofs_tests.exploring import PROVE, explored
-from proofs_tests.programs import Options, meetings, programs
 from proofs_tests.test_visibility import findings
 from wingspan import api, reference
 from wingspan.errors import Fault
 from wingspan.explorer.graph import explore_graph
 from wingspan.lang import ir
 from wingspan.outcome import Outcome
+from wingspan.testing.programs import Options, meetings, programs
 
 HEAD = f"""\
 A = {MATRIX}, [1 2; 3 4])

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
-from proofs_tests.programs import Options, meetings, programs
 from proofs_tests.test_visibility import Everything, findings
 from wingspan import api
 from wingspan.elaborate import Elaborated
@@ -19,6 +18,7 @@ from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
+from wingspan.testing.programs import Options, meetings, programs
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), depth=2, statements=2, extent=2)
 EXAMPLES = 400 * PROVE

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, same_text, shown
+from wingspan import api
 from wingspan.errors import InputError
 
 HEAD = f"A = {MATRIX}, [1 2 3; 4 5 6]); v = {VECTOR}, [1, 2, 3]); c = {VECTOR}); d = {VECTOR}); x = 2\n"
@@ -114,16 +115,16 @@ MISTAKES = {
     "c .= 0; for i = 1:9000000000; for j = 2:1; c[i + j] += 1; end; end": Mistake(
         "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
-    "E = Tensor(SparseByteMap(SparseList(Dense(Element(0)))), 5000, 1, 5000); E .= 0": Mistake(
-        "2:1", "SparseByteMap and Dense of E would have 25000000 positions, and 10000000 is the most",
+    "E = Tensor(SparseByteMap(SparseList(Dense(Element(0)))), 500000, 1, 50000); E .= 0": Mistake(
+        "2:1", "SparseByteMap and Dense of E would have 25000000000 positions, and 8589934592 is the most",
         "use smaller extents, or a SparseList",
     ),
-    f"E = {MATRIX}, 4000, 4000); E .= 0": Mistake(
-        "2:1", "Dense of E would have 16000000 positions, and 10000000 is the most",
+    f"E = {MATRIX}, 400000, 40000); E .= 0": Mistake(
+        "2:1", "Dense of E would have 16000000000 positions, and 8589934592 is the most",
         "use smaller extents, or a SparseList",
     ),
     "c .= 0; c[9000000000] += 1": Mistake(
-        "1:97", "Dense of c would have 9000000000 positions, and 10000000 is the most",
+        "1:97", "Dense of c would have 9000000000 positions, and 8589934592 is the most",
         "use smaller extents, or a SparseList",
     ),
     f"E = {MATRIX}); E .= 0": Mistake(
@@ -190,3 +191,12 @@ def test_an_input_must_have_the_extents_that_the_program_gives():
         "1:1", "axis 1 of v has extent 3, that of the input 2", "leave the extents out, or bind another input"
     )
     assert mistake(text, InputError, inputs={"v": [1, 2]}) == expected
+
+
+@pytest.mark.parametrize("verb", [api.run, api.explore])
+def test_where_each_cell_is_an_entry_of_a_dictionary_less_is_the_most(verb):
+    text = f"E = {MATRIX}, 4000, 4000)\nE .= 0\nreturn E"
+    with pytest.raises(InputError, match="Dense of E would have 16000000 positions, and 10000000 is the most") as told:
+        verb(api.parse(text))
+    assert told.value.span is not None and told.value.span.line == 2
+    assert api.run(api.parse(text), engine="native").tensors["E"].to_numpy().sum() == 0

@@ -10,9 +10,10 @@ import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.towers import COUNTS, same, tensors, zero_filled
+from proofs_tests.towers import COUNTS, same, zero_filled
 from wingspan import InputError, Tensor, files
 from wingspan.tensor import read_file
+from wingspan.testing.formats import tensors
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=60)
 CSC = "Dense(SparseList(Element(0.0)))"

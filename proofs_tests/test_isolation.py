@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.exploring import PROVE, Look, Watched, cells, configs, explored, handle, key_of, verdict
-from proofs_tests.programs import Options, programs
 from wingspan import api
 from wingspan.errors import WingspanError
 from wingspan.explorer.graph import explore_graph
@@ -20,6 +19,7 @@ from wingspan.lang import ir
 from wingspan.levels.frames import Cell
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
+from wingspan.testing.programs import Options, programs
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), depth=3, statements=2, extent=2)
 UPDATING = {"Unfurl", "Child", "Leave", "Finish", "Assign"}

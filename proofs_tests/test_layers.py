@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 BELOW_CONSUMERS = {"errors", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate"}
-BELOW_API = BELOW_CONSUMERS | {"reference", "explorer", "semantics", "dependence", "native"}
+CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
+BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -22,16 +23,20 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"errors", "arrays"},
     "tensor": {"errors", "lang", "levels", "arrays", "files"},
     "outcome": {"errors", "lang"},
+    "program": {"errors", "lang"},
     "elaborate": {"errors", "lang", "levels", "tensor"},
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors"},
     "semantics": BELOW_CONSUMERS | {"explorer"},
     "dependence": BELOW_CONSUMERS,
     "native": BELOW_CONSUMERS | {"explorer"},
+    "comparison": BELOW_CONSUMERS,
+    "histogram": BELOW_CONSUMERS | {"explorer"},
     "api": BELOW_API,
     "report": BELOW_API | {"api"},
     "cli": BELOW_API | {"api", "report", "wingspan"},
     "wingspan": BELOW_API | {"api"},
+    "testing": BELOW_API | {"api"},
     "__main__": {"cli"},
 }
 """What each unit (a package or module right below `wingspan`) may import besides itself; `wingspan` is __init__.py."""

@@ -11,25 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.towers import (
-    COUNTS,
-    LEAVES,
-    MODIFIERS,
-    VALUES,
-    ByHand,
-    arrays,
-    broken,
-    elements_of,
-    forms,
-    frozen,
-    rank_of,
-    same,
-    tensors,
-    thread,
-    tower,
-    worth,
-    wrapped,
-)  # fmt: skip
+from proofs_tests.towers import COUNTS, ByHand, broken, elements_of, frozen, same, thread, tower
 from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT
@@ -37,6 +19,7 @@ from wingspan.levels import REGISTRY, procedures
 from wingspan.levels.base import LISTS
 from wingspan.levels.frames import Cell
 from wingspan.tensor import Tensor
+from wingspan.testing.formats import LEAVES, MODIFIERS, VALUES, arrays, formats, rank_of, tensors, worth, wrapped
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=80)
 SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
@@ -101,7 +84,7 @@ def test_thawing_and_freezing_changes_no_cell(made):
 @st.composite
 def roots(draw) -> tuple[str, np.ndarray, int]:
     """A format whose root may be visited twice, an array, and where to break off."""
-    form, fill = draw(forms(rank=draw(st.integers(0, 2))))
+    form, fill = draw(formats(rank=draw(st.integers(0, 2))))
     around = [modifier for modifier in MODIFIERS if "Merge" not in modifier]
     root = wrapped(draw, draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around)
     form = form if "Merge" not in form else f"{draw(st.sampled_from(LEAVES))}({fill})"
@@ -125,7 +108,7 @@ def test_a_thawed_tensor_takes_more(made):
 
 
 @derandomized
-@given(forms(), st.data(), st.booleans(), st.booleans())
+@given(formats(), st.data(), st.booleans(), st.booleans())
 def test_declaring_again_starts_afresh(made, data, thawed, finished):
     """P26: whatever the memory held, frozen or not, and whatever the fill values were then and are now."""
     form, fill = made

@@ -10,19 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE, Look, Watched, configs, explored
-from proofs_tests.programs import Options, programs
-from proofs_tests.towers import (
-    STORAGE,
-    ByHand,
-    arrays,
-    broken,
-    elements_of,
-    forms,
-    member,
-    rank_of,
-    tower,
-    wrapped,
-)  # fmt: skip
+from proofs_tests.towers import ByHand, broken, elements_of, member, tower
 from wingspan import api
 from wingspan.errors import WingspanError
 from wingspan.explorer.graph import explore_graph
@@ -31,6 +19,8 @@ from wingspan.lang import ir
 from wingspan.semantics.config import Config, Handle, State, Store
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
+from wingspan.testing.formats import STORAGE, arrays, formats, rank_of, wrapped
+from wingspan.testing.programs import Options, programs
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=50 * PROVE)
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), depth=3, statements=3, extent=2)
@@ -120,7 +110,9 @@ def test_a_scope_leaves_nothing_behind() -> None:
 
 
 @derandomized
-@given(forms(), st.data(), st.lists(st.sampled_from([(1, 1), (2, 2), (2, 3), (1, 3), (0, 0)]), min_size=1, max_size=3))
+@given(
+    formats(), st.data(), st.lists(st.sampled_from([(1, 1), (2, 2), (2, 3), (1, 3), (0, 0)]), min_size=1, max_size=3)
+)
 def test_tasks_that_do_nothing_change_nothing(made, data, numbers):
     """P8, P26: checkout and commit without an update, before, between and after updates and in a phase of their own."""
     form, fill = made
@@ -152,7 +144,7 @@ def test_tasks_that_do_nothing_change_nothing(made, data, numbers):
 
 
 @derandomized
-@given(forms(), st.data())
+@given(formats(), st.data())
 def test_thawing_and_freezing_loses_nothing(made, data):
     """P26: any number of times, whatever lies below or around a Merge, a tensor without a new update stays as it is."""
     form, fill = made

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, same_text
-from proofs_tests.programs import programs
 from wingspan.lang import ir
+from wingspan.testing.programs import programs
 
 HEAD = f"c = {VECTOR}, 2); d = {VECTOR}, 2); s = Scalar(0); w = {VECTOR}, 2); v = {VECTOR}, [1, 2])\n"
 

@@ -8,10 +8,10 @@ from itertools import combinations
 import pytest
 
 from proofs_tests.exploring import explored, outcomes, races, verdict
-from proofs_tests.towers import STORAGE
 from wingspan import api
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
+from wingspan.testing.formats import STORAGE
 
 DEPENDENT = """
     c = Tensor(Dense({leaf}(0)), 5)

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE, explored
-from proofs_tests.programs import Options, programs
 from proofs_tests.test_serial_meaning import result
 from wingspan import api
 from wingspan.errors import Fault, WingspanError
@@ -25,6 +24,7 @@ from wingspan.semantics.config import EMPTY, Config, State
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import Facts, Memory
 from wingspan.semantics.rules import parallel
+from wingspan.testing.programs import Options, programs
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), depth=2, statements=2, extent=2)
 UNGATED = Options(modifiers=("Mutex", "Isolate"))

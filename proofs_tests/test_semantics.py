@@ -70,8 +70,8 @@ def test_accesses_carry_their_place() -> None:
         ("Unfurl", 2, "SparseList", "ptr", 2, None, 2),
         ("Unfurl", 2, "SparseList", "ptr", 2, None, 4),
         ("Unfurl", 2, "SparseList", "idx", 2, None, 1),
-        ("Unfurl", 2, "SparseList", "idx", 2, 2, 2),
         ("Unfurl", 2, "SparseList", "idx", 2, 2, 1),
+        ("Unfurl", 2, "SparseList", "idx", 2, 2, 2),
         ("Unfurl", 2, "SparseList", "idx", 2, 2, 2),
         ("Access", 1, "Element", "val", 3, None, 6),
     ]

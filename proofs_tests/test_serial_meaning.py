@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
-from proofs_tests.programs import Options, programs
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
@@ -16,6 +15,7 @@ from wingspan.explorer.machine import Step
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
+from wingspan.testing.programs import Options, programs
 
 EXAMPLES = 3000 * PROVE
 

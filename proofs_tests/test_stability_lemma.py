@@ -17,7 +17,7 @@ from itertools import product
 import pytest
 
 from proofs_tests.exploring import PROVE
-from proofs_tests.towers import LEAVES, STORAGE, rank_of, tower
+from proofs_tests.towers import tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge, plan
 from wingspan import api
@@ -25,6 +25,7 @@ from wingspan.dependence.stability import Stability, figure, repaired
 from wingspan.elaborate import Elaborated
 from wingspan.levels import Tower
 from wingspan.levels.base import Dependence
+from wingspan.testing.formats import LEAVES, STORAGE, rank_of
 
 MODIFIERS = {"Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"}
 Word = tuple[str, ...]

@@ -1,15 +1,14 @@
-"""Towers of levels, their data, and procedures run by hand."""
+"""Towers of levels, and procedures run by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT, Device, Task
@@ -17,80 +16,15 @@ from wingspan.levels import Tower, procedures, resolve
 from wingspan.levels.cells import LOADER, Cells
 from wingspan.levels.frames import Cell, Code, Frame, advance, start
 from wingspan.tensor import Tensor, _format
+from wingspan.testing.formats import rank_of
 
 DEVICES = {"dev": Device("dev", 2), "far": Device("far", 3)}
 COUNTS = {name: device.nthreads for name, device in DEVICES.items()}
-
-VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "0": st.integers(-3, 3),
-    "2": st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)]),
-    "0.0": st.sampled_from([0.0, 1.5, -2.0, 0.1, 5e-324, 1.7976931348623157e308]),
-    "-0.5": st.sampled_from([0.0, -0.5, 0.25]),
-    "false": st.booleans(),
-    "true": st.booleans(),
-}
-"""Fill values as programs write them, and elements of their kind."""
-
-
-LEAVES = ("Element", "Atomic")
-STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict")
-MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
 
 def tower(form: str, *shape: int, devices: Mapping[str, Device] = DEVICES) -> Tower:
     """The tower of a format, its devices among those given."""
     return Tower.of(resolve(_format(form), devices), shape)
-
-
-DTYPES: dict[type, type] = {bool: np.bool_, int: np.int64, float: np.float64}
-
-
-@st.composite
-def forms(
-    draw: st.DrawFn, rank: int | None = None, modified: bool = True, storage: Sequence[str] = STORAGE
-) -> tuple[str, str]:
-    """A format of rank 0 to 3 with up to two modifiers around any level, in any order, and its fill value."""
-    fill = draw(st.sampled_from(sorted(VALUES)))
-    among = MODIFIERS if modified else ()
-    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}({fill})", among)
-    for _ in range(draw(st.integers(0, 3)) if rank is None else rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(storage))}({form})", among)
-    return form, fill
-
-
-def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2) -> str:
-    """The format in some of the modifiers."""
-    for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
-        form = modifier.format(form)
-    return form
-
-
-@st.composite
-def arrays(draw: st.DrawFn, rank: int, fill: str, extent: int = 4, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """An array whose elements are of the fill value's kind, many of them the fill value."""
-    if shape is None:
-        shape = tuple(draw(st.integers(0, extent)) for _ in range(rank))
-    size = int(np.prod(shape, dtype=int))
-    elements = draw(st.lists(st.just(worth(fill)) | VALUES[fill], min_size=size, max_size=size))
-    return np.array(elements, dtype=DTYPES[type(worth(fill))]).reshape(shape)
-
-
-def worth(fill: str) -> Any:
-    """A fill value as a Python number."""
-    return {"true": True, "false": False}[fill] if fill.isalpha() else float(fill) if "." in fill else int(fill)
-
-
-def rank_of(form: str) -> int:
-    return sum(form.count(f"{name}(") for name in STORAGE)
-
-
-@st.composite
-def tensors(
-    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = STORAGE, least: int = 0
-) -> tuple[str, np.ndarray]:
-    """A format of at least that rank and an array for it."""
-    form, fill = draw(forms(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
-    return form, draw(arrays(rank_of(form), fill))
 
 
 def same(tensor: Tensor, array: np.ndarray) -> bool:

@@ -15,10 +15,11 @@
 [3]
 """
 
-from wingspan.api import Exploration, Program, Run, check, explore, load, parse, replay, run
+from wingspan.api import Exploration, Program, Run, Unsafe, check, diff, explore, load, parse, race, replay, run
 from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Verdict
+from wingspan.native.engine import Limits
 from wingspan.tensor import Tensor
 
 __all__ = [
@@ -26,18 +27,22 @@ __all__ = [
     "Fault",
     "InputError",
     "InternalError",
+    "Limits",
     "ParseError",
     "Program",
     "ProgramError",
     "Report",
     "Run",
     "Tensor",
+    "Unsafe",
     "Verdict",
     "WingspanError",
     "check",
+    "diff",
     "explore",
     "load",
     "parse",
+    "race",
     "replay",
     "run",
 ]

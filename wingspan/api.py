@@ -4,42 +4,81 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from wingspan import dependence, reference
+from wingspan.comparison import Comparison, Engine, compare
 from wingspan.dependence import TESTS, Analysis, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import Fault, InputError, Source, Span
+from wingspan.errors import Fault, InputError, ProgramError
 from wingspan.explorer import graph, interleaving
 from wingspan.explorer.graph import Progress
+from wingspan.explorer.machine import Machine
 from wingspan.explorer.verdict import Verdict
-from wingspan.lang import ir, parser
-from wingspan.lang.printer import show
+from wingspan.histogram import Histogram, observe
+from wingspan.lang import ir
 from wingspan.levels import Tower
+from wingspan.native import c_inputs
+from wingspan.native.compiled import Compiled, code_of
+from wingspan.native.emit_c import HEADERS
+from wingspan.native.emit_c import emit_c as printed_c
+from wingspan.native.engine import Limits, Mode
+from wingspan.native.machine import Native
+from wingspan.native.memory import buffers
+from wingspan.native.show import show as printed_plan
 from wingspan.outcome import Outcome
-from wingspan.semantics.config import State
+from wingspan.program import Program, load, parse
 from wingspan.semantics.machine import Semantics
-from wingspan.tensor import LARGEST, Tensor, from_exact
+from wingspan.tensor import LARGEST, Tensor, from_exact, too_large
+
+__all__ = [
+    "ENGINES",
+    "MACHINES",
+    "Exploration",
+    "Program",
+    "Run",
+    "Unsafe",
+    "bind",
+    "check",
+    "compiled",
+    "diff",
+    "emit_c",
+    "engine",
+    "explore",
+    "load",
+    "machine_of",
+    "native",
+    "parse",
+    "race",
+    "replay",
+    "run",
+    "semantics",
+    "show_plan",
+]
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program as written, the name it goes by in messages, and the folder that its files are relative to."""
+class Unsafe(ProgramError):
+    """A program that is not run because of what the level dependence test finds: see `report`, and mend the program."""
 
-    tree: ir.Program
-    name: str
-    folder: Path = Path()
+    topic = "unsafe"
 
-    def __str__(self) -> str:
-        return show(self.tree)
+    def __init__(self, report: Report) -> None:
+        first, *more = report.findings
+        others = f", and {len(more)} more" if more else ""
+        super().__init__(
+            f"the level dependence test finds the program {report.verdict}: {first.reason}{others}", first.access,
+            fix="ask `check` for a mend, or have it run with unsafe=True",
+        )  # fmt: skip
+        self.report = report
 
 
 @dataclass(frozen=True)
@@ -60,34 +99,6 @@ class Run:
     variables: dict[str, ir.Value]
     engine: str
     seconds: float
-
-
-def parse(text: str, name: str = "<program>") -> Program:
-    """A program from its text. ParseError if it is none."""
-    return Program(parser.parse(text, name), name)
-
-
-def load(path: str | os.PathLike[str]) -> Program:
-    """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
-    path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file", fix="write the path of a program") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text", _place(path, error), fix="save the program as UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: {reason}", fix="write the path of a program") from None
-    return Program(parser.parse(text, str(path)), str(path), path.parent)
-
-
-def _place(path: Path, error: UnicodeDecodeError) -> Span:
-    """Where the byte stands that cannot be read."""
-    before = error.object[: error.start].decode("utf-8")
-    lines = f"{before}�".splitlines()
-    line, column = len(lines), len(lines[-1])
-    return Span(Source(str(path), error.object.decode("utf-8", "replace")), line, column, line, column + 1)
 
 
 Runnable = Program | Elaborated | str | os.PathLike[str]
@@ -187,19 +198,20 @@ def explore(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    machine: str = "semantics",
     strategy: str = "graph",
     max_states: int | None = None,
     max_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Exploration:
-    """Explore every interleaving of the program under the paper's rules."""
+    """Explore every interleaving of the program: under the paper's rules, or of its compiled plan (`native`)."""
     if strategy != "graph":
         raise InputError(f"there is no strategy {strategy}", fix="use graph")
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    machine = semantics(bound)
+    explored: Machine[Any] = machine_of(bound, machine)
     expected = _expected(bound)
     verdict = graph.explore_graph(
-        machine, expected=expected, max_states=max_states, max_seconds=max_seconds, progress=progress
+        explored, expected=expected, max_states=max_states, max_seconds=max_seconds, progress=progress
     )
     return Exploration(verdict, bound, expected)
 
@@ -211,42 +223,82 @@ def replay(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
-) -> interleaving.Replay[State]:
-    """Run the program along one interleaving, written as in a verdict; every step is shown."""
+    machine: str = "semantics",
+) -> interleaving.Replay[Any]:
+    """Run the program along one interleaving, written as in a verdict on that machine; every step is shown."""
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    return interleaving.replay(semantics(bound), text)
+    return interleaving.replay(machine_of(bound, machine), text)
 
 
 def run(
     program: Runnable,
     *,
     engine: str = "semantics",
+    unsafe: bool = False,
+    limits: Limits | None = None,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Run the program once: under the rules, each task as far as it gets in turn, or as the reference means it.
+    """Run the program once, by one of the `ENGINES`.
 
-    A Fault if it does not finish: under the rules a RunFault, which says in which task, by which rule and how.
+    Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
+    as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
+    test finds unsafe is `Unsafe`, unless that is asked for; `reference` computes the serial meaning.
+
+    A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     began = time.perf_counter()
     match engine:
-        case "semantics":
-            machine = semantics(bound)
+        case "semantics" | "native-controlled":
+            machine: Any = semantics(bound) if engine == "semantics" else native(bound)
             state = machine.run(progress)
             tensors, variables = machine.results(state), machine.variables(state)
         case "reference":
             tensors, variables = _reference(bound)
+        case "native":
+            if not unsafe:
+                guard(bound, allowed=("safe", "order-dependent"))
+            tensors, variables = compiled(bound).run(limits=limits)
         case _:
-            raise InputError(f"there is no engine {engine}", fix="use semantics or reference")
+            raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
     return Run(tensors, variables, engine, time.perf_counter() - began)
 
 
 def semantics(bound: Elaborated) -> Semantics:
-    """The machine that runs a bound program by the rules."""
+    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it."""
+    _require_room(bound)
     return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs)
+
+
+def native(bound: Elaborated) -> Native:
+    """The machine that runs the compiled plan of a bound program, one access of one task at a time; the same."""
+    _require_room(bound)
+    return Native(code_of(bound), bound)
+
+
+def _require_room(bound: Elaborated) -> None:
+    """InputError if a dictionary of cells cannot hold a tensor."""
+    for name, tower in bound.towers.items():
+        if tower.room > LARGEST:
+            places = (n.span for n in bound.body.walk() if isinstance(n, ir.Declare) and n.tensor == name)
+            fix = "use smaller extents, a SparseList, or the native engine"
+            raise InputError(too_large(name, tower, LARGEST), next(places, None), fix=fix)
+
+
+MACHINES = ("semantics", "native")
+
+
+def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
+    """One of the `MACHINES` for a bound program."""
+    match name:
+        case "semantics":
+            return semantics(bound)
+        case "native":
+            return native(bound)
+    raise InputError(f"there is no machine {name}", fix=f"use {' or '.join(MACHINES)}")
 
 
 def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value]]:
@@ -277,3 +329,155 @@ def _expected(bound: Elaborated) -> Outcome | None:
     except Fault:
         return None
     return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)
+
+
+# ----------------------------------------------------------------------------------- differential testing, and races
+
+ENGINES = ("semantics", "reference", "native", "native-controlled")
+"""The engines of this package."""
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """An engine of this package, as one to compare with others."""
+
+    name: str
+
+    @property
+    def eager(self) -> bool:
+        """Whether it evaluates what sparse iteration passes over."""
+        return self.name == "reference"
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What `wingspan.api.run` computes, also if the program is not safe."""
+        made = run(program, engine=self.name, unsafe=True)
+        return {**made.tensors, **made.variables}
+
+
+def show_plan(
+    program: Runnable,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> str:
+    """The plan of a program as text."""
+    return printed_plan(code_of(bind(program, inputs=inputs, params=params, threads=threads)).plan)
+
+
+def emit_c(
+    program: Runnable,
+    folder: str | os.PathLike[str] = ".",
+    *,
+    main: bool = False,
+    unsafe: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> list[Path]:
+    """Write the plan of a program as a C file, called like its source, and the headers that it needs; the paths.
+
+    With a `main` it is a command, which reads the inputs, as they are now, from a file that is written, too. The C
+    trusts that tasks do not race: a program that the level dependence test does not accept is `Unsafe`, unless that is
+    asked for. InputError if the files cannot be written.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    if not unsafe:
+        guard(bound)
+    name = "program" if isinstance(program, Program | Elaborated) else Path(program).stem
+    plan, given = code_of(bound).plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
+    files = {f"{name}.c": printed_c(plan, name, main).encode()}
+    files |= {header: (Path(__file__).with_name("native") / header).read_bytes() for header in HEADERS}
+    if main and given:
+        files[f"{name}.inputs"] = c_inputs.file(plan, given)
+    try:
+        for path, contents in files.items():
+            Path(folder, path).write_bytes(contents)
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}", fix="name a folder that can be written to") from None
+    return [Path(folder, path) for path in files]
+
+
+def compiled(bound: Elaborated) -> Compiled:
+    """The plan of a bound program, ready to run on threads."""
+    return Compiled(bound)
+
+
+def engine(name: str) -> Engine:
+    """An engine by its name: one of this package, or `module:attribute` for somebody else's, or for a class of them."""
+    if name in ENGINES:
+        return BuiltIn(name)
+    module, _, attribute = name.partition(":")
+    fix = f"use {', '.join(ENGINES)}, or module:attribute"
+    if not attribute:
+        raise InputError(f"there is no engine {name}", fix=fix)
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"there is no engine {name}: {error}", fix=fix) from None
+    made = found() if isinstance(found, type) else found
+    if not (isinstance(getattr(made, "name", None), str) and callable(getattr(made, "run", None))):
+        raise InputError(f"{name} is no engine: it needs a name and run(program, inputs)", fix=fix)
+    return cast(Engine, made)
+
+
+def diff(
+    program: Runnable,
+    *,
+    engines: Sequence[str | Engine] | None = None,
+    unsafe: bool = False,
+    repeat: int = 1,
+    tolerance: float = 0.0,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Run the program through several engines and compare the results, as `wingspan.comparison.compare` says.
+
+    All engines of this package that can run it, if no `engines` are given. A program that the level dependence test
+    does not accept has no one result: it is `Unsafe`, unless that is asked for.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    if not unsafe:
+        guard(bound)
+    made = [engine(one) if isinstance(one, str) else one for one in (ENGINES if engines is None else engines)]
+    return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
+
+
+def guard(bound: Elaborated, allowed: Sequence[str] = ("safe",)) -> None:
+    """`Unsafe`, unless the level dependence test has one of the allowed verdicts on the program."""
+    report = dependence.check(bound)
+    if report.verdict not in allowed:
+        raise Unsafe(report)
+
+
+def race(
+    program: Runnable,
+    *,
+    runs: int = 10_000,
+    mode: Mode = "seq_cst",
+    machine: str = "semantics",
+    max_states: int | None = None,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Histogram:
+    """Run the program on threads many times, and count its ends beside those that exploring a `machine` predicts.
+
+    In the modes `seq_cst` and `yields` all that comes about is predicted, if the search was complete; accesses of the
+    mode `plain` promise nothing. InputError if tasks may wait for ever.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    verdict = explore(bound, machine=machine, max_states=max_states, max_seconds=max_seconds).verdict
+    if verdict.deadlocks:
+        raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and mend it")
+    ready = compiled(bound)
+
+    def execute(number: int) -> Outcome:
+        tensors, variables = ready.run(mode=mode, seed=seed + number)
+        return Outcome.of({name: tensor.to_exact() for name, tensor in tensors.items()}, variables)
+
+    return observe(execute, verdict, runs, mode, progress)

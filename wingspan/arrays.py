@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.errors import InputError
-from wingspan.lang.algebra import exact
+from wingspan.lang.algebra import convert, exact
 from wingspan.lang.ir import Value
+from wingspan.levels import Tower
 from wingspan.levels.cells import Entry
+from wingspan.levels.frozen import DTYPES, UNSORTED, Columns, Frozen, Stored, disorder
 
 LARGEST = 2**63 - 1
 
@@ -84,13 +86,7 @@ def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
 
 def sparse_entries(matrix: Any) -> list[Entry]:
     """The stored elements of a SciPy sparse array; duplicates are summed exactly, of booleans one is enough."""
-    try:
-        coo = scipy.sparse.coo_array(matrix)
-    except ValueError as error:
-        raise InputError(f"not a SciPy sparse array in order: {error}", fix="make it anew") from None
-    for axis, extent in zip(coo.coords, coo.shape, strict=True):
-        if len(axis) and not (axis.min() >= 0 and axis.max() < extent):
-            raise InputError("not a SciPy sparse array in order: an index is out of bounds", fix="make it anew")
+    coo = scipy.sparse.coo_array(in_order(matrix))
     at = zip(*((axis + 1).tolist() for axis in coo.coords), strict=True)
     entries: list[Entry] = list(zip(at, numbers(coo.data).tolist(), strict=True))
     return entries if len({at for at, _ in entries}) == len(entries) else _summed(entries)
@@ -106,3 +102,140 @@ def _summed(entries: list[Entry]) -> list[Entry]:
         else:
             sums[at] += exact(value)
     return list(sums.items())
+
+
+# ---------------------------------------------------------------------------------------------------- without entries
+
+
+def checked(data: Any) -> Any:
+    """An array that a tensor may be made of: `numbers`, or a SciPy sparse array in order; else an InputError."""
+    if not scipy.sparse.issparse(data):
+        return numbers(data)
+    matrix = in_order(data)
+    values = numbers(matrix.data)
+    return matrix if values.dtype == matrix.dtype else matrix.astype(values.dtype)
+
+
+def in_order(matrix: Any) -> Any:
+    """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError."""
+    wrong: str | None = None
+    try:
+        if matrix.format in ("csc", "csr") and matrix.ndim == 2:
+            wrong = _wrong(matrix)
+        else:
+            matrix = scipy.sparse.coo_array(matrix)
+            sides = zip(matrix.coords, matrix.shape, strict=True)
+            if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
+                wrong = "an index is out of bounds"
+    except ValueError as error:
+        wrong = str(error)
+    if wrong and wrong != UNSORTED:
+        raise InputError(f"not a SciPy sparse array in order: {wrong}", fix="make it anew")
+    return matrix
+
+
+def _wrong(matrix: Any) -> str | None:
+    """What is wrong with CSC or CSR, if anything."""
+    fibers, extent = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    return disorder(Stored(matrix.indptr, 1), Stored(matrix.indices, 1), len(matrix.data), fibers, extent)
+
+
+def size_of(data: Any) -> int:
+    """The length of an array, dense or SciPy sparse: of its elements or of its pointers."""
+    if not scipy.sparse.issparse(data):
+        return int(np.size(data))
+    return max(int(data.nnz), len(data.indptr) if data.format in ("csc", "csr") else 0)
+
+
+def frozen(tower: Tower, data: Any) -> Frozen | None:
+    """The `checked` data as the arrays of a tensor, its own ones where they fit.
+
+    None if that takes the entries: for other levels, and for numbers or sums of duplicates that 64 bits do not hold
+    exactly. A Fault if an element is of another kind.
+    """
+    columns = Columns.of(tower)
+    if columns is None or data.dtype == object:
+        return None
+    if scipy.sparse.issparse(data):
+        return _from_sparse(columns, data)
+    values = _converted(data, tower.kind)
+    if values is None:
+        return None
+    flat = values.ravel(order="F")
+    if not columns.sparse:
+        return columns.frozen(_kept(flat))
+    chosen = _differing(flat, exact(tower.fill))
+    counts = np.count_nonzero(chosen.reshape(columns.fibers, columns.extent), axis=1)
+    idx = np.flatnonzero(chosen)
+    idx %= max(columns.extent, 1)
+    return columns.frozen(flat[chosen], np.concatenate([[0], np.cumsum(counts)]), idx)
+
+
+def _from_sparse(columns: Columns, data: Any) -> Frozen | None:
+    matrix = _columns(columns, data)
+    values = None if matrix is None else _converted(matrix.data[: matrix.nnz], columns.tower.kind)
+    if matrix is None or values is None:
+        return None
+    if columns.sparse:
+        return columns.frozen(_kept(values), _kept(matrix.indptr), _kept(matrix.indices[: matrix.nnz]))
+    array: np.ndarray = np.full(columns.fibers * columns.extent, columns.tower.fill, dtype=values.dtype)
+    fiber = np.repeat(np.arange(columns.fibers), np.diff(matrix.indptr))
+    array[fiber * columns.extent + matrix.indices[: matrix.nnz]] = values
+    return columns.frozen(array)
+
+
+def _columns(columns: Columns, data: Any) -> Any:
+    """A matrix in CSC, the first axis down and all others across, sorted; None if SciPy cannot sum duplicates."""
+    if data.ndim != 2:
+        coo = scipy.sparse.coo_array(data)
+        across = np.zeros(coo.nnz, dtype=np.int64)
+        for axis, extent in zip(coo.coords[:0:-1], coo.shape[:0:-1], strict=True):
+            across = across * extent + axis
+        data = scipy.sparse.coo_array((coo.data, (coo.coords[0], across)), shape=(columns.extent, columns.fibers))
+    matrix = scipy.sparse.csc_array(data)
+    summed = matrix.nnz != data.nnz
+    if _wrong(matrix):
+        matrix = matrix.copy()
+        matrix.has_sorted_indices = False
+        matrix.sort_indices()
+        if _wrong(matrix):
+            matrix.has_canonical_format = False
+            matrix.sum_duplicates()
+            summed = True
+    return matrix if not summed or _sums_exactly(data.data) else None
+
+
+def _sums_exactly(values: np.ndarray) -> bool:
+    """Whether the sum of any of these is exact, whatever the order."""
+    if values.dtype == np.bool_:
+        return True
+    whole = values.dtype == np.int64 or bool((values == np.trunc(values)).all())
+    return whole and float(np.abs(values.astype(np.float64)).max(initial=0)) * len(values) < EXACT
+
+
+def _converted(array: np.ndarray, kind: str) -> np.ndarray | None:
+    """The elements as such of a kind; a Fault if one is none, None if doubles do not hold all of them exactly."""
+    if array.dtype == DTYPES[kind]:
+        return array
+    wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)
+    if "bool" in (kind, array.dtype.name):
+        wrong[...] = True
+    elif kind == "float":
+        if array.size and not (array.min() >= -EXACT and array.max() <= EXACT):
+            return None
+    else:
+        wrong = (array != np.trunc(array)) | (array < -float(LARGEST)) | (array >= float(LARGEST))
+    if wrong.any():
+        convert(array[wrong][0].item(), kind)
+    return array.astype(DTYPES[kind])
+
+
+EXACT = 2**53
+"""Doubles hold all integers up to here."""
+
+
+def _kept(array: np.ndarray) -> np.ndarray:
+    """The array, in one piece, not to be written."""
+    view = np.require(array, requirements=["C", "A"]).view()
+    view.flags.writeable = False
+    return view

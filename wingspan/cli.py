@@ -1,4 +1,4 @@
-"""The command line: check, explore, replay, run and fmt. Results go to standard output, all else to standard error."""
+"""The command line: one function for each verb. Results go to standard output, all else to standard error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,9 +19,11 @@ from wingspan.dependence import TESTS, Test
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
 from wingspan.explorer.incident import RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES
+from wingspan.native.engine import Limits, Mode
 from wingspan.report import json as data
 from wingspan.report import steps, terminal
 from wingspan.report.check import check as checked
+from wingspan.report.check import refusal
 from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
 from wingspan.report.view import CheckReport, Invocation, explored, replayed
@@ -57,8 +60,19 @@ def show(text: str) -> None:
 
 
 def show_json(value: dict[str, Any]) -> None:
-    """Print a result as one JSON object."""
-    show(json.dumps(value, allow_nan=False))
+    """Print a result as one JSON object. Doubles that are not finite, for which JSON has no numbers, become text."""
+    show(json.dumps(_finite(value), allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {name: _finite(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_finite(part) for part in value]
+    return value
 
 
 def fail(text: str, status: int) -> NoReturn:
@@ -136,10 +150,29 @@ EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
 
 
 def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A number of seconds."""
+    """A number."""
     if value is not None and math.isnan(value):
-        raise click.BadParameter("'nan' is not a number of seconds.")
+        raise click.BadParameter("'nan' is not a number.")
     return value
+
+
+def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names with commas between them."""
+    names = None if value is None else [name.strip() for name in value.split(",")]
+    if names is not None and not all(names):
+        raise click.BadParameter(f"{value!r} is not a list of names like semantics,native.")
+    return names
+
+
+def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes: digits, and K, M, G or T for powers of 1024."""
+    if value is None:
+        return None
+    unit = "KMGT".find(value[-1:].upper()) + 1
+    digits = value[:-1] if unit else value
+    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
+        raise click.BadParameter(f"{value!r} is not a size like 512M or 2G.")
+    return int(digits) << 10 * unit
 
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -156,13 +189,23 @@ PROGRAM = (
 )
 
 
+MACHINE = click.option(
+    "--machine", type=click.Choice(api.MACHINES), default="semantics", show_default=True,
+    help="Interleave the steps of the rules, or those of the compiled plan.",
+)  # fmt: skip
+
+
 def on_program(function: Callable[..., None]) -> Callable[..., None]:
     """A verb on a bound program: it gets an Invocation in place of FILE, -p, -i and --threads."""
 
     @functools.wraps(function)
     def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
         name = click.get_current_context().find_root().command_path
-        function(Invocation(file, params, inputs, threads, name), **options)
+        told = Invocation(file, params, inputs, threads, name)
+        try:
+            function(told, **options)
+        except api.Unsafe as refused:
+            fail(refusal(CheckReport(told, refused.report, api.load(file).tree)), MISTAKE)
 
     for option in reversed(PROGRAM):
         command = option(command)
@@ -205,10 +248,18 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 
 @main.command()
 @on_program
+@MACHINE
 @click.option("--strategy", type=click.Choice(["graph"]), default="graph", show_default=True, help="How to search.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
-def explore(told: Invocation, as_json: bool, strategy: str, max_states: int | None, max_seconds: float | None) -> None:
+def explore(
+    told: Invocation,
+    as_json: bool,
+    machine: str,
+    strategy: str,
+    max_states: int | None,
+    max_seconds: float | None,
+) -> None:
     """Explore every interleaving of the program in FILE.
 
     The verdict says whether tasks race, whether results differ, and whether they are the serial meaning.
@@ -217,12 +268,13 @@ def explore(told: Invocation, as_json: bool, strategy: str, max_states: int | No
         exploration = api.explore(
             told.file,
             **told.binding,
+            machine=machine,
             strategy=strategy,
             max_states=max_states,
             max_seconds=max_seconds,
             progress=progress,
         )
-    report = explored(exploration, told)
+    report = explored(exploration, replace(told, machine=machine))
     if as_json:
         show_json(data.explore(report))
     else:
@@ -232,15 +284,17 @@ def explore(told: Invocation, as_json: bool, strategy: str, max_states: int | No
 
 @main.command()
 @on_program
+@MACHINE
 @click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
-def replay(told: Invocation, as_json: bool, interleaving: str) -> None:
+def replay(told: Invocation, as_json: bool, machine: str, interleaving: str) -> None:
     """Follow one interleaving of the program in FILE, step by step.
 
     TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up,
     the run goes on with the first task that can step.
     """
     bound = api.bind(told.file, **told.binding)
-    report = replayed(api.replay(bound, interleaving), interleaving, bound.plain, told)
+    followed = api.replay(bound, interleaving, machine=machine)
+    report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
     if as_json:
         show_json(data.replay(report))
     else:
@@ -251,22 +305,38 @@ def replay(told: Invocation, as_json: bool, interleaving: str) -> None:
 @main.command()
 @on_program
 @click.option(
-    "--engine", type=click.Choice(["semantics", "reference"]), default="semantics", show_default=True,
-    help="The rules, or the serial meaning over dense arrays.",
+    "--engine", type=click.Choice(api.ENGINES), default="semantics", show_default=True,
+    help="The rules; the serial meaning over dense arrays; the compiled plan on threads, or one access at a time.",
 )  # fmt: skip
+@click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
+@click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
+@click.option("--reserve", "reservation", callback=size, metavar="SIZE", help="Address space for each of its buffers.")
 @click.option(
     "-o", "outputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"),
     help="Write a tensor to a .mtx, .npy or .npz file.",
 )  # fmt: skip
-def run(told: Invocation, as_json: bool, engine: str, outputs: dict[str, str]) -> None:
+def run(
+    told: Invocation,
+    as_json: bool,
+    engine: str,
+    unsafe: bool,
+    memory: int | None,
+    reservation: int | None,
+    outputs: dict[str, str],
+) -> None:
     """Run the program in FILE once and print what it updated or returned."""
+    given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
+    if engine != "native" and (given or unsafe):
+        raise click.UsageError("--max-memory, --reserve and --unsafe are for --engine native.")
+    limits = replace(Limits(), **given)
     bound = api.bind(told.file, **told.binding)
     check_outputs(outputs, bound.outputs)
     try:
         with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
-            made = api.run(bound, engine=engine, progress=progress)
+            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=progress)
     except RunFault as fault:
-        fail(incident(fault.incident, bound.plain, told), STATUS[fault.incident.topic])
+        machine = engine.removesuffix("-controlled")
+        fail(incident(fault.incident, bound.plain, replace(told, machine=machine)), STATUS[fault.incident.topic])
     for name, path in outputs.items():
         made.tensors[name].save(path)
     if as_json:
@@ -286,6 +356,86 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
         if not Path(path).parent.is_dir():
             fix = "make it, or write into another one"
             raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
+
+
+@main.command()
+@on_program
+@click.option(
+    "--engines", metavar="NAMES", callback=listed,
+    help=f"Which, in this order: of {', '.join(api.ENGINES)}, or module:attribute. All that can run it, if not given.",
+)  # fmt: skip
+@click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Run each engine N times.")
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), default=0.0, callback=limit, metavar="R",
+    help="Let doubles differ by this much, relatively.",
+)  # fmt: skip
+@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
+    """Run the program in FILE through several engines and compare the results.
+
+    Each run is compared with the first; two faults agree.
+    """
+    sys.path.insert(0, str(Path.cwd()))  # where the module of an engine may lie
+    made = api.diff(told.file, engines=engines, **options, **told.binding)
+    if as_json:
+        show_json(data.diff(made))
+    else:
+        show(painted(terminal.diff(made, told.file), sys.stdout))
+    sys.exit(1 if made.difference else 0)
+
+
+@main.command()
+@on_program
+@MACHINE
+@click.option("--runs", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="How many.")
+@click.option("--plain", is_flag=True, help="Plain accesses, which promise nothing: only report.")
+@click.option("--yields", is_flag=True, help="Now and then let other tasks go first.")
+@click.option("--seed", type=int, default=0, metavar="S", help="When --yields lets others go first.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop exploring after N states.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="… after S seconds.")
+def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
+    """Run the program in FILE on threads many times, and count how it ends.
+
+    Beside it stands what exploring it predicts: accesses being sequentially consistent, nothing else may come about.
+    """
+    if plain and yields:
+        raise click.UsageError("--plain and --yields exclude each other.")
+    mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
+    with spinner("racing: {done} runs, {left} to go, {seconds} s", sys.stderr) as progress:
+        made = api.race(told.file, mode=mode, progress=progress, **options, **told.binding)
+    if as_json:
+        show_json(data.race(made))
+    else:
+        show(painted(terminal.race(made, told.file), sys.stdout))
+    sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)
+
+
+@main.command()
+@on_program
+def plan(told: Invocation, as_json: bool) -> None:
+    """Print the plan that the program in FILE is compiled to, under the lines that its statements come from."""
+    text = api.show_plan(told.file, **told.binding)
+    if as_json:
+        show_json({"plan": text})
+    else:
+        show(text)
+
+
+@main.command(name="emit-c")
+@on_program
+@click.option("-o", "folder", default=".", metavar="DIR", help="Where to write.  [default: the current folder]")
+@click.option("--main", is_flag=True, help="As a command that runs on the inputs as they are now.")
+@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None:
+    """Write the plan that the program in FILE is compiled to as a C file, with the headers that it includes.
+
+    Its first line says how to compile it.
+    """
+    paths = [str(path) for path in api.emit_c(told.file, folder, **options, **told.binding)]
+    if as_json:
+        show_json({"files": paths})
+    else:
+        show("\n".join(paths))
 
 
 @main.command()

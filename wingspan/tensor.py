@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.arrays import dense_entries, entries_of, numbers
+from wingspan.arrays import checked, dense_entries, entries_of, frozen, size_of
 from wingspan.errors import Fault, InputError
 from wingspan.files import read_file, write_file
 from wingspan.lang import ir, parser
@@ -21,15 +22,19 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
 from wingspan.levels import Tower, resolve
 from wingspan.levels.cells import Cells, Entry, Reader, Writer
+from wingspan.levels.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
+from wingspan.levels.walk import Elements, elements
 
-__all__ = ["Cells", "Entry", "Tensor", "entries_of", "from_exact", "load", "read_file"]
-
-_DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+__all__ = ["Cells", "Entry", "Tensor", "adapt", "checked", "entries_of", "from_exact", "hold", "load", "read_file"]
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A tensor in read mode: its levels, their cells and its fill value.
+
+    The cells are kept as arrays where they came as such. If the levels are `Dense` around the leaf, or around a last
+    `SparseList`, these are the caller's own ones where the order in memory fits: column-major, or CSC without
+    duplicates. They must then stay as they are.
 
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
@@ -45,8 +50,16 @@ class Tensor:
     """
 
     tower: Tower
-    cells: Cells = field(repr=False)
+    data: Cells | Frozen = field(repr=False)
     fill: ir.Value
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells as a dictionary. InputError if there are too many."""
+        if isinstance(self.data, Cells):
+            return self.data
+        _check_room(self.tower, LARGEST)
+        return Cells(self.data.dictionary())
 
     # ------------------------------------------------------------------------------------------------------ from data
 
@@ -85,12 +98,19 @@ class Tensor:
     @property
     def nnz(self) -> int:
         """The number of stored elements."""
-        return sum(1 for _ in self.entries())
+        if (parts := self._parts()) is not None:
+            return len(parts[0])
+        found = self._elements()
+        return sum(1 for _ in self._leaves()) if found is None else len(found[1])
 
     def entries(self) -> Iterator[Entry]:
         """The stored elements, in column-major order."""
-        for subscripts, value, _ in self._reader().leaves():
-            yield subscripts, value
+        found = self._elements()
+        if found is None:
+            return self._leaves()
+        subscripts, values = found
+        at = zip(*(axis.tolist() for axis in subscripts), strict=True) if subscripts else iter([()] * len(values))
+        return zip(at, map(exact_elements[self.tower.kind], values.tolist()), strict=True)
 
     def to_exact(self) -> np.ndarray:
         """The dense array of exact values (`object`): integers, booleans, and rationals for doubles."""
@@ -100,10 +120,17 @@ class Tensor:
         return array
 
     def to_numpy(self) -> np.ndarray:
-        """The dense array, of 64-bit integers, doubles (the nearest ones) or booleans."""
-        array: np.ndarray = np.full(self.shape, double(self.fill), dtype=_DTYPES[self.tower.kind])
-        for subscripts, value in self.entries():
-            array[tuple(i - 1 for i in subscripts)] = double(value)
+        """The dense array, of 64-bit integers, doubles (the nearest ones) or booleans.
+
+        What an engine has computed is not copied if all levels are dense.
+        """
+        parts = self._parts()
+        if parts is not None and len(parts) == 1:
+            return _own(parts[0]).reshape(self.shape, order="F")
+        array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
+        subscripts, values = self._coordinates()
+        if len(values):
+            array[tuple(axis - 1 for axis in subscripts)] = values if self.shape else values[0]
         return array
 
     def to_scipy(self) -> Any:
@@ -115,11 +142,12 @@ class Tensor:
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
-        entries = list(self.entries())
-        values: Any = np.array([double(value) for _, value in entries], dtype=_DTYPES[self.tower.kind])
-        at = np.array([at for at, _ in entries], dtype=np.int64).reshape(-1, len(self.shape)) - 1
-        made = scipy.sparse.coo_array((values, tuple(at.T)), shape=self.shape)
-        return made.tocsc() if len(self.shape) == 2 else made
+        parts = self._parts()
+        if len(self.shape) == 2 and parts is not None and len(parts) == 3:
+            values, ptr, idx = parts
+            made = _own(values), _own(idx.minus_1()), _own(ptr.minus_1())
+            return scipy.sparse.csc_array(made, shape=self.shape)
+        return self._coo().tocsc() if len(self.shape) == 2 else self._coo()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a `.mtx`, `.npy` or `.npz` file, replaced in one step. InputError if it cannot hold this."""
@@ -134,8 +162,39 @@ class Tensor:
             raise InputError(f"{path}: a .mtx file holds numbers, not booleans", fix="use .npz")
         write_file(path, self.to_scipy() if path.suffix in (".mtx", ".npz") else self.to_numpy())
 
+    def disorder(self) -> str | None:
+        """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
+        columns = Columns.of(self.tower)
+        return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
+
+    def _parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+        """The elements, pointers and indices, if that is how they lie."""
+        columns = Columns.of(self.tower)
+        return columns.parts(self.data) if columns and isinstance(self.data, Frozen) else None
+
+    def _elements(self) -> Elements | None:
+        """All stored elements at once, if they are kept in arrays that are in order."""
+        return elements(self.data) if isinstance(self.data, Frozen) else None
+
+    def _coordinates(self) -> Elements:
+        """Subscripts and values as arrays; doubles are the nearest ones."""
+        found = self._elements()
+        if found is not None:
+            return found
+        entries = list(self._leaves())
+        values: Any = np.array([double(value) for _, value in entries], dtype=DTYPES[self.tower.kind])
+        at = np.array([at for at, _ in entries], dtype=np.int64).reshape(len(entries), len(self.shape))
+        return list(at.T), values
+
+    def _coo(self) -> Any:
+        subscripts, values = self._coordinates()
+        return scipy.sparse.coo_array((values, tuple(axis - 1 for axis in subscripts)), shape=self.shape)
+
+    def _leaves(self) -> Iterator[Entry]:
+        return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())
+
     def _reader(self) -> Reader:
-        return Reader(self.tower, self.cells, self.fill)
+        return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __repr__(self) -> str:
         return _drawing(self.tower, self.fill, self._reader())
@@ -145,33 +204,78 @@ class Tensor:
 
 
 LARGEST = 10_000_000
-"""Positions that those levels of a tensor may have together in which every index takes room."""
+"""Positions that the levels in which every index takes room may have together, as a dictionary of cells."""
+
+HUGE = 2**33
+"""The same for a tensor that a program declares, which may be an array of an engine's."""
 
 SMALLER = "use smaller extents, or a SparseList"
 
 
-def too_large(name: str, tower: Tower) -> str:
+def too_large(name: str, tower: Tower, most: int) -> str:
     """What to say of a tensor with more positions."""
     names = " and ".join(dict.fromkeys(level.name for level in tower.levels if level.full))
-    return f"{names} of {name} would have {tower.room} positions, and {LARGEST} is the most"
+    return f"{names} of {name} would have {tower.room} positions, and {most} is the most"
+
+
+def room_with(data: Any) -> int:
+    """The positions that a tensor with this data may have: what is there already, the data may take."""
+    return max(LARGEST, data.tower.room if isinstance(data, Tensor) else size_of(data))
+
+
+def _check_room(tower: Tower, most: int) -> None:
+    if tower.room > most:
+        raise InputError(too_large(str(tower), tower, most), fix=SMALLER)
+
+
+def hold(tower: Tower, data: Any) -> Tensor:
+    """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`."""
+    _check_room(tower, room_with(data))
+    try:
+        arrays = frozen(tower, data)
+    except Fault as fault:
+        raise _wrong_kind(tower, fault) from None
+    return load(tower, entries_of(data, tower.fill)) if arrays is None else Tensor(tower, arrays, exact(tower.fill))
+
+
+def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
+    return InputError(f"{fault.message}, which {tower} stores", fix=f"use {KINDS[tower.kind]}s")
+
+
+def _own(array: np.ndarray) -> np.ndarray:
+    """An array that may be handed out: a copy if it is only to be read."""
+    return array if array.flags.writeable else array.copy()
 
 
 def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
     """A tensor that stores these elements, each subscript once, and all others if its levels are dense."""
     fill = exact(tower.fill)
-    if tower.room > LARGEST:
-        raise InputError(too_large(str(tower), tower), fix=SMALLER)
+    _check_room(tower, LARGEST)
     try:
         data = [(at, convert(value, tower.kind)) for at, value in entries]
     except Fault as fault:
-        raise InputError(f"{fault.message}, which {tower} stores", fix=f"use {KINDS[tower.kind]}s") from None
+        raise _wrong_kind(tower, fault) from None
     data.sort(key=lambda entry: entry[0][::-1])
     cells = Cells()
     try:
-        Writer(tower, cells, fill).write(data)
+        Writer(tower, cells.values, fill).write(data)
     except Fault as fault:
         raise InputError(f"the data does not fit {tower}{fault.message}", fix="use another format") from None
     return Tensor(tower, cells, fill)
+
+
+def adapt(tensor: Tensor, tower: Tower) -> Tensor:
+    """The tensor in the levels of a tower: with what it stores, or, if the fill values differ, what differs from fill.
+
+    It stays as it is if its arrays are those that it would get. InputError if they are spoiled.
+    """
+    if wrong := tensor.disorder():
+        raise InputError(f"the tensor is not in order: {wrong}", fix="make it anew")
+    if tensor.fill != tower.fill:
+        return from_exact(tower, tensor.to_exact())
+    if not isinstance(tensor.data, Frozen) or not tower.rank:
+        return load(tower, tensor.entries())
+    return tensor if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
 
 
 def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
@@ -183,11 +287,11 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None) -> 
     if isinstance(form, str):
         form = _format(form)
     root = resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
-    data = data if scipy.sparse.issparse(data) else numbers(data)
+    data = checked(data)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
         raise InputError(f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}")
-    return load(tower, entries_of(data, tower.fill))
+    return hold(tower, data)
 
 
 def _format(text: str) -> ir.Format:

@@ -22,7 +22,7 @@ from wingspan.levels import Tower
 from wingspan.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Elaborated:
     """A program that can run: no definitions, no `_`, no parameters; every tensor has a tower of levels.
 
@@ -63,7 +63,7 @@ def elaborate(
     plain, towers = settle_extents(names.body, sources, names.symbols, mistakes)
     tensors: dict[str, Tensor] = {}
     read = [name for name, source in sources.items() if not source.declared]
-    given = [name for name in read if sources[name].entries is not None]
+    given = [name for name in read if sources[name].data is not None]
     for name in given:
         if name in towers:
             with mistakes.noted(name):

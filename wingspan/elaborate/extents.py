@@ -15,7 +15,7 @@ from wingspan.elaborate.parameters import values_in
 from wingspan.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
-from wingspan.tensor import LARGEST, SMALLER, too_large
+from wingspan.tensor import HUGE, SMALLER, room_with, too_large
 
 MOST = 200_000
 """Iterations that are tried out to find the largest subscript."""
@@ -124,8 +124,9 @@ def _tower(source: Source, shape: list[ir.Expression | None]) -> Tower:
             )  # fmt: skip
     extents = tuple(int(e.value) if isinstance(e, ir.Literal) else OPEN for e in shape)
     tower = Tower.of(source.root, extents)
-    if OPEN not in extents and tower.room > LARGEST:
-        raise ProgramError(too_large(source.name, tower), source.span, fix=SMALLER)
+    most = HUGE if source.declared else room_with(source.data)
+    if OPEN not in extents and tower.room > most:
+        raise ProgramError(too_large(source.name, tower, most), source.span, fix=SMALLER)
     return tower
 
 

@@ -16,7 +16,7 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import Level, Tower, resolve
-from wingspan.tensor import Entry, Tensor, entries_of, load, read_file
+from wingspan.tensor import Tensor, adapt, checked, hold, read_file
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Source:
     declared: bool
     """whether the program declares it; else it is an input"""
     span: Span | None
-    entries: list[Entry] | None = None
-    """its data; None for a declared tensor, and for an input that is left open"""
+    data: Any = None
+    """a checked array, a tensor, or a single value; None for a declared tensor, and for an input that is left open"""
 
     def load(self, tower: Tower) -> Tensor:
         """The tensor with its data."""
-        assert self.entries is not None
+        assert self.data is not None
         try:
-            return load(tower, self.entries)
+            return adapt(self.data, tower) if isinstance(self.data, Tensor) else hold(tower, self.data)
         except InputError as error:
             fix = f"use another format for {self.name}, or other data"
             raise InputError(f"{self.name}: {error.message}", self.span, fix=fix) from None
@@ -66,7 +66,7 @@ def load_tensors(
             _check_ranks(source, uses.get(name, []), name in names.tensors, mistakes)
             if name in inputs:
                 source = _bound(source, inputs[name])
-            if source.entries is not None or source.declared:
+            if source.data is not None or source.declared:
                 found[name] = source
             elif name in uses or name in names.returns:
                 missing = _missing(name, names, uses.get(name, []))
@@ -150,7 +150,7 @@ def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) 
     name, value, span = definition.name, definition.value, definition.span
     if isinstance(value, ir.ScalarCall):
         root = resolve(ir.Format("Element", (value.init,), span=span), names.devices)
-        return Source(name, root, (), declared, span, None if declared else [((), value.init.value)])
+        return Source(name, root, (), declared, span, None if declared else np.array(value.init.value, dtype=object))
     assert isinstance(value, ir.TensorCall)
     root = resolve(value.format, names.devices)
     rank = Tower.of(root, ()).rank
@@ -175,7 +175,7 @@ def _with_data(source: Source, data: Any) -> Source:
             f"{source.name} has {axes(len(source.extents))}, its data {len(data.shape)}", source.span,
             fix="[1, 2] is a vector, [1 2; 3 4] a matrix; a format has one level for each axis, and a leaf",
         )  # fmt: skip
-    return replace(source, extents=_extents(data), entries=_entries(source, data))
+    return replace(source, extents=_extents(data), data=_checked(source, data))
 
 
 def _extents(data: Any) -> tuple[ir.Literal, ...]:
@@ -196,7 +196,7 @@ def _bound(source: Source, data: Any) -> Source:
     name = source.name
     if source.declared:
         raise InputError(f"{name} takes no input: the program declares it", source.span, fix="leave the input out")
-    if source.entries is not None:
+    if source.data is not None:
         raise InputError(f"{name} takes no input: the program gives it data", source.span, fix="leave one of them out")
     array = data if isinstance(data, Tensor) else _array(source, data)
     if len(array.shape) != len(source.extents):
@@ -208,7 +208,9 @@ def _bound(source: Source, data: Any) -> Source:
         if isinstance(wanted, ir.Literal) and wanted.value != have:
             message = f"axis {axis} of {name} has extent {wanted.value}, that of the input {have}"
             raise InputError(message, source.span, fix="leave the extents out, or bind another input")
-    return replace(source, extents=_extents(array), entries=_entries(source, array))
+    return replace(
+        source, extents=_extents(array), data=array if isinstance(array, Tensor) else _checked(source, array)
+    )
 
 
 def _array(source: Source, data: Any) -> Any:
@@ -225,14 +227,8 @@ def _array(source: Source, data: Any) -> Any:
     return array
 
 
-def _entries(source: Source, data: Any) -> list[Entry]:
-    """The elements to store; of a tensor with the same fill value those that it stores."""
-    fill = Tower.of(source.root, ()).fill
-    if isinstance(data, Tensor):
-        if data.fill == fill:
-            return list(data.entries())
-        data = data.to_exact()
+def _checked(source: Source, data: Any) -> Any:
     try:
-        return entries_of(data, fill)
+        return data if isinstance(data, Tensor) else checked(data)
     except InputError as error:
         raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None

@@ -82,7 +82,9 @@ class Level:
     full: ClassVar[bool] = False
     """whether every index takes room, stored or not"""
     once: ClassVar[bool] = False
-    """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
+    """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
+    ascending order
+    """
     numbers_arrivals: ClassVar[bool] = False
     """whether children have the positions 1, 2, … in the order in which they are made"""
     owned: ClassVar[bool] = False

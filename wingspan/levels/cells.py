@@ -5,7 +5,7 @@ A format that can be updated can be written here, and one that can be read can b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -54,8 +54,8 @@ LOADER = _Loader(ROOT.device, 1)
 class _Runner:
     """Runs procedures on the cells of one tensor, which has the empty name."""
 
-    def __init__(self, tower: Tower, cells: Cells, fill: Value) -> None:
-        self.tower, self.cells, self.z = tower, cells.values, fill
+    def __init__(self, tower: Tower, cells: Mapping[Cell, Any], fill: Value) -> None:
+        self.tower, self.cells, self.z = tower, cells, fill
 
     def run(self, code: Code, instance: Instance, *inputs: Any) -> tuple[tuple[Any, ...], Instance]:
         """The results of a procedure and the instance that it descends to."""

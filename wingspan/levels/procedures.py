@@ -141,8 +141,16 @@ def index(tower: Tower, number: int) -> Code:
     """cursor → index: the first index from here on that has a child, 0 if there is none."""
     stager = Stager(tower)
     value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.late(number)))
-    stager.out.append(SetReg("index", value))
-    return _code("index", tower, cursor(tower, number), stager, ["index"])
+    return _code("index", tower, cursor(tower, number), stager, {"index": value})
+
+
+@cache
+def seek(tower: Tower, number: int) -> Code:
+    """cursor, index → cursor: skip what lies before the index."""
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.late(number)))
+    fields = cursor(tower, number)
+    return _code("seek", tower, (*fields, "index"), stager, fields)
 
 
 @cache
@@ -267,7 +275,13 @@ def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
 
 
 def _code(
-    name: str, tower: Tower, inputs: tuple[str, ...], stager: Stager, results: Iterable[str], keys: Keys = ()
+    name: str,
+    tower: Tower,
+    inputs: tuple[str, ...],
+    stager: Stager,
+    results: Iterable[str] | dict[str, Expr],
+    keys: Keys = (),
 ) -> Code:
-    procedure = Procedure(name, (*ALWAYS, *inputs), tuple(stager.out), _registers(results), keys)
+    given = tuple(results.items()) if isinstance(results, dict) else _registers(results)
+    procedure = Procedure(name, (*ALWAYS, *inputs), tuple(stager.out), given, keys)
     return linear(procedure, tower)

@@ -79,6 +79,15 @@ KEYED = """
             c.key = srt[c.k]
     def seek(c, i):
         high = c.end
+        step = 1
+        near = c.k
+        while near < high:
+            if srt[near] < (c.p - 1) * n + i:
+                c.k = near + 1
+                near = near + step
+                step = step + step
+            else:
+                high = near
         while c.k < high:
             middle = (c.k + high) // 2
             if srt[middle] < (c.p - 1) * n + i:
@@ -90,7 +99,7 @@ KEYED = """
     def index(c):
         return c.key - (c.p - 1) * n if c.k < c.end else 0
     def next(c, i):
-        if c.k < c.end and c.key == (c.p - 1) * n + i:
+        if lvl.index(c) == i:
             c.k = c.k + 1
             if c.k < c.end:
                 c.key = srt[c.k]

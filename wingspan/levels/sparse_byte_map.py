@@ -91,7 +91,7 @@ class SparseByteMap(Storage):
         return q
 
     def child(c, i):
-        return c.key if c.k < c.end and c.key == (c.p - 1) * n + i else 0
+        return c.key if lvl.index(c) == i else 0
     def enter(c, i):
         c.q = (c.p - 1) * n + i
         c.seen = tbl[c.q]

@@ -90,6 +90,15 @@ class SparseList(Storage):
             c.i = idx[c.q]
     def seek(c, i):
         high = c.end
+        step = 1
+        near = c.q
+        while near < high:
+            if idx[near] < i:
+                c.q = near + 1
+                near = near + step
+                step = step + step
+            else:
+                high = near
         while c.q < high:
             middle = (c.q + high) // 2
             if idx[middle] < i:
@@ -101,9 +110,9 @@ class SparseList(Storage):
     def index(c):
         return c.i if c.q < c.end else 0
     def child(c, i):
-        return c.q if c.q < c.end and c.i == i else 0
+        return c.q if lvl.index(c) == i else 0
     def next(c, i):
-        if c.q < c.end and c.i == i:
+        if lvl.index(c) == i:
             c.q = c.q + 1
             if c.q < c.end:
                 c.i = idx[c.q]

@@ -243,7 +243,8 @@ class _Inliner:
     def call(self, call: ast.Call) -> tuple[Expr, ...]:
         """A call of an operation of the child, or of this level; the values that it returns."""
         assert isinstance(call.func, ast.Attribute)
-        name, given = call.func.attr, [self.argument(a) for a in call.args]
+        cursor = [a for a in call.args if self.fields and isinstance(a, ast.Name) and a.id == "c"]
+        name, given = call.func.attr, [self.argument(a) for a in call.args if a not in cursor]
         match call.func.value:
             case ast.Name(id="lvl"):
                 return self.stager.call(self.depth, name, given, self.keys)

@@ -54,6 +54,13 @@ def check(told: CheckReport) -> str:
     return "\n\n".join([headline, *messages, *ranked, _reach(report)])
 
 
+def refusal(told: CheckReport) -> str:
+    """Why a program is not run: the findings, and what may be done."""
+    messages = some(told.messages, "finding", lambda found: _message(found, told))
+    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", "--unsafe runs it all the same")]
+    return "\n\n".join([*messages, "\n".join(aligned(ways))])
+
+
 def _summary(told: CheckReport) -> str:
     if told.report.verdict != "safe":
         tensors = dict.fromkeys(found.tensor for found in told.report.findings)

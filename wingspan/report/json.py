@@ -6,12 +6,15 @@ import math
 from typing import Any
 
 from wingspan.api import Run
+from wingspan.comparison import Comparison
 from wingspan.dependence import Finding, Proof, Witness
 from wingspan.errors import Span
 from wingspan.explorer.incident import FaultReport, Incident
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.histogram import Histogram
+from wingspan.lang.ir import Value
 from wingspan.outcome import Outcome
 from wingspan.report.values import in_order
 from wingspan.report.view import Action, CheckReport, Ending, ExploreReport, ReplayReport, number
@@ -205,4 +208,48 @@ def _tensor(tensor: Tensor, values: Any) -> dict[str, Any]:
         "format": str(tensor.tower),
         "nnz": tensor.nnz,
         "values": values,
+    }
+
+
+def diff(made: Comparison) -> dict[str, Any]:
+    """What came of comparing engines."""
+    found = made.difference
+    return {
+        "agree": found is None,
+        "runs": [
+            {"engine": end.engine, "fault": end.fault, "defect": end.defect, "seconds": end.seconds}
+            for end in made.endings
+        ],
+        "left_out": dict(made.left_out),
+        "difference": None if found is None else {
+            "place": found.place,
+            "first": {"engine": found.first, "has": _finite(found.first_has)},
+            "second": {"engine": found.second, "has": _finite(found.second_has)},
+        },
+    }  # fmt: skip
+
+
+def _finite(held: Value | str) -> Value | str:
+    """A value that JSON can hold: infinite ones and those that are no numbers as text."""
+    return str(held) if isinstance(held, float) and not math.isfinite(held) else held
+
+
+def race(made: Histogram) -> dict[str, Any]:
+    """How often runs ended in which way."""
+    return {
+        "runs": made.runs,
+        "mode": made.mode,
+        "machine": made.verdict.machine,
+        "complete": made.verdict.complete,
+        "surprises": len(made.surprises),
+        "observed": [
+            {
+                "values": one.end.values() if isinstance(one.end, Outcome) else None,
+                "fault": None if isinstance(one.end, Outcome) else one.end,
+                "runs": one.runs,
+                "predicted": one.predicted,
+            }
+            for one in made.observed
+        ],
+        "seconds": made.seconds,
     }

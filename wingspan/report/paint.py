@@ -33,8 +33,8 @@ class Painter(RegexHighlighter):
 
     base_style = "ws."
     highlights = (
-        r"\A(?P<good>safe|finished)(?=  )",
-        r"\A(?P<bad>unsafe|wrong|order-dependent|race|deadlock|fault)(?=  )",
+        r"\A(?P<good>safe|same|finished)(?=  )",
+        r"\A(?P<bad>unsafe|wrong|order-dependent|race|deadlock|fault|differ)(?=  )",
         r"\A(?P<open>incomplete)(?=  )",
         r"(?m)^(?P<bad>error\[[\w-]+\]:) (?P<word>.*)$",
         r"(?m)^ +\d* (?P<line>│) +(?P<mark>[\^─]+(?: .*)?)$",

@@ -7,12 +7,15 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from wingspan.api import Run
+from wingspan.comparison import Comparison
 from wingspan.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Incident
 from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.histogram import Histogram
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
+from wingspan.outcome import Outcome
 from wingspan.report.incident import incident
 from wingspan.report.values import VERBS, count, differences, digits, listing, seconds, share, task
 from wingspan.report.view import Ending, ExploreReport, written
@@ -20,6 +23,8 @@ from wingspan.tensor import Tensor
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
+MOST_ENDS = 20
+"""Ends of racing runs shown."""
 MOST_LINES = 40
 """Lines drawn of one tensor."""
 
@@ -104,8 +109,10 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         notes.append(("serial", "the serial meaning is a fault, too"))
     elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
         notes.append(("serial", listing(report.expected)))
-    if verdict.verdict == "safe":
+    if verdict.verdict == "safe" and verdict.machine == "semantics":
         notes.append(("values", "exact: 64-bit integers and rationals, so results never differ merely by rounding"))
+    elif verdict.machine == "native" and verdict.verdict in ("safe", "wrong", "order-dependent"):
+        notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
     bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
     reach = "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
     covered = (
@@ -118,7 +125,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
 
 def aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of keys and texts, the texts below each other."""
-    width = max(len(key) for key, _ in notes)
+    width = max((len(key) for key, _ in notes), default=0)
     return [f"  {key:<{width}}  {text}" for key, text in notes]
 
 
@@ -258,3 +265,45 @@ def _drawing(name: str, tensor: Tensor) -> str:
     lines = f"{name} = {tensor!r}".splitlines()
     more = len(lines) - MOST_LINES
     return "\n".join([*lines[:MOST_LINES], *([f"… {count(more, 'more line')}"] if more > 0 else [])])
+
+
+# --------------------------------------------------------------------------------------------------------------- diff
+
+
+def diff(made: Comparison, file: str) -> str:
+    """Whether the engines agree, and the first difference."""
+    runs = count(len(made.endings), "run")
+    faults = dict.fromkeys((end.engine, end.fault) for end in made.endings if end.fault)
+    notes = [("fault", f"{name}: {message}") for name, message in faults]
+    notes += [("left out", f"{name}: {why}") for name, why in made.left_out.items()]
+    found = made.difference
+    if found is None:
+        return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *aligned(notes)])
+    has = [(found.first, found.first_has), (found.second, found.second_has)]
+    rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]
+    return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
+
+
+# --------------------------------------------------------------------------------------------------------------- race
+
+
+def race(made: Histogram, file: str) -> str:
+    """How often runs ended in which way, beside what was predicted."""
+    seen = [one for one in made.observed if one.runs]
+    ends = f"{count(made.runs, 'run')} ended in {count(len(seen), 'way')}"
+    surprising = {"plain": "not predicted"}.get(made.mode, "NOT PREDICTED") if made.verdict.complete else "unknown"
+    rows = [
+        [digits(one.runs), share(one.runs, made.runs), "predicted" if one.predicted else surprising, _end(one.end)]
+        for one in made.observed[:MOST_ENDS]
+    ]
+    more = len(made.observed) - MOST_ENDS
+    stopped = made.verdict.stopped_by
+    bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
+    tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
+    tail += [f"  {bound}"] if bound else []
+    head = "surprise" if made.surprises and made.mode != "plain" else "raced"
+    return "\n".join([f"{head}  {file}: {ends}, of {len(made.observed)} known", *table(rows, 2), *tail])
+
+
+def _end(end: Outcome | str) -> str:
+    return listing(end) if isinstance(end, Outcome) else f"a fault: {end}"

@@ -33,6 +33,8 @@ class Invocation:
     inputs: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     program: str = "wingspan"
+    machine: str = "semantics"
+    """the one whose interleavings the commands are about"""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -44,6 +46,8 @@ class Invocation:
 
         >>> Invocation("a.ws", {"nt": "2"}, threads=3).replay("1*2,2")
         "wingspan replay a.ws -p nt=2 --threads 3 --interleaving '1*2,2'"
+        >>> Invocation("a.ws", machine="native").replay("2,1")
+        'wingspan replay a.ws --machine native --interleaving 2,1'
         """
         return self._command("replay", "--interleaving", interleaving)
 
@@ -51,11 +55,16 @@ class Invocation:
         """The command that explores this program."""
         return self._command("explore")
 
+    def check(self) -> str:
+        """The command that puts this program to the level dependence test."""
+        return self._command("check")
+
     def _command(self, verb: str, *options: str) -> str:
         words = [*self.program.split(), verb, f"./{self.file}" if self.file.startswith("-") else self.file]
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
+        words += [] if self.machine == "semantics" else ["--machine", self.machine]
         return shlex.join([*words, *options])
 
 

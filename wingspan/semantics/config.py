@@ -20,13 +20,10 @@ from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT, Task
 from wingspan.lang.ir import Instance, Literal, node
-from wingspan.levels.frames import Cell
+from wingspan.levels.heap import Heap
 
 Store = immutables.Map[Any, Any]
 """σ: indices (integers) and variables (literals) by name, handles by tensor, cursors by fiber, what rules note."""
-
-Heap = immutables.Map[Cell, Any]
-"""μ: every cell of every tensor. Cells never written read as zero."""
 
 EMPTY: Store = immutables.Map()
 

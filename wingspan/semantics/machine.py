@@ -8,18 +8,18 @@ from typing import Any
 import immutables
 
 from wingspan.errors import Fault, InternalError
-from wingspan.explorer.incident import Deadlock, FaultReport, RunFault
-from wingspan.explorer.interleaving import Trail
 from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.run import run
 from wingspan.lang import ir
-from wingspan.lang.printer import copy, show
+from wingspan.lang.printer import show
+from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.levels.frames import Cell, Held
+from wingspan.levels.heap import lock
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, initial, refocus
 from wingspan.semantics.memory import Facts, Memory, stores
 from wingspan.semantics.rules import rules_for
-from wingspan.semantics.terms import written_once
 from wingspan.tensor import Cells, Tensor
 
 
@@ -66,7 +66,7 @@ class Semantics:
         try:
             name, after = _reduce(C, μ)
         except Held as held:
-            return Blocked(task, self._lock(held), held.holder, C.span)
+            return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span)
         following: State | Fault
         if isinstance(after, Fault):
             following = after
@@ -80,12 +80,6 @@ class Semantics:
         indices = self._in_force(C, outer) if visible else ()
         return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
 
-    def _lock(self, held: Held) -> str:
-        """What a task waits for, in words."""
-        T, number = held.cell.tensor, self.towers[held.cell.tensor].numbers[held.cell.depth]
-        what = "position" if number == 1 else "fiber"
-        return f"the lock of {what} {held.position} of {T}, level {number}{copy(held.cell.instance)}"
-
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""
         return state
@@ -98,29 +92,8 @@ class Semantics:
     # -------------------------------------------------------------------------------------------------- finished runs
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> State:
-        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish.
-
-        Only that task is asked for its step, where a replay asks them all.
-        """
-        state, trail, count = self.initial(), Trail(), 0
-        while tasks := self.tasks(state):
-            waiting: list[Blocked] = []
-            for task in tasks:
-                choice = self.step(state, task)
-                if isinstance(choice, Step):
-                    break
-                waiting.append(choice)
-            else:
-                raise RunFault(Deadlock(tuple(waiting), str(trail)))
-            if choice.visible:
-                trail.add(choice.task)
-            if isinstance(choice.next, Fault):
-                raise RunFault(FaultReport.of(choice, choice.next, str(trail)))
-            state = choice.next
-            count += 1
-            if progress is not None and count % 1024 == 0:
-                progress(count, len(tasks))
-        return state
+        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
+        return run(self, progress)
 
     def results(self, state: State) -> dict[str, Tensor]:
         """The outputs after a finished run."""

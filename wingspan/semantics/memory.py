@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from wingspan.errors import Fault
@@ -15,9 +14,9 @@ from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
 from wingspan.lang.ir import Instance
 from wingspan.levels import Level, Tower
-from wingspan.levels.base import FIBER
 from wingspan.levels.frames import Cell, Code, Frame, Rmw, advance, start
-from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Heap, Hole, Scope, Store, Then
+from wingspan.levels.heap import Heap, alone, without
+from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Hole, Scope, Store, Then
 
 UNDECLARED = Handle("undeclared", "", 0)
 
@@ -183,25 +182,16 @@ class Memory:
     def _private(self, cell: Cell) -> bool:
         """Whether no other task that runs now could touch the cell, or none could write it.
 
-        An instance whose keys name all of this task's ancestry is reached by this task alone: tasks of one device
-        under one parent differ in their thread id; and so is a thread's own cell of a buffer. But whoever loads an
-        isolated fiber declares, thaws and freezes all that is below, so keys from there on do not count. A tensor in
-        read mode changes mode only in the scope that declared it, which has stopped here or belongs to this task.
+        A tensor in read mode changes mode only in the scope that declared it, which has stopped here or belongs to this
+        task.
         """
         tower = self.towers[cell.tensor]
-        keys = set(takewhile(lambda key: key[0] != FIBER, cell.instance))
-        if len(keys) == len(cell.instance) and (cell.depth, cell.buffer) in tower.own:
-            keys.add((tower.levels[cell.depth].key, cell.offset))
-        return keys.issuperset(self.C.t.chain) or self.handle(self.C, cell.tensor).mode == "read"
+        owner = tower.levels[cell.depth].key if (cell.depth, cell.buffer) in tower.own else ""
+        return alone(cell, self.C.t.chain, owner) or self.handle(self.C, cell.tensor).mode == "read"
 
     def drop(self, tensor: str, instance: Instance) -> None:
-        """Forget a private copy: memory that nothing can reach must not tell states apart."""
-        size = len(instance)
-        gone = [cell for cell in self.heap if cell.tensor == tensor and cell.instance[:size] == instance]
-        with self.heap.mutate() as heap:
-            for cell in gone:
-                del heap[cell]
-            self.heap = heap.finish()
+        """Forget a private copy."""
+        self.heap = without(self.heap, tensor, instance)
 
 
 # ------------------------------------------------------------------------------------------------- stores in contexts

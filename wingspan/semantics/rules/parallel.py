@@ -5,11 +5,11 @@ from __future__ import annotations
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.ir import Instance, Literal, Parallel
+from wingspan.lang.terms import tensors
 from wingspan.semantics.config import EMPTY, Chunk, Config, refocus
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule
 from wingspan.semantics.rules.serial import bounds
-from wingspan.semantics.terms import tensors
 
 
 @rule("ParallelFor", ir.For)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wingspan.lang import ir
-from wingspan.lang.ir import Access, Assign, Fiber, Index, Literal, Statement, accesses
+from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Statement, accesses
 
 
 def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
@@ -29,16 +31,26 @@ def tensors(s: Statement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def replace_access(s: Statement, F: Fiber, index: str, by: Fiber | Literal) -> Statement:
-    """s[access(F, j…, i) ↦ by]: a fiber takes over the subscripts j…, a literal takes the whole place."""
+def replace_access(s: Statement, F: Fiber, index: str, by: Fiber | Expression) -> Statement:
+    """s[access(F, j…, i) ↦ by]: a fiber takes over the subscripts j…, a value takes the whole place."""
     last = Index(index)
 
     def change(node: ir.Node) -> ir.Node:
         if not isinstance(node, Access) or node.fiber != F or node.subscripts[-1:] != (last,):
             return node
-        if isinstance(by, Literal):
-            return Literal(by.value, span=node.span)
-        return Access(by, node.subscripts[:-1], span=node.span)
+        if isinstance(by, Fiber):
+            return Access(by, node.subscripts[:-1], span=node.span)
+        return replace(by, span=node.span)
+
+    changed: Statement = s.map(change)
+    return changed
+
+
+def replace_fiber(s: Statement, F: Fiber, by: Expression) -> Statement:
+    """s with all accesses to F and below replaced by a value."""
+
+    def change(node: ir.Node) -> ir.Node:
+        return replace(by, span=node.span) if isinstance(node, Access) and node.fiber == F else node
 
     changed: Statement = s.map(change)
     return changed

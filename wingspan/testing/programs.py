@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from proofs_tests.towers import LEAVES, MODIFIERS, STORAGE, wrapped
+from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, wrapped
 
 T = TypeVar("T")
 

@@ -1,0 +1,59 @@
+"""Long computations that go on where they were killed: finished parts are kept, a line of JSON each."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+class Kept:
+    """The parts that were computed with these very sources, by name.
+
+    Parts that were computed with others are dropped, and so is a line that a kill has cut short.
+    """
+
+    def __init__(self, path: Path, sources: Iterable[Path]) -> None:
+        self.mark = fingerprint(sources)
+        self.parts: dict[str, Any] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if record["fingerprint"] == self.mark:
+                self.parts[record["chunk"]] = record["tally"]
+        path.parent.mkdir(exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.write_text("".join(self._line(*part) for part in self.parts.items()), encoding="utf-8")
+        os.replace(fresh, path)
+        self._log = os.open(path, os.O_WRONLY | os.O_APPEND)
+
+    def _line(self, name: str, part: Any) -> str:
+        return json.dumps({"fingerprint": self.mark, "chunk": name, "tally": part}) + "\n"
+
+    def add(self, name: str, part: Any) -> None:
+        """Keep a part that is finished."""
+        self.parts[name] = part
+        os.write(self._log, self._line(name, part).encode())
+
+
+def fingerprint(sources: Iterable[Path]) -> str:
+    """What tells sources apart, but for their comments and docstrings."""
+    mark = hashlib.sha256()
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        mark.update((_code(ast.parse(text)) if path.suffix == ".py" else text).encode())
+    return mark.hexdigest()[:16]
+
+
+def _code(tree: ast.Module) -> str:
+    """A module without comments and strings that stand alone."""
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return ast.dump(tree)

@@ -1,0 +1,233 @@
+"""Programs on threads under a checker of memory or of threads: `make tsan`, `make asan`, `make leaks`.
+
+The extension is built with the checker's instrumentation, its runtime is loaded before the interpreter, and a process
+of its own runs the programs. What the checker writes while a program runs is that program's report.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan import api
+from wingspan.errors import WingspanError
+from wingspan.levels.registry import REGISTRY
+from wingspan.native.engine import Limits
+from wingspan.testing import campaign
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+MARK = "=== "
+"""Begins the line that says which program comes next."""
+
+
+# ----------------------------------------------------------------------------------------------------------- programs
+
+
+def matrix(rows: int, columns: int, seed: int, kind: type = np.float64) -> Any:
+    """A sparse matrix of small numbers that doubles sum exactly."""
+    rng = np.random.default_rng(seed)
+    return scipy.sparse.csc_array(
+        (rng.integers(1, 4, (rows, columns)) * (rng.random((rows, columns)) < 0.2)).astype(kind)
+    )
+
+
+def runs(length: int, seed: int) -> np.ndarray:
+    """A vector of numbers from 0 to 255, most of them as the one before."""
+    return np.repeat(np.random.default_rng(seed).integers(0, 256, length // 5), 5)
+
+
+A, B = matrix(40, 40, 1), matrix(40, 40, 2)
+CUBE = matrix(8, 64, 3).toarray().reshape(8, 8, 8)
+INPUTS: dict[str, dict[str, Any]] = {
+    "hadamard": {"A": A, "B": B},
+    "histogram": {name: runs(300, seed) for seed, name in enumerate("RGB")},
+    "inner_nested": {"A": A.toarray(), "B": B.toarray()},
+    "mttkrp_dense": {"B": CUBE, "C": matrix(8, 8, 4).toarray(), "D": matrix(8, 8, 5).toarray()},
+    "mttkrp_sparse": {"BT": CUBE, "C": matrix(8, 8, 4), "D": matrix(8, 8, 5)},
+    "spadd": {"A": A, "B": B},
+    "spgemm_gustavson": {"A": A, "B": B},
+    "spgemm_inner": {"AT": A, "B": B},
+    "spgemm_nested": {"A": A, "B": B},
+    "spgemm_outer": {"A": A, "BT": B},
+    "spmspv": {"A": A, "x": B.toarray()[:, 0]},
+    "structured_add": {name: runs(800, seed).reshape(40, 20) for seed, name in enumerate("AB")},
+}
+"""For each example the arrays that it needs."""
+
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.ws"))}
+RUNNABLE = [name for name, text in TEXTS.items() if set(re.findall(r"\b([A-Z]\w+)\(", text)) <= {"Tensor", *REGISTRY}]
+RACY = [name for name in RUNNABLE if name.startswith("quiz_") or name == "dependent"]
+SAFE = [name for name in RUNNABLE if name not in RACY]
+
+
+def bindings(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The ways to run an example: on 2 and 4 threads, chunks being dealt before and while it runs."""
+    inputs = INPUTS.get(name, {})
+    if re.search(r"\bnt\b", TEXTS[name]):
+        for threads in (2, 4):
+            for schedule in ("static_schedule()", "dynamic_schedule(1)"):
+                yield f" {threads} {schedule}", {"inputs": inputs, "params": {"nt": threads, "sch": schedule}}
+    else:
+        for threads in (2, 4):
+            yield f" {threads}", {"inputs": inputs, "threads": threads}
+
+
+def example(name: str, times: int) -> None:
+    """Run an example in all ways; some of the racy ones end in a fault."""
+    for label, binding in bindings(name):
+        announce(name + label)
+        ready = api.compiled(api.bind(EXAMPLES / f"{name}.ws", **binding))
+        for _ in range(times):
+            with suppress(WingspanError):
+                ready.run()
+
+
+def announce(what: str) -> None:
+    """Begin a section of what is written."""
+    print(f"{MARK}{what}", file=sys.stderr, flush=True)
+
+
+def safe(times: int) -> None:
+    """The safe examples, and random programs that the level dependence test accepts."""
+    for name in SAFE:
+        example(name, times)
+    announce("random programs")
+    print(campaign(["reference"], ["native"], examples=100, threads=(2, 4), dealt=4, repeat=3))
+
+
+def racy(times: int) -> None:
+    """The examples that go wrong, as often as a race needs to be seen."""
+    for name in RACY:
+        example(name, times)
+
+
+def spoiled(times: int) -> None:
+    """Safe programs whose inputs somebody spoils after they were looked at: all tasks stay within their buffers."""
+    for name in ("spadd", "spgemm_gustavson", "spgemm_outer", "hadamard"):
+        for array, value in product(("indices", "indptr"), (-1, 0, 41, 10**6, -(2**31), 2**31 - 1)):
+            inputs = {key: matrix(40, 40, seed) for seed, key in enumerate(INPUTS[name])}
+            announce(f"{name} with {value} in its {array}")
+            ready = api.compiled(
+                api.bind(EXAMPLES / f"{name}.ws", inputs=inputs, params={"nt": 4, "sch": "dynamic_schedule(1)"})
+            )
+            for one in inputs.values():
+                getattr(one, array)[7] = value
+            for _ in range(times):
+                with suppress(WingspanError):
+                    ready.run(limits=Limits(memory=2**28, reservation=2**26))
+
+
+PARTS = {"safe": safe, "racy": racy, "spoiled": spoiled}
+
+
+# ------------------------------------------------------------------------------------------------------------ checkers
+
+
+@dataclass(frozen=True)
+class Checker:
+    """A checker: the command that it runs the interpreter by, its environment, how a report begins, and what runs."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    report: str
+    parts: Mapping[str, int]
+    """the programs to run, and how often each"""
+
+
+def runtime(name: str) -> str:
+    """Where the compiler keeps the runtime of a sanitizer."""
+    said = subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True)
+    return str(Path(said.stdout.strip()).resolve())
+
+
+def checker(name: str) -> Checker:
+    """What `name`, one of tsan, asan and leaks, stands for."""
+    fixed = ("setarch", platform.machine(), "-R")
+    match name:
+        case "tsan":
+            files = f"suppressions={ROOT}/proofs_tests/tsan_suppressions.txt"
+            options = f"{files}:suppress_equal_stacks=0:suppress_equal_addresses=0:exitcode=0"
+            environment = {"LD_PRELOAD": runtime("tsan"), "TSAN_OPTIONS": options}
+            return Checker(fixed, environment, r"WARNING: ThreadSanitizer", {"safe": 10, "racy": 40})
+        case "asan":
+            environment = {
+                "LD_PRELOAD": f"{runtime('asan')} {runtime('ubsan')}",
+                "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",  # leaks, of the interpreter's too, are for valgrind
+                "UBSAN_OPTIONS": "print_stacktrace=1",
+                "PYTHONMALLOC": "malloc",
+            }
+            report = r"ERROR: AddressSanitizer|runtime error:"
+            return Checker(fixed, environment, report, {"safe": 10, "racy": 10, "spoiled": 10})
+        case "leaks":
+            valgrind = (
+                "valgrind",
+                "--quiet",
+                "--leak-check=full",
+                "--show-leak-kinds=definite,indirect,possible",
+                "--num-callers=6",
+            )
+            allocated = (
+                r"are (?:definitely|indirectly|possibly) lost.*\n.*(?:alloc|mmap) .*\n.*: (?:ws_|__pyx_f_|__pyx_pf_)"
+            )
+            return Checker(valgrind, {"PYTHONMALLOC": "malloc"}, allocated, {"safe": 2, "racy": 2, "spoiled": 1})
+    raise ValueError(f"{name} is not one of tsan, asan and leaks")
+
+
+def sections(text: str) -> Iterator[tuple[str, str]]:
+    """What was written, program by program; first what came before all of them, and each to the next."""
+    name = "the start"
+    for part in re.split(rf"^(?={MARK})", text, flags=re.MULTILINE):
+        first, _, rest = part.partition("\n")
+        if part.startswith(MARK):
+            name, part = first.removeprefix(MARK), rest
+        yield name, part
+
+
+def main(name: str, folder: str) -> int:
+    """Run all programs with the package in a folder, under a checker; how many of them are not as they should be."""
+    tool, wrong = checker(name), 0
+    for part, times in tool.parts.items():
+        paths = os.pathsep.join([str(Path(folder).resolve()), str(ROOT)])
+        environment = {**os.environ, **tool.environment, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
+        program = [sys.executable, "-m", "proofs_tests.sanitized", part, str(times)]
+        done = subprocess.run([*tool.command, *program], env=environment, cwd=ROOT, capture_output=True, text=True)
+        print(done.stdout, end="")
+        found = [(label, re.search(tool.report, text), text) for label, text in sections(done.stderr)]
+        races = set() if part != "racy" or name != "tsan" else {name for name in RACY if racing(name)}
+        for label, reported, text in found:
+            if bool(reported) != (label.split()[0] in races):
+                wrong += 1
+                shown = text[reported.start() :][:4000] if reported else "no report, though it races"
+                print(f"{name}: {label}: {shown}")
+        if done.returncode != 0:
+            wrong += 1
+            print(f"{name}: exit status {done.returncode} at {found[-1][0]}\n{found[-1][2][-4000:]}")
+        reports = sum(reported is not None for _, reported, _ in found)
+        print(f"{name}: {part}: {len(found) - 1} programs, {reports} with reports")
+    return wrong
+
+
+def racing(name: str) -> bool:
+    """Whether exploring an example finds a race."""
+    return bool(api.explore(EXAMPLES / f"{name}.ws").verdict.races)
+
+
+if __name__ == "__main__":
+    first, second = sys.argv[1:]
+    if first in PARTS:
+        PARTS[first](int(second))
+    else:
+        sys.exit(min(main(first, second), 1))

@@ -1,0 +1,199 @@
+"""Differential testing: one program through several engines, and the first place where two results differ.
+
+An engine is anything with a name that runs bound programs: the ones of this package, or somebody else's compiler.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, InputError, WingspanError
+from wingspan.lang.algebra import double
+from wingspan.lang.ir import Value
+from wingspan.tensor import Tensor
+
+DTYPES: dict[str, tuple[str, type]] = {
+    "b": ("bool", np.bool_), "i": ("int", np.int64), "u": ("int", np.int64), "f": ("float", np.float64)
+}  # fmt: skip
+"""The kinds of elements, by NumPy's letters for them, and what they are compared as."""
+
+
+class Engine(Protocol):
+    """Runs programs.
+
+    `run` gives an array for each of `program.outputs`, of the extents `program.towers[name].shape`: anything that
+    `numpy.asarray` takes, a SciPy sparse array, or a `Tensor`. It may also give variables of the outermost scope by
+    name, as numbers. A Fault says that the program failed as the language says it must (overflow, an index out of
+    bounds); an InputError that the engine cannot run this program; any other exception is a defect of the engine.
+
+    Engines that iterate sparsely do not evaluate what a missing element makes idle. One that does may have an attribute
+    `eager`, which is true: where it faults and others do not, they do not differ.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What the program computes. `inputs` are the dense arrays of all tensors that it reads without declaring."""
+
+
+class Inputs(Mapping[str, np.ndarray]):
+    """The dense arrays of a program's inputs, each made when it is asked for."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._tensors[name].to_numpy()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one run ended: with arrays by name, with a fault, or with a defect of the engine."""
+
+    engine: str
+    arrays: Mapping[str, np.ndarray]
+    seconds: float
+    fault: str | None = None
+    defect: str | None = None
+    eager: bool = False
+
+    def __str__(self) -> str:
+        return f"a defect: {self.defect}" if self.defect else f"a fault: {self.fault}" if self.fault else "a result"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place in which the results of two engines differ, as a program writes it, and what each has there."""
+
+    place: str
+    """`C[1, 2]`, `x`, the name of a tensor if kind or extents differ, or `the end of the run`"""
+    first: str
+    first_has: Value | str
+    second: str
+    second_has: Value | str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of comparing engines on one program."""
+
+    endings: tuple[Ending, ...]
+    """one for each run, those of the first engine first"""
+    left_out: Mapping[str, str]
+    """engines that cannot run the program, and why"""
+    difference: Difference | None
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines that ran, in order."""
+        return tuple(dict.fromkeys(ending.engine for ending in self.endings))
+
+
+def compare(
+    program: Elaborated, engines: Sequence[Engine], *, repeat: int = 1, tolerance: float = 0.0, lenient: bool = False
+) -> Comparison:
+    """Run a bound program through all engines, each `repeat` times, and compare every run with the very first.
+
+    An engine that cannot run the program is an InputError; if `lenient`, it is left out.
+    """
+    endings: list[Ending] = []
+    left_out: dict[str, str] = {}
+    for engine in engines:
+        try:
+            endings += [ending(program, engine) for _ in range(repeat)]
+        except InputError as error:
+            if not lenient:
+                raise
+            left_out[engine.name] = error.message
+    if not endings:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise InputError(f"no engine can run the program: {why}" if why else "there is no engine to run the program")
+    found = (difference(endings[0], each, program.outputs, tolerance) for each in endings)
+    return Comparison(tuple(endings), left_out, next(filter(None, found), None))
+
+
+def ending(program: Elaborated, engine: Engine, name: str = "") -> Ending:
+    """How one run ends, under another name of the engine if one is given."""
+    began = time.perf_counter()
+    arrays: dict[str, np.ndarray] = {}
+    fault = defect = None
+    try:
+        arrays = {T: _array(value) for T, value in engine.run(program, Inputs(program.inputs)).items()}
+    except Fault as error:
+        fault = error.message
+    except WingspanError:
+        raise
+    except Exception as error:
+        defect = f"{type(error).__name__}: {error}"
+    return Ending(
+        name or engine.name, arrays, time.perf_counter() - began, fault, defect, getattr(engine, "eager", False)
+    )
+
+
+def _array(value: Any) -> np.ndarray:
+    """What an engine gives, as a dense array of 64-bit integers, doubles or truth values."""
+    if isinstance(value, Tensor):
+        return value.to_numpy()
+    array = np.asarray(value.toarray() if scipy.sparse.issparse(value) else double(value))
+    if array.dtype.kind not in DTYPES:
+        raise TypeError(f"results are integers, doubles or booleans, and this engine gives {array.dtype}")
+    return array.astype(DTYPES[array.dtype.kind][1], copy=False)
+
+
+def difference(one: Ending, other: Ending, outputs: Sequence[str], tolerance: float = 0.0) -> Difference | None:
+    """The first difference of two runs: how they ended, then the outputs, then the variables that both give.
+
+    Integers and truth values must be equal, doubles up to a relative `tolerance`. Two runs that fault agree.
+    """
+    faults = [each for each in (one, other) if each.fault]
+    if one.defect or other.defect or (len(faults) == 1 and not faults[0].eager):
+        return _told("the end of the run", one, str(one), other, str(other))
+    if faults:
+        return None
+    variables = sorted((one.arrays.keys() & other.arrays.keys()) - set(outputs))
+    for name in (*outputs, *variables):
+        if name not in one.arrays or name not in other.arrays:
+            has = ["a result" if name in each.arrays else "nothing" for each in (one, other)]
+            return _told(name, one, has[0], other, has[1])
+        left, right = one.arrays[name], other.arrays[name]
+        if _kind(left) != _kind(right):
+            return _told(name, one, _kind(left), other, _kind(right))
+        at = _unequal(left, right, tolerance)
+        if at is not None:
+            place = f"{name}[{', '.join(str(i + 1) for i in at)}]" if name in outputs else name
+            return _told(place, one, left[at].item(), other, right[at].item())
+    return None
+
+
+def _told(place: str, one: Ending, first: Value | str, other: Ending, second: Value | str) -> Difference:
+    return Difference(place, one.engine, first, other.engine, second)
+
+
+def _kind(array: np.ndarray) -> str:
+    """The kind of the elements and the extents, `float 2×3`."""
+    return " ".join((DTYPES[array.dtype.kind][0], "×".join(map(str, array.shape)))).rstrip()
+
+
+def _unequal(left: np.ndarray, right: np.ndarray, tolerance: float) -> tuple[int, ...] | None:
+    """The subscripts, from 0, of the first element in which the arrays differ."""
+    if left.dtype.kind == "f" and tolerance:
+        same = np.isclose(left, right, rtol=tolerance, atol=0.0, equal_nan=True)
+    else:
+        same = (left == right) | ((left != left) & (right != right))
+    found = np.argwhere(~same)
+    return tuple(found[0].tolist()) if len(found) else None

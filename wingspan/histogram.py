@@ -1,0 +1,63 @@
+"""What racing threads do in practice, beside what the explorer says that they can do."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wingspan.errors import Fault
+from wingspan.explorer.verdict import Verdict
+from wingspan.outcome import Outcome
+
+Progress = Callable[[int, int], None]
+"""Called with the number of runs made, and of those still to make."""
+
+PROGRESS_EVERY = 64
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One way for runs to end: with an outcome, or with a fault; how many did, and whether the explorer has it too."""
+
+    end: Outcome | str
+    """the outcome, or what the fault says"""
+    runs: int
+    predicted: bool
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often runs ended in which way, the most frequent first; what is predicted and never came about has 0 runs."""
+
+    verdict: Verdict
+    mode: str
+    runs: int
+    observed: tuple[Observed, ...]
+    seconds: float
+
+    @property
+    def surprises(self) -> tuple[Observed, ...]:
+        """What came about and was not predicted; a search that is not complete predicts nothing."""
+        return tuple(one for one in self.observed if not one.predicted) if self.verdict.complete else ()
+
+
+def observe(
+    execute: Callable[[int], Outcome], verdict: Verdict, runs: int, mode: str, progress: Progress | None = None
+) -> Histogram:
+    """Run a program, which is called with 0, 1, …, and count how it ends."""
+    began = time.monotonic()
+    counts: Counter[Outcome | str] = Counter()
+    for number in range(runs):
+        try:
+            counts[execute(number)] += 1
+        except Fault as fault:
+            counts[fault.message] += 1
+        if progress is not None and number % PROGRESS_EVERY == 0:
+            progress(number, runs - number)
+    predicted = dict.fromkeys(result.outcome for result in verdict.results)
+    predicted |= dict.fromkeys(fault.message for fault in verdict.faults)
+    observed = [Observed(end, number, end in predicted) for end, number in counts.most_common()]
+    observed += [Observed(end, 0, True) for end in predicted if end not in counts]
+    return Histogram(verdict, mode, runs, tuple(observed), time.monotonic() - began)

@@ -1,0 +1,605 @@
+"""The register machine: runs the instructions of `assemble` on threads of the system, without the interpreter's lock.
+
+`Memory` holds the buffers of one run at a time, `Program` the instructions. Instances are known by their addresses,
+which are good as long as their memory. What an instruction means is said in `assemble.OPCODES`, what the runtime does in
+runtime.h. Arguments are trusted: `engine` checks them.
+"""
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE, PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+
+cdef extern from "runtime.h" nogil:
+    ctypedef union ws_value:
+        int64_t i
+        double f
+        void *p
+    ctypedef int ws_width
+    ctypedef int ws_order
+    ctypedef int ws_reduction
+    ctypedef int ws_fault
+    enum:
+        WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED
+        WS_PLAIN, WS_SEQ_CST
+        WS_NONE, WS_OPERATOR, WS_CHECK, WS_MEMORY
+    ctypedef struct ws_entry:
+        int64_t key, value
+    ctypedef struct ws_hash:
+        uint64_t mask
+        ws_entry *entries
+    ctypedef struct ws_buffer:
+        unsigned char *data
+        uint64_t cells, reserved
+        ws_width width
+        ws_hash *hash
+    ctypedef struct ws_shape:
+        ws_width width
+        bint hashed
+        int64_t bound
+    ctypedef struct ws_group:
+        int64_t parent, keys, buffers
+        const ws_shape *shapes
+    ctypedef struct ws_instance:
+        ws_group *group
+        ws_instance *parent
+        ws_instance *made_before
+        int64_t key
+        bint used
+        ws_buffer *buffers
+    ctypedef struct ws_run:
+        ws_instance *instances
+        uint64_t limit, committed, reservation, seed
+        ws_order order
+        bint yields
+        ws_fault fault
+        int64_t where
+        ws_value *values
+        ws_value *registers
+    ctypedef struct ws_task:
+        ws_run *run
+        int64_t number
+        ws_fault fault
+        ws_value *values
+    ctypedef struct ws_job:
+        pass
+    ctypedef struct ws_join:
+        pass
+    const uint64_t *ws_bytes
+    bint ws_fail(ws_task *, ws_fault, const ws_buffer *, int64_t, int64_t)
+    bint ws_stopped(const ws_run *)
+    bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
+    void ws_interrupt(ws_run *)
+    bint ws_grow(ws_task *, ws_buffer *, int64_t)
+    ws_value ws_load(const ws_buffer *, int64_t, ws_order)
+    bint ws_store(ws_task *, ws_buffer *, int64_t, ws_value, ws_order)
+    bint ws_atomic(ws_task *, ws_buffer *, int64_t, ws_reduction, ws_value)
+    bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
+    bint ws_acquire(ws_task *, ws_buffer *, int64_t)
+    void ws_release(ws_task *, ws_buffer *, int64_t)
+    bint ws_sort(ws_task *, ws_buffer *, int64_t)
+    ws_instance *ws_root(ws_task *, int64_t)
+    ws_instance *ws_child(ws_task *, int64_t, ws_instance *, int64_t)
+    ws_instance *ws_fresh(ws_task *, int64_t)
+    void ws_drop(ws_task *, ws_instance *)
+    void ws_borrow(ws_buffer *, const void *, uint64_t, ws_width, int64_t)
+    bint ws_open(ws_run *, ws_group *, int64_t)
+    void ws_reset(ws_run *)
+    void ws_close(ws_run *)
+    void ws_yield(ws_task *)
+    bint ws_start(ws_run *, ws_job *, ws_join *, void (*)(ws_task *, void *) noexcept nogil, void *)
+    bint ws_wait(ws_join *, int64_t)
+    bint ws_par(ws_task *, int64_t, void (*)(ws_task *, void *) noexcept nogil, void *, size_t)
+    void ws_dismiss()
+    bint ws_div_i64(int64_t, int64_t, int64_t *)
+    bint ws_mod_i64(int64_t, int64_t, int64_t *)
+    bint ws_div_f64(double, double, double *)
+    bint ws_mod_f64(double, double, double *)
+    bint ws_isqrt(int64_t, int64_t *)
+    bint ws_int(double, int64_t *)
+    bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
+    bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
+    bint __builtin_mul_overflow(int64_t, int64_t, int64_t *)
+
+
+cdef enum:  # in the order of assemble.OPCODES
+    MOVE, SELECT, SELECT_EQ, SELECT_LT, AND, OR, NOT, TO_FLOAT
+    INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_MIN, INT_MAX
+    INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
+    FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX, FLOAT_ABS, FLOAT_NEG
+    FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
+    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_NEG, TRY_INT_ABS
+    TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
+    CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
+    LOAD, STORE, ATOMIC, CLAIM, ACQUIRE, RELEASE, SORT
+    CHILD, FRESH, DROP
+    PAR, DONE, JOINED, HALT
+    COUNT_OF_OPCODES
+
+OPCODE_COUNT = COUNT_OF_OPCODES
+
+cdef enum:
+    COLUMNS = 6
+    HEAD = 2  # what a frame has before its registers: the code, and where to begin
+    PATIENCE = 1 << 24  # jumps backwards after which private work looks for signals
+
+cdef struct Instructions:
+    const int64_t *table
+    size_t slots
+
+
+cdef inline ws_buffer *buffer(const ws_value *r, const int64_t *row) noexcept nogil:
+    return &(<ws_instance *>r[row[2]].p).buffers[row[4]]
+
+
+cdef inline bint undefined(ws_task *t) noexcept nogil:
+    return ws_fail(t, WS_OPERATOR, NULL, 0, 0)
+
+
+cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t pc, bint controlled) noexcept nogil:
+    """Run a task from instruction pc to its end, and stop the run if it fails; controlled, to its next rest or failure.
+
+    Returns the number of the instruction where that is.
+    """
+    cdef const int64_t *table = code.table
+    cdef const int64_t *row = table + COLUMNS * pc
+    cdef int64_t op, patience = PATIENCE
+    cdef bint watched = controlled or t.run.yields
+    cdef ws_order order = t.run.order
+    cdef bint good
+    while True:
+        op = row[0]
+        good = True
+        if watched and op >= LOAD:
+            if controlled and op != JOINED:
+                break
+            if op <= SORT:
+                ws_yield(t)
+        if op == MOVE:
+            r[row[1]] = r[row[2]]
+        elif op == SELECT:
+            r[row[1]] = r[row[3]] if r[row[2]].i else r[row[4]]
+        elif op == SELECT_EQ:
+            r[row[1]] = r[row[4]] if r[row[2]].i == r[row[3]].i else r[row[5]]
+        elif op == SELECT_LT:
+            r[row[1]] = r[row[4]] if r[row[2]].i < r[row[3]].i else r[row[5]]
+        elif op == AND:
+            r[row[1]].i = r[row[2]].i & r[row[3]].i
+        elif op == OR:
+            r[row[1]].i = r[row[2]].i | r[row[3]].i
+        elif op == NOT:
+            r[row[1]].i = not r[row[2]].i
+        elif op == TO_FLOAT:
+            r[row[1]].f = <double>r[row[2]].i
+        elif op == INT_ADD:
+            r[row[1]].i = <int64_t>(<uint64_t>r[row[2]].i + <uint64_t>r[row[3]].i)
+        elif op == INT_SUB:
+            r[row[1]].i = <int64_t>(<uint64_t>r[row[2]].i - <uint64_t>r[row[3]].i)
+        elif op == INT_MUL:
+            r[row[1]].i = <int64_t>(<uint64_t>r[row[2]].i * <uint64_t>r[row[3]].i)
+        elif op == INT_DIV:
+            if not ws_div_i64(r[row[2]].i, r[row[3]].i, &r[row[1]].i):
+                r[row[1]].i = r[row[2]].i if r[row[3]].i else 0
+        elif op == INT_MOD:
+            if not ws_mod_i64(r[row[2]].i, r[row[3]].i, &r[row[1]].i):
+                r[row[1]].i = 0
+        elif op == INT_MIN:
+            r[row[1]].i = r[row[3]].i if r[row[3]].i < r[row[2]].i else r[row[2]].i
+        elif op == INT_MAX:
+            r[row[1]].i = r[row[3]].i if r[row[3]].i > r[row[2]].i else r[row[2]].i
+        elif op == INT_EQ:
+            r[row[1]].i = r[row[2]].i == r[row[3]].i
+        elif op == INT_NE:
+            r[row[1]].i = r[row[2]].i != r[row[3]].i
+        elif op == INT_LT:
+            r[row[1]].i = r[row[2]].i < r[row[3]].i
+        elif op == INT_LE:
+            r[row[1]].i = r[row[2]].i <= r[row[3]].i
+        elif op == INT_GT:
+            r[row[1]].i = r[row[2]].i > r[row[3]].i
+        elif op == INT_GE:
+            r[row[1]].i = r[row[2]].i >= r[row[3]].i
+        elif op == FLOAT_ADD:
+            r[row[1]].f = r[row[2]].f + r[row[3]].f
+        elif op == FLOAT_SUB:
+            r[row[1]].f = r[row[2]].f - r[row[3]].f
+        elif op == FLOAT_MUL:
+            r[row[1]].f = r[row[2]].f * r[row[3]].f
+        elif op == FLOAT_MIN:
+            r[row[1]].f = r[row[3]].f if r[row[3]].f < r[row[2]].f else r[row[2]].f
+        elif op == FLOAT_MAX:
+            r[row[1]].f = r[row[3]].f if r[row[3]].f > r[row[2]].f else r[row[2]].f
+        elif op == FLOAT_ABS:
+            r[row[1]].f = fabs(r[row[2]].f)
+        elif op == FLOAT_NEG:
+            r[row[1]].f = -r[row[2]].f
+        elif op == FLOAT_EQ:
+            r[row[1]].i = r[row[2]].f == r[row[3]].f
+        elif op == FLOAT_NE:
+            r[row[1]].i = r[row[2]].f != r[row[3]].f
+        elif op == FLOAT_LT:
+            r[row[1]].i = r[row[2]].f < r[row[3]].f
+        elif op == FLOAT_LE:
+            r[row[1]].i = r[row[2]].f <= r[row[3]].f
+        elif op == FLOAT_GT:
+            r[row[1]].i = r[row[2]].f > r[row[3]].f
+        elif op == FLOAT_GE:
+            r[row[1]].i = r[row[2]].f >= r[row[3]].f
+        elif op == CHECK:
+            good = r[row[2]].i or ws_fail(t, WS_CHECK, NULL, 0, 0)
+        elif op == JUMP:
+            row = table + COLUMNS * row[1]
+            continue
+        elif op == UNLESS:
+            if not r[row[2]].i:
+                row = table + COLUMNS * row[1]
+                continue
+        elif op == UNLESS_EQ:
+            if r[row[2]].i != r[row[3]].i:
+                row = table + COLUMNS * row[1]
+                continue
+        elif op == UNLESS_NE:
+            if r[row[2]].i == r[row[3]].i:
+                row = table + COLUMNS * row[1]
+                continue
+        elif op == UNLESS_LT:
+            if r[row[2]].i >= r[row[3]].i:
+                row = table + COLUMNS * row[1]
+                continue
+        elif op == UNLESS_LE:
+            if r[row[2]].i > r[row[3]].i:
+                row = table + COLUMNS * row[1]
+                continue
+        elif op == BACK:
+            row = table + COLUMNS * row[1]
+            patience -= controlled
+            if ws_stopped(t.run) or patience == 0:
+                break
+            continue
+        elif op == LOAD:
+            r[row[1]] = ws_load(buffer(r, row), r[row[3]].i, order)
+        elif op == STORE:
+            good = ws_store(t, buffer(r, row), r[row[3]].i, r[row[1]], order)
+        elif op == ATOMIC:
+            good = ws_atomic(t, buffer(r, row), r[row[3]].i, <ws_reduction>row[5], r[row[1]])
+        elif op == CLAIM:
+            good = ws_claim(t, buffer(r, row), r[row[3]].i, row[5], &r[row[1]].i)
+        elif op == ACQUIRE:
+            good = ws_acquire(t, buffer(r, row), r[row[3]].i)
+        elif op == RELEASE:
+            ws_release(t, buffer(r, row), r[row[3]].i)
+        elif op == SORT:
+            good = ws_sort(t, buffer(r, row), r[row[3]].i)
+        elif op == CHILD:
+            good = put(&r[row[1]], ws_child(t, row[4], <ws_instance *>r[row[2]].p, r[row[3]].i))
+        elif op == FRESH:
+            good = put(&r[row[1]], ws_fresh(t, row[4]))
+        elif op == DROP:
+            ws_drop(t, <ws_instance *>r[row[2]].p)
+        elif op == PAR:
+            good = par(t, r, code, row)
+            if good:
+                row = table + COLUMNS * row[2]
+                continue
+        elif op == JOINED:
+            pass
+        elif op == DONE or op == HALT:
+            break
+        else:
+            good = attempt(r, row) or undefined(t)
+        if not good:
+            if not controlled:
+                ws_stop(t, (row - table) // COLUMNS, r, code.slots)
+            break
+        row += COLUMNS
+    return (row - table) // COLUMNS
+
+
+cdef bint attempt(ws_value *r, const int64_t *row) noexcept nogil:
+    """Run an operator that may not be defined; false if it is not, and then nothing has changed."""
+    cdef int64_t op = row[0], x = r[row[2]].i, y = r[row[3]].i, n = 0
+    cdef double v = r[row[2]].f, w = r[row[3]].f
+    cdef bint good
+    if op >= TRY_FLOAT_DIV and op <= TRY_FLOAT_OVER:
+        if op == TRY_FLOAT_DIV:
+            return ws_div_f64(v, w, &r[row[1]].f)
+        elif op == TRY_FLOAT_MOD:
+            return ws_mod_f64(v, w, &r[row[1]].f)
+        if w == 0:
+            return False
+        r[row[1]].f = v / w
+        return True
+    if op == TRY_INT_ADD:
+        good = not __builtin_add_overflow(x, y, &n)
+    elif op == TRY_INT_SUB:
+        good = not __builtin_sub_overflow(x, y, &n)
+    elif op == TRY_INT_MUL:
+        good = not __builtin_mul_overflow(x, y, &n)
+    elif op == TRY_INT_DIV:
+        good = ws_div_i64(x, y, &n)
+    elif op == TRY_INT_MOD:
+        good = ws_mod_i64(x, y, &n)
+    elif op == TRY_INT_NEG:
+        good = not __builtin_sub_overflow(0, x, &n)
+    elif op == TRY_INT_ABS:
+        good = not __builtin_sub_overflow(0, x, &n)
+        if x >= 0:
+            n, good = x, True
+    elif op == TRY_ISQRT:
+        good = ws_isqrt(x, &n)
+    else:
+        good = ws_int(v, &n)
+    if good:
+        r[row[1]].i = n
+    return good
+
+
+cdef inline bint put(ws_value *r, ws_instance *x) noexcept nogil:
+    if x != NULL:
+        r.p = x
+    return x != NULL
+
+
+cdef bint par(ws_task *t, ws_value *r, const Instructions *code, const int64_t *row) noexcept nogil:
+    """Run the tasks of a parallel region, each with a copy of the registers."""
+    cdef int64_t n = row[3], k
+    cdef size_t size = HEAD + code.slots
+    cdef const int64_t *joined = code.table + COLUMNS * row[2]
+    cdef ws_value *frames = <ws_value *>malloc(<size_t>n * size * sizeof(ws_value))
+    cdef bint good
+    if frames == NULL:
+        return ws_fail(t, WS_MEMORY, NULL, <int64_t>(<size_t>n * size * sizeof(ws_value)), 0)
+    for k in range(n):
+        frames[k * size].p = <void *>code
+        frames[k * size + 1].i = (row - code.table) // COLUMNS + 1
+        memcpy(&frames[k * size + HEAD], r, code.slots * sizeof(ws_value))
+        frames[k * size + HEAD + row[1]].i = k + 1
+    good = ws_par(t, n, begin, frames, size * sizeof(ws_value))
+    while joined[0] == JOINED:
+        r[joined[1]].i = 0
+        for k in range(n):
+            r[joined[1]].i |= frames[k * size + HEAD + joined[1]].i
+        joined += COLUMNS
+    free(frames)
+    return good
+
+
+cdef void begin(ws_task *t, void *frame) noexcept nogil:
+    """Run a task from its frame."""
+    cdef ws_value *f = <ws_value *>frame
+    perform(t, f + HEAD, <const Instructions *>f[0].p, f[1].i, False)
+
+
+cdef class Memory:
+    """The buffers of a run, which are given back with the object.
+
+    Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound), as in `plan`; `limit` and `reservation`
+    are in bytes.
+    """
+
+    cdef ws_run run
+    cdef ws_group *groups
+    cdef ws_shape *shapes
+    cdef int64_t count
+    cdef bint opened
+    cdef ws_task outside  # whoever prepares a run
+    cdef list borrowed
+
+    def __cinit__(self, groups, uint64_t limit, uint64_t reservation):
+        cdef int64_t i, k = 0
+        self.count = len(groups)
+        self.groups = <ws_group *>calloc(self.count + 1, sizeof(ws_group))
+        self.shapes = <ws_shape *>calloc(sum(len(buffers) for _, _, buffers in groups) + 1, sizeof(ws_shape))
+        if self.groups == NULL or self.shapes == NULL:
+            raise MemoryError
+        for i, (parent, keys, buffers) in enumerate(groups):
+            self.groups[i].parent, self.groups[i].keys, self.groups[i].buffers = parent, keys, len(buffers)
+            self.groups[i].shapes = &self.shapes[k]
+            for width, hashed, bound in buffers:
+                self.shapes[k].width = WIDTHS.index(width)
+                self.shapes[k].hashed, self.shapes[k].bound = hashed, bound
+                k += 1
+        self.opened = ws_open(&self.run, self.groups, self.count)
+        self.run.limit, self.run.reservation = limit, reservation
+        self.outside.run = &self.run
+        self.borrowed = []
+
+    def __dealloc__(self):
+        if self.opened:
+            ws_close(&self.run)
+        free(self.groups)
+        free(self.shapes)
+
+    @property
+    def committed(self):
+        """The bytes that are counted as used."""
+        return self.run.committed
+
+    def reset(self, uint64_t limit):
+        """Make all cells zero and forget what was borrowed, for another run."""
+        with nogil:
+            ws_reset(&self.run)
+        self.run.limit = limit
+        self.borrowed = []
+
+    def fault(self):
+        """Why nothing came of the last call: the fault and its two values."""
+        return self.outside.fault, self.outside.values[0].i, self.outside.values[1].i
+
+    def root(self, int64_t group):
+        """The one instance of a group without a parent; 0 if there is no room for it."""
+        return <uintptr_t>ws_root(&self.outside, group)
+
+    def child(self, int64_t group, uintptr_t parent, int64_t key):
+        """The instance with a key in another; 0 if there is no room for it, or no such key."""
+        return <uintptr_t>ws_child(&self.outside, group, <ws_instance *>parent, key)
+
+    def instances(self):
+        """(instance, group, parent or 0, key) of all instances that this run has used."""
+        cdef ws_instance *x = self.run.instances
+        found = []
+        while x != NULL:
+            if x.used:
+                found.append((<uintptr_t>x, x.group - self.groups, <uintptr_t>x.parent, x.key))
+            x = x.made_before
+        return found
+
+    def borrow(self, uintptr_t instance, int64_t number, array, int64_t shift):
+        """Let a buffer read an array with one axis, in one piece, of any width; a cell's value is its number + shift."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(array, &view, PyBUF_FORMAT)
+        cdef ws_width width = FORMATS[view.format.decode().strip("<=@")]
+        ws_borrow(&(<ws_instance *>instance).buffers[number], view.buf, view.len // view.itemsize, width, shift)
+        PyBuffer_Release(&view)
+        self.borrowed.append(array)
+
+    def fill(self, uintptr_t instance, int64_t number, const unsigned char[::1] contents):
+        """Copy the bytes of the cells from 1 on into a buffer; false if there is no room."""
+        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
+        cdef int64_t cells = len(contents) // ws_bytes[b.width]
+        if cells == 0:
+            return True
+        if not ws_grow(&self.outside, b, cells):
+            return False
+        with nogil:
+            memcpy(b.data, &contents[0], cells * ws_bytes[b.width])
+        return True
+
+    def scatter(self, uintptr_t instance, int64_t number, const int64_t[::1] at, const int64_t[::1] values):
+        """Set some cells of a hashed buffer; false if there is no room."""
+        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
+        cdef ws_value x
+        cdef Py_ssize_t k
+        for k in range(len(at)):
+            x.i = values[k]
+            if not ws_store(&self.outside, b, at[k], x, WS_PLAIN):
+                return False
+        return True
+
+    def entries(self, uintptr_t instance, int64_t number):
+        """The (cell, value) of a hashed buffer's cells that are not zero, as bytes of 64-bit integers."""
+        cdef ws_hash *h = (<ws_instance *>instance).buffers[number].hash
+        cdef bytearray found = bytearray()
+        cdef uint64_t k
+        if h != NULL:
+            for k in range(h.mask + 1):
+                if h.entries[k].key and h.entries[k].value:
+                    found += PyBytes_FromStringAndSize(<const char *>&h.entries[k], sizeof(ws_entry))
+        return bytes(found)
+
+    def cells(self, uintptr_t instance, int64_t number, owner):
+        """The cells of a buffer from 1 on, as something that NumPy takes without copying; `owner` lives as long."""
+        cdef Cells made = Cells.__new__(Cells)
+        made.buffer = &(<ws_instance *>instance).buffers[number]
+        made.owner = owner
+        made.shape = made.buffer.cells
+        return made
+
+
+cdef const char *LETTERS = b"q\0d\0i\0B"
+WIDTHS = ("i64", "f64", "i32", "u8")
+FORMATS = {"l": WS_I64, "q": WS_I64, "d": WS_F64, "i": WS_I32, "B": WS_U8, "?": WS_U8}
+
+
+cdef class Cells:
+    """The cells of a buffer as they are in memory."""
+
+    cdef ws_buffer *buffer
+    cdef object owner
+    cdef Py_ssize_t shape
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        view.itemsize = ws_bytes[self.buffer.width]
+        view.format = <char *>LETTERS + 2 * self.buffer.width
+        view.buf = self.buffer.data
+        view.obj = self
+        view.len = self.shape * view.itemsize
+        view.readonly = False
+        view.ndim = 1
+        view.shape = &self.shape
+        view.strides = &view.itemsize
+        view.suboffsets = NULL
+        view.internal = NULL
+
+
+cdef class Program:
+    """Instructions over a number of slots: `table` has a row of six numbers for each."""
+
+    cdef Instructions code
+    cdef const int64_t[:, ::1] table
+
+    def __cinit__(self, const int64_t[:, ::1] table, size_t slots):
+        self.table = table
+        self.code.table = &table[0, 0]
+        self.code.slots = slots
+
+    def run(self, Memory memory, bytes registers, bint in_order, bint yields, uint64_t seed):
+        """Run all; the register file at the end, and the fault: (what, values, instruction, registers), or None.
+
+        `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. What
+        arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
+        """
+        cdef ws_run *run = &memory.run
+        cdef ws_job job
+        cdef ws_join join
+        cdef bint ended
+        cdef size_t size = 8 * self.code.slots
+        cdef ws_value *frame = <ws_value *>malloc(size + HEAD * sizeof(ws_value))
+        if frame == NULL:
+            raise MemoryError
+        frame[0].p = &self.code
+        frame[1].i = 0
+        memcpy(frame + HEAD, PyBytes_AS_STRING(registers), size)
+        run.order = WS_SEQ_CST if in_order or yields else WS_PLAIN
+        run.yields, run.seed = yields, seed
+        signal = None
+        try:
+            ended = not ws_start(run, &job, &join, begin, frame)
+            while not ended:
+                with nogil:
+                    ended = ws_wait(&join, 50)
+                try:
+                    PyErr_CheckSignals()
+                except BaseException as error:
+                    signal = error
+                    ws_interrupt(run)
+            if signal is not None:
+                raise signal
+            return PyBytes_FromStringAndSize(<char *>(frame + HEAD), size), self.fault(run)
+        finally:
+            free(frame)
+
+    cdef fault(self, ws_run *run):
+        if run.fault == WS_NONE:
+            return None
+        registers = b""
+        if run.registers != NULL:
+            registers = PyBytes_FromStringAndSize(<char *>run.registers, 8 * self.code.slots)
+        values = PyBytes_FromStringAndSize(<char *>run.values, 2 * sizeof(ws_value))
+        return run.fault, values, run.where, registers
+
+    def settle(self, int64_t pc, bytes registers):
+        """Run private instructions: where and with what registers it stops, before a rest, a need of help or a fault."""
+        cdef ws_run run
+        cdef ws_task task
+        cdef bytes file = PyBytes_FromStringAndSize(PyBytes_AS_STRING(registers), 8 * self.code.slots)
+        cdef ws_value *r = <ws_value *><char *>PyBytes_AS_STRING(file)
+        memset(&run, 0, sizeof(run))
+        memset(&task, 0, sizeof(task))
+        task.run = &run
+        while True:
+            with nogil:
+                pc = perform(&task, r, &self.code, pc, True)
+            if task.fault != WS_NONE or self.code.table[COLUMNS * pc] >= LOAD:
+                return pc, file
+            PyErr_CheckSignals()
+
+
+def dismiss():
+    """End all threads that have nothing to do."""
+    with nogil:
+        ws_dismiss()

@@ -1,0 +1,430 @@
+"""Plans as linear code: one table of instructions over a file of registers, which the engine runs.
+
+A *slot* is one of the 8 bytes of the register file: each register has one, each constant, and each part of an
+expression. Constants are there from the start, so that operands are slots throughout. An instruction is a row of six
+numbers, the opcode and r, a, b, c, d; `OPCODES` says what they mean.
+
+A controlled run stops before the *rests*: the accesses to buffers, `par`, `done` and `halt`. It also stops before the
+instructions that *need help* because they are about instances, which whoever controls the run keeps: `child`, `fresh`
+and `drop`. All other instructions are private to the task.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wingspan.errors import InternalError
+from wingspan.lang.ir import REDUCTIONS, Value
+from wingspan.native.plan import (
+    Acquire,
+    Atomic,
+    Check,
+    Child,
+    Claim,
+    Compute,
+    Const,
+    Drop,
+    Expr,
+    Fresh,
+    Load,
+    Op,
+    Par,
+    Plan,
+    Reg,
+    Release,
+    Set,
+    Sort,
+    Stmt,
+    Store,
+    Type,
+    When,
+    While,
+)
+
+OPCODES = {
+    # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
+    "move": "wu", "select": "wuuu", "select int ==": "wuuuu", "select int <": "wuuuu",
+    "and": "wuu", "or": "wuu", "not": "wu", "to float": "wu",
+    **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
+    **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
+    "float abs": "wu", "float neg": "wu",
+    **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
+    # private, or a fault
+    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")}, "try int neg": "wu", "try int abs": "wu",
+    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
+    "check": ".u",  # a fault unless a
+    # control: go on at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
+    "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
+    # accesses to buffer c of instance a
+    "load": "wuu.",  # r = buffer[b]
+    "store": "uuu.",  # buffer[b] = r
+    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
+    "claim": "wuu..",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
+    "acquire": ".uu.", "release": ".uu.",  # lock buffer[b]
+    "sort": ".uu.",  # buffer[1] to buffer[b]
+    # instances
+    "child": "wuu.",  # r = the child of a with key b in group c
+    "fresh": "w...",  # r = an instance of group c
+    "drop": ".u",  # a
+    # tasks
+    "par": "w...",  # b tasks, r = 1, 2, … from the next instruction on to `done`; then a is next; it is par number c
+    "done": "",
+    "joined": ".",  # next after a par: r is true if it was true at the end of one of the tasks
+    "halt": "",
+}  # fmt: skip
+"""What instructions do, and what r, a, b, c, d are: a slot written, a slot used, or the number itself. An instruction's
+opcode is its place in this list.
+"""
+
+NUMBER = {name: number for number, name in enumerate(OPCODES)}
+
+_ACCESSES = ("load", "store", "atomic", "claim", "acquire", "release", "sort")
+_RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
+_HELPED = frozenset(NUMBER[name] for name in ("child", "fresh", "drop"))
+_BOOLEAN = frozenset({"and", "or", "not"})
+_MIRRORED = {">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Code:
+    """A plan as instructions."""
+
+    plan: Plan
+    slots: Mapping[str, int]
+    """the slot of each register"""
+    types: tuple[Type, ...]
+    """what each slot holds; truth values are the integers 0 and 1"""
+    initial: bytes
+    """the register file at the start"""
+    table: NDArray[np.int64]
+    """a row for each instruction: opcode, r, a, b, c, d"""
+    statements: tuple[Stmt | None, ...]
+    """the statement that each instruction performs; None if it only helps to perform one"""
+    live: tuple[int, ...]
+    """the slots whose contents matter at each instruction, bit k standing for slot k; constants always do"""
+
+    def rests(self, pc: int) -> bool:
+        """Whether a controlled run stops before this instruction as others can notice it."""
+        return int(self.table[pc, 0]) in _RESTS
+
+    def needs_help(self, pc: int) -> bool:
+        """Whether whoever controls the run has to perform this private instruction."""
+        return int(self.table[pc, 0]) in _HELPED
+
+    def get(self, registers: bytes, reg: Reg) -> Value:
+        """What a register holds in a register file."""
+        return self._read(registers, self.slots[reg.name])
+
+    def put(self, registers: bytes, reg: Reg, value: Value) -> bytes:
+        """The register file with another value in a register."""
+        at = 8 * self.slots[reg.name]
+        return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
+
+    def value(self, registers: bytes, e: Expr) -> Value:
+        """The value of an expression of the plan; doubles are Python's."""
+        match e:
+            case Const(value=value):
+                return value
+            case Reg():
+                return self.get(registers, e)
+            case Op(op=op, args=args):
+                return operate(op, [self.value(registers, a) for a in args])
+
+    def _read(self, registers: bytes, slot: int) -> Value:
+        type_ = self.types[slot]
+        (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", registers, 8 * slot)
+        return bool(value) if type_ == "bool" else value
+
+
+def pack(value: Value, type_: Type) -> bytes:
+    """The contents of a slot."""
+    return struct.pack("<d", value) if type_ == "float" else struct.pack("<q", int(value))
+
+
+def operate(op: str, args: list[Any]) -> Value:
+    """A private operator over values: integers wrap around, and by 0 they give 0."""
+    if op in ("÷", "%") and args[1] == 0:
+        return 0
+    result: Value = _PRIVATE[op](*args)
+    return result if isinstance(result, bool | float) else (int(result) + 2**63) % 2**64 - 2**63
+
+
+_PRIVATE: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "and": operator.and_, "or": operator.or_, "not": operator.not_,
+    "min": min, "max": max, "abs": abs, "neg": operator.neg,
+    "select": lambda c, x, y: x if c else y, "float": float,
+}  # fmt: skip
+
+
+def assemble(plan: Plan) -> Code:
+    """The instructions of a plan."""
+    assembler = _Assembler(plan)
+    assembler.block(plan.body)
+    assembler.emit("halt", None, uses=(e for _, e in (*plan.variables, *plan.whole, *plan.fills)))
+    return Code(
+        plan,
+        assembler.slots,
+        tuple(assembler.types),
+        b"".join(assembler.contents),
+        np.array(assembler.rows, dtype=np.int64),
+        tuple(assembler.statements),
+        tuple(_live(assembler)),
+    )
+
+
+class _Assembler:
+    """What has been emitted so far."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.slots: dict[str, int] = {}
+        self.types: list[Type] = []
+        self.contents: list[bytes] = []
+        self.constants: dict[tuple[Type, bytes], int] = {}
+        self.parts: dict[tuple[Type, int], int] = {}
+        """for each type its slots for parts of expressions, which every statement uses again"""
+        self.taken: dict[Type, int] = {}
+        """how many of them the statement at hand has used"""
+        self.rows: list[list[int]] = []
+        self.statements: list[Stmt | None] = []
+        self.uses: list[frozenset[int]] = []
+        self.pars = 0
+        for _, reg in plan.roots:
+            self.slot(reg)
+
+    # ------------------------------------------------------------------------------------------------------- slots
+
+    def new(self, type_: Type, contents: bytes = bytes(8)) -> int:
+        self.types.append(type_)
+        self.contents.append(contents)
+        return len(self.types) - 1
+
+    def slot(self, reg: Reg) -> int:
+        if reg.name not in self.slots:
+            self.slots[reg.name] = self.new(reg.type)
+        slot = self.slots[reg.name]
+        if self.types[slot] != reg.type:
+            raise InternalError(f"the register {reg.name} holds both {self.types[slot]} and {reg.type}")
+        return slot
+
+    def constant(self, value: Value, type_: Type) -> int:
+        key = type_, pack(value, type_)
+        if key not in self.constants:
+            self.constants[key] = self.new(*key)
+        return self.constants[key]
+
+    def part(self, type_: Type) -> int:
+        key = type_, self.taken.get(type_, 0)
+        self.taken[type_] = key[1] + 1
+        if key not in self.parts:
+            self.parts[key] = self.new(type_)
+        return self.parts[key]
+
+    # ------------------------------------------------------------------------------------------------- expressions
+
+    def operand(self, e: Expr) -> int:
+        """The slot with the value of an expression, once what has been emitted is run."""
+        match e:
+            case Const(value=value):
+                return self.constant(value, e.type)
+            case Reg():
+                return self.slot(e)
+            case Op():
+                return self.operation(e, None, None)
+
+    def operation(self, e: Op, r: int | None, statement: Stmt | None) -> int:
+        """The same for an operator, with the value in slot r if it is given."""
+        name, args = _instruction(e)
+        operands = [self.operand(a) for a in args]
+        if r is None:
+            r = self.part(e.type)
+        self.emit(name, statement, r, *operands)
+        return r
+
+    # -------------------------------------------------------------------------------------------------- statements
+
+    def emit(self, name: str, statement: Stmt | None, *operands: int, uses: Iterable[Expr] = ()) -> int:
+        """Append an instruction, which also wants the values of `uses` to be known; its number."""
+        self.rows.append([NUMBER[name], *operands, *[0] * (5 - len(operands))])
+        self.statements.append(statement)
+        self.uses.append(frozenset(self.slot(reg) for e in uses for reg in _registers(e)))
+        return len(self.rows) - 1
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        for s in body:
+            self.taken.clear()
+            self.statement(s)
+
+    def statement(self, s: Stmt) -> None:
+        match s:
+            case Set(reg=reg, value=Op() as value):
+                self.operation(value, self.slot(reg), s)
+            case Set(reg=reg, value=value):
+                self.emit("move", s, self.slot(reg), self.operand(value))
+            case When():
+                self.branch(s)
+            case While(test=test, condition=condition, body=body):
+                start = len(self.rows)
+                self.block(test)
+                leave = self.unless(condition)
+                self.block(body)
+                self.emit("back", None, start)
+                self.rows[leave][1] = len(self.rows)
+            case Par():
+                self.par(s)
+            case Compute(reg=reg, op=op, args=args):
+                operands = [self.operand(a) for a in args]
+                typed = {"isqrt": "isqrt", "int": "int"}.get(op, f"{args[0].type} {op}")
+                self.emit(f"try {typed}", s, self.slot(reg), *operands, uses=_told(s))
+            case Check(condition=condition):
+                self.emit("check", s, 0, self.operand(condition), uses=_told(s))
+            case Child(reg=reg, group=group, parent=parent, key=key):
+                self.emit("child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_told(s))
+            case Fresh(reg=reg, group=group):
+                self.emit("fresh", s, self.slot(reg), 0, 0, group)
+            case Drop(reg=reg):
+                self.emit("drop", s, 0, self.slot(reg))
+            case _:
+                self.access(s)
+
+    def unless(self, condition: Expr) -> int:
+        """Append a jump to somewhere, which is taken unless the condition holds; its number."""
+        name, args = _fused("unless", condition)
+        return self.emit(name, None, 0, *map(self.operand, args))
+
+    def branch(self, s: When) -> None:
+        skip = self.unless(s.condition)
+        self.block(s.then)
+        if s.otherwise:
+            leave = self.emit("jump", None, 0)
+            self.rows[skip][1] = len(self.rows)
+            self.block(s.otherwise)
+            skip = leave
+        self.rows[skip][1] = len(self.rows)
+
+    def par(self, s: Par) -> None:
+        start = self.emit("par", s, self.slot(s.task), 0, s.threads, self.pars, uses=_told(s))
+        self.pars += 1
+        self.block(s.body)
+        self.emit("done", s, uses=s.joined)
+        self.rows[start][2] = len(self.rows)
+        for reg in s.joined:
+            self.emit("joined", None, self.slot(reg))
+
+    def access(self, s: Load | Store | Atomic | Claim | Acquire | Release | Sort) -> None:
+        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _told(s)
+        match s:
+            case Load(reg=reg, index=index):
+                self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
+            case Store(index=index, value=value):
+                b = self.operand(index)
+                self.emit("store", s, self.operand(value), a, b, c, uses=uses)
+            case Atomic(index=index, op=op, value=value):
+                b = self.operand(index)
+                self.emit("atomic", s, self.operand(value), a, b, c, REDUCTIONS.index(op), uses=uses)
+            case Claim(reg=reg, stop=stop, step=step):
+                self.emit("claim", s, self.slot(reg), a, self.operand(stop), c, step, uses=uses)
+            case Acquire(index=index) | Release(index=index):
+                self.emit(
+                    "acquire" if isinstance(s, Acquire) else "release", s, 0, a, self.operand(index), c, uses=uses
+                )
+            case Sort(count=count):
+                self.emit("sort", s, 0, a, self.operand(count), c, uses=uses)
+
+
+def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
+    """The instruction that an operator is, and its operands."""
+    if e.op == "select":
+        name, tested = _fused("select", e.args[0])
+        return name, (*tested, *e.args[1:])
+    if e.op in _BOOLEAN:
+        return e.op, e.args
+    if e.op == "float":
+        return "to float", e.args
+    return f"{'float' if e.args[0].type == 'float' else 'int'} {e.op}", e.args
+
+
+def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """The instruction of this name that tests a condition, and what it takes: two integers to compare if it can."""
+    match condition:
+        case Op(op=op, args=(x, y)) if x.type != "float":
+            for fused, args in ((op, (x, y)), (_MIRRORED.get(op), (y, x))):
+                if f"{name} int {fused}" in OPCODES:
+                    return f"{name} int {fused}", args
+    return name, (condition,)
+
+
+def _told(s: Stmt) -> Iterator[Expr]:
+    """The expressions that a statement uses, those included that only reports do."""
+    match s:
+        case Compute(args=args):
+            yield from args
+        case Check(condition=condition, values=values):
+            yield condition
+            yield from (value for _, value in values)
+        case Store(index=index, value=value) | Atomic(index=index, value=value):
+            yield from (index, value)
+        case Load(index=e) | Acquire(index=e) | Release(index=e) | Claim(stop=e) | Sort(count=e) | Child(key=e):
+            yield e
+    if isinstance(s, Load | Store | Atomic | Acquire | Release | Sort):
+        yield from (e for e in (s.place.position, s.place.index) if e is not None)
+    if not isinstance(s, When | While):
+        yield from (e for _, e in s.origin.indices)
+
+
+def _registers(e: Expr) -> Iterator[Reg]:
+    match e:
+        case Reg():
+            yield e
+        case Op(args=args):
+            for a in args:
+                yield from _registers(a)
+
+
+def _live(code: _Assembler) -> list[int]:
+    """For each instruction the slots that it or one after it may use, before they are written again."""
+    signatures = list(OPCODES.values())
+    constants = sum(1 << slot for slot in code.constants.values())
+    used, written, follows = [], [], []
+    for pc, (row, uses) in enumerate(zip(code.rows, code.uses, strict=True)):
+        roles = list(zip(signatures[row[0]], row[1:], strict=False))
+        used.append(sum(1 << slot for slot in uses | {slot for role, slot in roles if role == "u"}))
+        written.append(sum(1 << slot for role, slot in roles if role == "w"))
+        follows.append(_next(code.rows, pc))
+    live = [constants] * len(code.rows)
+    changed = True
+    while changed:
+        changed = False
+        for pc in reversed(range(len(live))):
+            now = live[pc] | used[pc] | (_union(live[n] for n in follows[pc]) & ~written[pc])
+            changed |= now != live[pc]
+            live[pc] = now
+    return live
+
+
+def _union(sets: Iterable[int]) -> int:
+    return reduce(int.__or__, sets, 0)
+
+
+def _next(rows: list[list[int]], pc: int) -> tuple[int, ...]:
+    """The instructions that may come after this one."""
+    name, r, a = list(OPCODES)[rows[pc][0]], rows[pc][1], rows[pc][2]
+    match name:
+        case "jump" | "back":
+            return (r,)
+        case _ if name.startswith("unless"):
+            return r, pc + 1
+        case "par":
+            return pc + 1, a
+        case "done" | "halt":
+            return ()
+    return (pc + 1,)

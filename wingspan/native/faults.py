@@ -1,0 +1,90 @@
+"""What the engine's faults are in the words of the language: the same message as every other engine's."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from wingspan.errors import Fault, InternalError
+from wingspan.lang import algebra
+from wingspan.lang.ir import Value
+from wingspan.native.assemble import Code
+from wingspan.native.plan import Atomic, Buffer, Check, Compute, Stmt
+
+OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK = range(1, 10)
+"""What goes wrong, as runtime.h numbers it."""
+
+
+def exact(value: Value) -> Any:
+    """A double as the rational that it is; what is not finite as it is."""
+    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+
+
+def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
+    """A `Compute` that is not defined, or a `Check` that does not hold, with these registers."""
+    match s:
+        case Check(message=message, values=values):
+            return _at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
+        case Compute(op=op, args=args):
+            return _operator(s, op, [exact(code.value(registers, e)) for e in args])
+    raise InternalError(f"the engine stops at {s}, which is no fault")
+
+
+def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
+    """What made a run stop at an instruction, -1 being before the first: `kind` with its two values."""
+    s = code.statements[pc] if pc >= 0 else None
+    x, y = struct.unpack("<2q", values)
+    match kind, s:
+        case (1, Atomic(op=op)):
+            return _operator(s, op, [x, y])
+        case (1 | 2, _):
+            return undefined(code, s, registers)
+    return _at(s, *limit(kind, x, s.ref.buffer if s is not None and hasattr(s, "ref") else None))
+
+
+def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
+    """The message and the remedy for what a run met that no rule knows of."""
+    name = "memory" if buffer is None else _name(buffer)
+    racy = "tasks may race for it: see `wingspan check`"
+    if kind == NO_CELL and buffer is not None and (x < 1 or 0 < buffer.bound < x):
+        return f"{name} has no cell {x}", racy
+    messages = {
+        NO_CELL: (f"{name} has outgrown the address space reserved for it at cell {x}", "raise the reservation"),
+        NARROW: (f"{x} does not fit a cell of {name}", racy),
+        READ_ONLY: (f"{name} is read only", racy),
+        MEMORY: (
+            f"out of memory: the run needs {x} bytes, which is more than its limit",
+            "raise the memory limit: --max-memory",
+        ),
+        NO_CHILD: (f"there is no copy with number {x}", racy),
+        THREADS: (f"the system cannot start {x} more threads", "use devices with fewer threads"),
+        DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
+    }
+    return messages[kind]
+
+
+def _operator(s: Stmt, op: str, operands: list[Any]) -> Fault:
+    try:
+        if op == "int":
+            algebra.convert(operands[0], "int")
+        else:
+            algebra.apply("-" if op == "neg" else op, *operands)
+    except Fault as fault:
+        return _at(s, fault.message)
+    except (ValueError, OverflowError):  # not finite
+        return _at(s, f"{operands[0]!r} is not a 64-bit integer")
+    raise InternalError(f"the engine stops at {s}, which is no fault")
+
+
+def _at(s: Any, message: str, fix: str | None = None) -> Fault:
+    if s is None:
+        return Fault(message, fix=fix)
+    return Fault(s.origin.prefix + message, s.origin.span, fix=fix)
+
+
+def _name(buffer: Buffer) -> str:
+    if buffer.depth < 0:
+        return buffer.tensor
+    return f"{buffer.tensor}, level {buffer.level} {buffer.level_name}: {buffer.name}"

@@ -1,0 +1,148 @@
+"""The buffers of a plan as one value, the heap, and the accesses of a plan performed on it.
+
+Cells have the names that the rules give them (`levels.frames.Cell`), so that reports on the two machines read alike.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wingspan.explorer.machine import Effect, Touch
+from wingspan.lang import algebra
+from wingspan.lang.ir import Instance, Value
+from wingspan.levels import Tower
+from wingspan.levels.frames import Cell, Held
+from wingspan.levels.heap import Heap, alone, without
+from wingspan.native.assemble import Code
+from wingspan.native.plan import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type
+
+ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
+"""What cells hold that were never written."""
+
+DOUBLES: dict[str, Callable[[float, float], float]] = {
+    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,
+}  # fmt: skip
+"""⊕ of doubles, which are rounded."""
+
+
+class SharedVariable(Cell):
+    """The cell of a variable or a chunk counter."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.tensor
+
+
+class Instances:
+    """The numbers that registers hold for instances. The root instances have 0, as registers do from the start."""
+
+    def __init__(self) -> None:
+        self._paths: list[Instance] = [()]
+        self._numbers: dict[Instance, int] = {(): 0}
+
+    def number(self, path: Instance) -> int:
+        """The number of an instance."""
+        if path not in self._numbers:
+            self._numbers[path] = len(self._paths)
+            self._paths.append(path)
+        return self._numbers[path]
+
+    def path(self, number: Value) -> Instance:
+        """The keys that lead to the instance with this number."""
+        return self._paths[int(number)]
+
+
+class Memory:
+    """The heap during one step of one task. It notes what the step touches, and whether others could observe it."""
+
+    def __init__(
+        self, heap: Heap, code: Code, instances: Instances, towers: Mapping[str, Tower], task: str, chain: Instance
+    ) -> None:
+        self.heap, self.code, self.instances, self.towers, self.task, self.chain = (
+            heap, code, instances, towers, task, chain,
+        )  # fmt: skip
+        self.touches: list[Touch] = []
+        self.visible = False
+
+    def perform(self, s: Access, registers: bytes) -> bytes:
+        """Perform an access; the registers after it. A Fault if ⊕ is not defined, `Held` if a lock is taken."""
+
+        def value(e: Any) -> Any:
+            return None if e is None else self.code.value(registers, e)
+
+        place = Place() if isinstance(s, Claim) else s.place
+        at = value(place.position), value(place.index)
+        match s:
+            case Load(reg=reg, index=index):
+                cell = self._cell(s.ref, value(index), registers)
+                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                self._touch(cell, s.ref, "read", found, *at)
+                return self.code.put(registers, reg, found)
+            case Store(index=index, value=stored):
+                self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
+            case Atomic(index=index, op=op, value=operand):
+                cell = self._cell(s.ref, value(index), registers)
+                old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                self._write(cell, s.ref, "atomic", _combine(op, old, value(operand)), *at)
+            case Claim(reg=reg, stop=stop, step=step):
+                cell = self._cell(s.ref, 1, registers)
+                claimed = self.heap.get(cell, 0)
+                self._write(cell, s.ref, "atomic", claimed + step if claimed <= value(stop) else claimed)
+                return self.code.put(registers, reg, claimed)
+            case Acquire(index=index):
+                cell = self._cell(s.ref, value(index), registers)
+                if (holder := self.heap.get(cell, 0)) != 0:
+                    raise Held(cell, at[0], holder)
+                self._write(cell, s.ref, "acquire", self.task, *at)
+            case Release(index=index):
+                self._write(self._cell(s.ref, value(index), registers), s.ref, "release", 0, *at)
+            case Sort(count=count):
+                cells = [self._cell(s.ref, k, registers) for k in range(1, value(count) + 1)]
+                for cell, least in zip(cells, sorted(self._read(cells, s.ref, *at)), strict=True):
+                    self._write(cell, s.ref, "write", least, *at)
+        return registers
+
+    def drop(self, tensor: str, instance: Instance) -> None:
+        """Forget a private copy."""
+        self.heap = without(self.heap, tensor, instance)
+
+    def _cell(self, ref: Ref, offset: int, registers: bytes) -> Cell:
+        kind = SharedVariable if ref.buffer.depth < 0 else Cell
+        instance = self.instances.path(self.code.get(registers, ref.instance))
+        return kind(ref.buffer.tensor, ref.buffer.depth, ref.buffer.name, instance, offset)
+
+    def _read(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
+        for cell in cells:
+            found = self.heap.get(cell, ZEROS[ref.buffer.type])
+            self._touch(cell, ref, "read", found, position, index)
+            yield found
+
+    def _write(
+        self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None = None, index: int | None = None
+    ) -> None:
+        if ref.buffer.type == "float":
+            value = float(value) if value == value else math.nan  # the one NaN that equals itself in containers
+        self._touch(cell, ref, effect, value, position, index)
+        self.heap = self.heap.set(cell, value)
+
+    def _touch(self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None, index: int | None) -> None:
+        buffer = ref.buffer
+        level = None if buffer.depth < 0 else buffer.level
+        self.touches.append(
+            Touch(cell, effect, buffer.tensor, level, buffer.level_name, buffer.name, position, index, value)
+        )
+        self.visible = self.visible or not self._private(cell, ref)
+
+    def _private(self, cell: Cell, ref: Ref) -> bool:
+        """Whether no other task that runs now could touch the cell, or none could write it."""
+        owner = self.towers[cell.tensor].levels[cell.depth].key if ref.buffer.own else ""
+        return ref.frozen or alone(cell, self.chain, owner)
+
+
+def _combine(op: str, old: Any, new: Any) -> Value:
+    """old ⊕ new. A Fault if an integer overflows."""
+    return DOUBLES[op](old, new) if isinstance(old, float) else algebra.apply(op, old, new)

@@ -1,0 +1,226 @@
+"""The plan as a machine to explore: its code under a controlled scheduler, one access to a buffer a step.
+
+The engine runs what is private to a task, at once: from the start or from one access up to the next, into the tasks
+of a parallel region and out of it. So all states rest before accesses, and before instructions that will fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+import immutables
+import numpy as np
+from numpy.typing import NDArray
+
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault
+from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.run import run
+from wingspan.lang.algebra import double
+from wingspan.lang.ir import Instance, Value
+from wingspan.levels.frames import Held
+from wingspan.levels.heap import Heap, lock
+from wingspan.native.assemble import NUMBER, Code
+from wingspan.native.engine import controlled
+from wingspan.native.faults import exact, undefined
+from wingspan.native.heap import Instances, Memory
+from wingspan.native.plan import Access, Check, Child, Compute, Drop, Fresh, Par, walk
+from wingspan.outcome import Outcome
+from wingspan.tensor import Cells, Tensor
+
+
+class Running(NamedTuple):
+    """A task: the instruction it rests before, what its registers hold that matters there, the tasks it waits for."""
+
+    pc: int
+    kept: bytes
+    children: tuple[Running, ...] = ()
+
+
+class State(NamedTuple):
+    """The cells of all buffers, and the tree of tasks."""
+
+    heap: Heap
+    root: Running
+
+
+class Native:
+    """A bound program's plan under a controlled scheduler."""
+
+    name = "native"
+
+    def __init__(self, code: Code, bound: Elaborated) -> None:
+        self.code, self.bound = code, bound
+        self._instances = Instances()
+        self._settle = controlled(code)
+        self._initial = np.frombuffer(code.initial, np.int64)
+        self._live: dict[int, NDArray[np.int64]] = {}
+        self._ends = frozenset(np.flatnonzero(np.isin(code.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
+        self._private = {s.reg: code.plan.groups[s.group].tensor for s in walk(code.plan.body) if isinstance(s, Fresh)}
+
+    # ------------------------------------------------------------------------------------- the protocol of exploration
+
+    def initial(self) -> State:
+        """The program before its first access: inputs in read mode."""
+        given = self.bound.inputs.items()
+        heap = {cell._replace(tensor=T): double(v) for T, tensor in given for cell, v in tensor.cells.values.items()}
+        memory = self._memory(immutables.Map(heap), "", ())
+        root = self._proceed(0, self.code.initial, (), memory)
+        return State(memory.heap, root)
+
+    def tasks(self, state: State) -> Sequence[str]:
+        """The paths of the tasks that can step: those at the leaves of the tree."""
+        return list(self._leaves(state.root, ""))
+
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        """The next access of a task, or the lock that it waits for, or the fault that it has come to."""
+        line, chain = self._locate(state.root, task)
+        s = self.code.statements[line[-1].pc]
+        assert isinstance(s, Access | Compute | Check)
+        registers = self._registers(line[-1])
+        memory = self._memory(state.heap, task, chain)
+        try:
+            following = self._after(line, chain, registers, memory)
+        except Held as held:
+            return Blocked(task, lock(held, self.bound.towers[held.cell.tensor]), held.holder, s.origin.span)
+        visible = memory.visible or isinstance(following, Fault)
+        indices = tuple((name, int(self.code.value(registers, e))) for name, e in s.origin.indices) if visible else ()
+        return Step(task, s.origin.operation, tuple(memory.touches), visible, following, s.origin.span, indices)
+
+    def _after(self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory) -> State | Fault:
+        """The state after the next step of the last task of `line`. `Held` if it waits for a lock."""
+        *outer, task = line
+        s = self.code.statements[task.pc]
+        if not isinstance(s, Access):
+            return undefined(self.code, s, registers)
+        try:
+            registers = memory.perform(s, registers)
+        except Fault as fault:
+            return Fault(s.origin.prefix + fault.message, s.origin.span)
+        running = self._proceed(task.pc + 1, registers, chain, memory)
+        root = self._within(outer, chain, running, memory)
+        return State(memory.heap, root)
+
+    def fingerprint(self, state: State) -> Hashable:
+        """The state itself: what is dead has been left out of it."""
+        return state
+
+    def outcome(self, state: State) -> Hashable:
+        """What the outputs hold, and the variables of the outermost scope, whatever the buffers look like."""
+        tensors = {name: tensor.to_exact() for name, tensor in self.results(state).items()}
+        return Outcome.of(tensors, self.variables(state))
+
+    # -------------------------------------------------------------------------------------------------- finished runs
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> State:
+        """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
+        return run(self, progress)
+
+    def results(self, state: State) -> dict[str, Tensor]:
+        """The outputs after a finished run."""
+        registers = self._registers(state.root)
+        fills = {name: exact(self.code.value(registers, fill)) for name, fill in self.code.plan.fills}
+        made: dict[str, Tensor] = {}
+        for name in self.code.plan.outputs:
+            cells = {cell._replace(tensor=""): exact(v) for cell, v in state.heap.items() if cell.tensor == name}
+            made[name] = Tensor(self.bound.towers[name], Cells(cells), fills[name])
+        return made
+
+    def variables(self, state: State) -> dict[str, Value]:
+        """The variables of the outermost scope after a finished run."""
+        registers = self._registers(state.root)
+        found = {name: exact(self.code.value(registers, e)) for name, e in self.code.plan.variables}
+        whole = [name for name, e in self.code.plan.whole if self.code.value(registers, e)]
+        return found | {name: int(found[name]) for name in whole}
+
+    # --------------------------------------------------------------------------------------------------- private work
+
+    def _proceed(self, pc: int, registers: bytes, chain: Instance, memory: Memory) -> Running:
+        """A task from here on up to its next rest, and its tasks up to theirs if it has any."""
+        while True:
+            pc, registers = self._settle(pc, registers)
+            s = None if pc in self._ends else self.code.statements[pc]
+            match s:
+                case Child(reg=reg, group=group, parent=parent, key=key):
+                    key_ = self.code.plan.groups[group].tag, int(self.code.value(registers, key))
+                    path = (*self._instances.path(self.code.get(registers, parent)), key_)
+                    registers = self.code.put(registers, reg, self._instances.number(path))
+                case Fresh(reg=reg):
+                    registers = self.code.put(registers, reg, self._instances.number(chain))
+                case Drop(reg=reg):
+                    memory.drop(self._private[reg], self._instances.path(self.code.get(registers, reg)))
+                case Par(device=device, task=reg):
+                    children = tuple(
+                        self._proceed(pc + 1, self.code.put(registers, reg, q), (*chain, (device.id, q)), memory)
+                        for q in range(1, s.threads + 1)
+                    )
+                    if not self._finished(children):
+                        return self._rest(pc, registers, children)
+                    pc, registers = self._join(s, pc, registers, children)
+                    continue
+                case _:
+                    return self._rest(pc, registers)
+            pc += 1
+
+    def _join(self, s: Par, pc: int, registers: bytes, children: Sequence[Running]) -> tuple[int, bytes]:
+        """Where a task goes on, and with which registers, when its tasks have finished."""
+        ends = [self._registers(child) for child in children]
+        for reg in s.joined:
+            registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
+        return int(self.code.table[pc, 2]) + len(s.joined), registers
+
+    def _within(self, outer: Sequence[Running], chain: Instance, running: Running, memory: Memory) -> Running:
+        """The tree in which a task has come to `running`. Those whose last task has finished go on, too."""
+        for k, parent in reversed(list(enumerate(outer))):
+            q = chain[k][1]
+            children = (*parent.children[: q - 1], running, *parent.children[q:])
+            s = self.code.statements[parent.pc]
+            if self._finished(children):
+                assert isinstance(s, Par)
+                pc, registers = self._join(s, parent.pc, self._registers(parent), children)
+                running = self._proceed(pc, registers, chain[:k], memory)
+            else:
+                running = parent._replace(children=children)
+        return running
+
+    # ---------------------------------------------------------------------------------------------------------- states
+
+    def _finished(self, tasks: Sequence[Running]) -> bool:
+        return all(task.pc in self._ends for task in tasks)
+
+    def _leaves(self, running: Running, path: str) -> Iterator[str]:
+        for q, child in enumerate(running.children, start=1):
+            yield from self._leaves(child, f"{path}.{q}" if path else str(q))
+        if not running.children and running.pc not in self._ends:
+            yield path
+
+    def _locate(self, root: Running, task: str) -> tuple[list[Running], Instance]:
+        """A task after those that it descends from, and the (device, thread id) of each but the root."""
+        line, chain = [root], []
+        for q in map(int, task.split(".") if task else ()):
+            s = self.code.statements[line[-1].pc]
+            assert isinstance(s, Par)
+            chain.append((s.device.id, q))
+            line.append(line[-1].children[q - 1])
+        return line, tuple(chain)
+
+    def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
+        """A task that rests here, without what is dead."""
+        return Running(pc, np.frombuffer(registers, np.int64)[self._kept(pc)].tobytes(), children)
+
+    def _kept(self, pc: int) -> NDArray[np.int64]:
+        """The slots whose contents matter at an instruction."""
+        if pc not in self._live:
+            bits = self.code.live[pc]
+            self._live[pc] = np.array([slot for slot in range(bits.bit_length()) if bits >> slot & 1], np.int64)
+        return self._live[pc]
+
+    def _registers(self, task: Running) -> bytes:
+        """The whole register file of a task that rests."""
+        registers = self._initial.copy()
+        registers[self._kept(task.pc)] = np.frombuffer(task.kept, np.int64)
+        return registers.tobytes()
+
+    def _memory(self, heap: Heap, task: str, chain: Instance) -> Memory:
+        return Memory(heap, self.code, self._instances, self.bound.towers, task, chain)

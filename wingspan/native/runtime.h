@@ -1,0 +1,1041 @@
+/* The runtime of plans: growable buffers that never move, instances, locks, atomics and threads.
+ *
+ * The engine and the C files that plans are printed as include this file, each once. C11 for gcc and clang on POSIX.
+ *
+ * A *run* has groups of buffers, instances of them, and tasks. Cells count from 1; a cell never written reads as zero.
+ * Functions that can fail return false and note in their task why; `ws_stop` then makes it the fault of the run, unless
+ * there is one already, and from then on every task stops at its next loop, lock or parallel region.
+ * No access leaves the memory of its buffer, whatever races a program has: each checks and uses one copy of its index.
+ */
+#ifndef WINGSPAN_RUNTIME_H
+#define WINGSPAN_RUNTIME_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define WS_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define WS_API static __attribute__((unused))
+#define WS_PAGE ((uint64_t)4096)
+#define WS_HUGE ((uint64_t)2 << 20)
+#define WS_ARENA ((uint64_t)1 << 40)      /* address space is taken in pieces of this size, in bytes */
+#define WS_SMALLEST ((uint64_t)16 << 20)  /* what each of very many instances reserves for a buffer, in bytes */
+#ifdef __SANITIZE_THREAD__
+#define WS_RESERVATION ((uint64_t)1 << 30)
+#else
+#define WS_RESERVATION ((uint64_t)1 << 36) /* what a buffer reserves unless told otherwise, in bytes */
+#endif
+
+typedef union { int64_t i; double f; void *p; } ws_value;
+
+typedef enum { WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED } ws_width;
+typedef enum { WS_PLAIN, WS_SEQ_CST } ws_order;
+typedef enum { WS_SET, WS_ADD, WS_SUB, WS_MUL, WS_MIN, WS_MAX, WS_AND, WS_OR } ws_reduction;
+
+typedef enum {
+    WS_NONE,
+    WS_OPERATOR,    /* an operator is not defined for values 0 and 1 */
+    WS_CHECK,       /* a condition does not hold */
+    WS_NO_CELL,     /* a store to cell number values 0, which is none: it is below 1 or beyond the reservation */
+    WS_NARROW,      /* a store of values 0, which does not fit the width of a cell */
+    WS_READ_ONLY,   /* a store to borrowed memory */
+    WS_MEMORY,      /* values 0 bytes are more than the run may use */
+    WS_NO_CHILD,    /* there can be no instance with the key values 0 */
+    WS_THREADS,     /* values 0 threads cannot be started */
+    WS_DEADLOCK,    /* every task waits; this one for lock values 0, which task values 1 holds */
+    WS_INTERRUPTED, /* the run was asked to stop */
+} ws_fault;
+
+/* -------------------------------------------------------------------------------------------------------- structure */
+
+typedef struct { int64_t key, value; } ws_entry;
+typedef struct ws_hash {
+    struct ws_hash *older; /* smaller tables stay: somebody may be looking at them */
+    uint64_t count, mask;
+    ws_entry entries[];
+} ws_hash;
+
+/* A buffer of an instance. `cells` is how many of them may be touched; it only grows. Its memory has room for
+ * `reserved`. Memory that is borrowed is read only, and a cell's value is what it holds + shift. */
+typedef struct {
+    unsigned char *data;
+    uint64_t cells;
+    int64_t shift;
+    ws_hash *hash;
+    ws_width width;
+    bool borrowed, huge;
+    int lock;
+    uint64_t reserved;
+    unsigned char *home; /* data, cells and width while nothing is borrowed */
+    uint64_t home_cells;
+} ws_buffer;
+
+/* What a buffer is in every instance: its width, whether it is a hash table, and how many cells it may have (or 0). */
+typedef struct { ws_width width; bool hashed; int64_t bound; } ws_shape;
+
+struct ws_instance;
+typedef struct {
+    int64_t parent, keys;   /* -1: no parent; keys are 0 to keys - 1, or positions if 0 */
+    int64_t buffers;
+    const ws_shape *shapes;
+    int64_t rank, children; /* the place among the groups with the same parent; how many groups have this as parent */
+    int64_t instances;
+    struct ws_instance *spare; /* private instances that nobody uses */
+} ws_group;
+
+typedef struct { struct ws_instance **slots; uint64_t count; } ws_table;
+
+typedef struct ws_instance {
+    ws_group *group;
+    struct ws_instance *parent, *made_before, *next_spare;
+    int64_t key;
+    bool used;        /* in this run, and not only in one that used the memory before */
+    ws_table *tables; /* one for each group with this one as parent */
+    ws_buffer buffers[];
+} ws_instance;
+
+typedef struct ws_arena { struct ws_arena *older; unsigned char *base; uint64_t size, used; } ws_arena;
+
+typedef struct ws_run {
+    ws_group *groups;
+    int64_t count;
+    uint64_t limit, committed, reservation; /* bytes */
+    pthread_mutex_t mutex;                  /* guards arenas, instances, growing and what is noted of the fault */
+    ws_arena *arenas;
+    ws_instance *instances;
+    ws_order order;
+    bool yields;
+    uint64_t seed;
+    int stopped; /* set once: everybody stops */
+    ws_fault fault;
+    int64_t where;
+    ws_value values[2];
+    const ws_buffer *buffer;
+    ws_value *registers; /* a copy of those of the task with the fault, if it gave any; malloc */
+    int64_t tasks;       /* counts all tasks that there have been */
+    int64_t running;     /* tasks that do not wait for others to end */
+    int watched;         /* whether somebody looks for a deadlock */
+    int64_t releases, stuck_since, stuck;
+    void *context;       /* of whoever runs this */
+} ws_run;
+
+/* A task of a run; `id` tells it from all others, `number` from those that started with it (1, 2, …). */
+typedef struct ws_task {
+    ws_run *run;
+    struct ws_task *parent;
+    int64_t id, number;
+    uint64_t random;
+    ws_fault fault;
+    ws_value values[2];
+    const ws_buffer *buffer;
+} ws_task;
+
+WS_API const uint64_t ws_bytes[] = {8, 8, 4, 1, 0};
+
+/* ----------------------------------------------------------------------------------------------------------- faults */
+
+WS_API inline bool ws_fail(ws_task *t, ws_fault fault, const ws_buffer *b, int64_t x, int64_t y) {
+    t->fault = fault;
+    t->buffer = b;
+    t->values[0].i = x;
+    t->values[1].i = y;
+    return false;
+}
+
+WS_API inline bool ws_stopped(const ws_run *run) { return __atomic_load_n(&run->stopped, __ATOMIC_RELAXED); }
+
+/* Stop the run. What the task failed of is its fault, met at `where`, unless it had one. Returns false. */
+WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t count) {
+    ws_run *run = t->run;
+    pthread_mutex_lock(&run->mutex);
+    if (run->fault == WS_NONE && t->fault != WS_NONE) {
+        run->fault = t->fault;
+        run->where = where;
+        run->buffer = t->buffer;
+        memcpy(run->values, t->values, sizeof run->values);
+        if (registers && (run->registers = malloc(count * sizeof *registers)))
+            memcpy(run->registers, registers, count * sizeof *registers);
+    }
+    __atomic_store_n(&run->stopped, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&run->mutex);
+    return false;
+}
+
+/* Ask a run to stop, from outside. */
+WS_API inline void ws_interrupt(ws_run *run) {
+    pthread_mutex_lock(&run->mutex);
+    if (run->fault == WS_NONE) run->fault = WS_INTERRUPTED;
+    __atomic_store_n(&run->stopped, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+WS_API inline uint64_t ws_round(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+/* Address space for *bytes; less, which it tells, if there is not so much. The mutex is held. NULL if there is none. */
+WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
+    *bytes = ws_round(*bytes, *bytes < WS_HUGE ? WS_PAGE : WS_HUGE);
+    ws_arena *a = run->arenas;
+    uint64_t at = a ? ws_round(a->used, *bytes < WS_HUGE ? WS_PAGE : WS_HUGE) : 0;
+    if (!a || at > a->size || a->size - at < *bytes) {
+        if (!(a = malloc(sizeof *a))) return NULL;
+        a->size = (*bytes < WS_ARENA ? WS_ARENA : *bytes) + WS_HUGE;
+        int kind = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef MAP_NORESERVE
+        kind |= MAP_NORESERVE;
+#endif
+        while ((a->base = mmap(NULL, a->size, PROT_READ | PROT_WRITE, kind, -1, 0)) == MAP_FAILED) {
+            if ((a->size /= 2) >= 2 * WS_HUGE) continue;
+            free(a);
+            return NULL;
+        }
+        if (a->size - WS_HUGE < *bytes) *bytes = (a->size - WS_HUGE) / 4 / WS_PAGE * WS_PAGE;
+        a->older = run->arenas;
+        run->arenas = a;
+        at = ws_round((uint64_t)(uintptr_t)a->base, WS_HUGE) - (uint64_t)(uintptr_t)a->base;
+    }
+    a->used = at + *bytes;
+    return a->base + at;
+}
+
+/* Count more bytes as used; false if that is more than the run may use. */
+WS_API inline bool ws_charge(ws_run *run, uint64_t bytes) {
+    uint64_t now = __atomic_add_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
+    if (WS_LIKELY(now <= run->limit)) return true;
+    __atomic_sub_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+/* Let cell `index` of a buffer be touched. It is charged with a quarter of the cells below it, so that this is rare. */
+WS_API __attribute__((noinline)) bool ws_grow(ws_task *t, ws_buffer *b, int64_t index) {
+    ws_run *run = t->run;
+    if (b->borrowed) return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    uint64_t need = (uint64_t)index, width = ws_bytes[b->width];
+    if (index < 1 || need > b->reserved) return ws_fail(t, WS_NO_CELL, b, index, 0);
+    bool good = true;
+    pthread_mutex_lock(&run->mutex);
+    if (need > b->cells) {
+        uint64_t bytes = ws_round((need + need / 4) * width, need * width < 2 * WS_HUGE ? WS_PAGE : WS_HUGE);
+        uint64_t before = b->cells * width, all = b->reserved * width;
+        if (bytes > all) bytes = all;
+        good = ws_charge(run, bytes - before);
+        if (!good) {
+            bytes = ws_round(need * width, WS_PAGE) < all ? ws_round(need * width, WS_PAGE) : all;
+            good = ws_charge(run, bytes - before);
+        }
+#ifdef MADV_HUGEPAGE
+        if (good && !b->huge && bytes > WS_HUGE / 2) {
+            madvise(b->data, ws_round(all, WS_HUGE), MADV_HUGEPAGE);
+            b->huge = true;
+        }
+#endif
+        if (good) __atomic_store_n(&b->cells, bytes / width, __ATOMIC_SEQ_CST);
+        else ws_fail(t, WS_MEMORY, b, (int64_t)(run->committed + bytes - before), 0);
+    }
+    pthread_mutex_unlock(&run->mutex);
+    return good;
+}
+
+/* ------------------------------------------------------------------------------------------------------ hash tables */
+
+WS_API inline uint64_t ws_probe(const ws_hash *h, int64_t key) {
+    uint64_t at = ((uint64_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> 20 & h->mask;
+    for (;; at = (at + 1) & h->mask) {
+        int64_t there = __atomic_load_n(&h->entries[at].key, __ATOMIC_ACQUIRE);
+        if (there == key || there == 0) return at;
+    }
+}
+
+WS_API inline int64_t ws_hash_load(const ws_buffer *b, int64_t key) {
+    const ws_hash *h = __atomic_load_n(&b->hash, __ATOMIC_ACQUIRE);
+    if (!h || key < 1) return 0;
+    const ws_entry *e = &h->entries[ws_probe(h, key)];
+    return __atomic_load_n(&e->key, __ATOMIC_RELAXED) == key ? __atomic_load_n(&e->value, __ATOMIC_SEQ_CST) : 0;
+}
+
+/* A table twice as large, with the same entries. Those who look at the old one see what was there when they began. */
+WS_API bool ws_rehash(ws_task *t, ws_buffer *b) {
+    ws_hash *old = b->hash;
+    uint64_t size = old ? 2 * (old->mask + 1) : 16, bytes = sizeof *old + size * sizeof(ws_entry);
+    ws_hash *h = ws_charge(t->run, bytes) ? calloc(1, bytes) : NULL;
+    if (!h) return ws_fail(t, WS_MEMORY, b, (int64_t)(t->run->committed + bytes), 0);
+    h->mask = size - 1;
+    h->older = old;
+    for (uint64_t i = 0; old && i <= old->mask; i++)
+        if (old->entries[i].key != 0) h->entries[ws_probe(h, old->entries[i].key)] = old->entries[i];
+    h->count = old ? old->count : 0;
+    __atomic_store_n(&b->hash, h, __ATOMIC_RELEASE);
+    return true;
+}
+
+WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) {
+    if (key < 1) return ws_fail(t, WS_NO_CELL, b, key, 0);
+    while (__atomic_exchange_n(&b->lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+    bool good = b->hash || ws_rehash(t, b);
+    if (good) {
+        ws_entry *e = &b->hash->entries[ws_probe(b->hash, key)];
+        if (e->key == 0 && value != 0) {
+            good = 2 * (b->hash->count + 1) <= b->hash->mask || ws_rehash(t, b);
+            e = &b->hash->entries[ws_probe(b->hash, key)];
+            b->hash->count += good;
+        }
+        if (good && (e->key == key || value != 0)) {
+            __atomic_store_n(&e->value, value, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&e->key, key, __ATOMIC_RELEASE);
+        }
+    }
+    __atomic_store_n(&b->lock, 0, __ATOMIC_RELEASE);
+    return good;
+}
+
+/* --------------------------------------------------------------------------------------------------------- accesses */
+
+/* The one place where cells are read and written: `use` is evaluated with `cell` as cell `index`, `other` if the buffer
+ * has no such cell yet. */
+#define WS_CELL(b, type, index, use, other)                                                                            \
+    do {                                                                                                               \
+        const uint64_t ws_at = (uint64_t)(index) - 1;                                                                  \
+        if (WS_LIKELY(ws_at < __atomic_load_n(&(b)->cells, __ATOMIC_RELAXED))) {                                       \
+            type *const cell = (type *)(void *)(b)->data + ws_at;                                                      \
+            use;                                                                                                       \
+        } else {                                                                                                       \
+            other;                                                                                                     \
+        }                                                                                                              \
+    } while (0)
+
+/* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. */
+#define WS_LOAD(name, type, value_type, shift)                                                                         \
+    WS_API inline value_type ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                       \
+        type x = 0;                                                                                                    \
+        WS_CELL(b, type, index, if (order == WS_PLAIN) x = *cell; else __atomic_load(cell, &x, __ATOMIC_SEQ_CST),      \
+                return 0);                                                                                             \
+        return (value_type)x + (value_type)(shift);                                                                    \
+    }
+WS_LOAD(i64, int64_t, int64_t, b->shift)
+WS_LOAD(f64, double, double, 0)
+WS_LOAD(i32, int32_t, int64_t, b->shift)
+WS_LOAD(u8, uint8_t, int64_t, 0)
+
+/* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault noted. */
+#define WS_STORE(name, type, value_type)                                                                               \
+    WS_API inline bool ws_store_##name(ws_task *t, ws_buffer *b, int64_t index, value_type value, ws_order order) {    \
+        const type x = (type)value;                                                                                    \
+        if (WS_UNLIKELY((value_type)x != value && value == value)) return ws_fail(t, WS_NARROW, b, (int64_t)value, 0); \
+        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
+        for (;;)                                                                                                       \
+            WS_CELL(b, type, index, if (order == WS_PLAIN) *cell = x; else __atomic_store(cell, &x, __ATOMIC_SEQ_CST); \
+                    return true, if (!ws_grow(t, b, index)) return false);                                             \
+    }
+WS_STORE(i64, int64_t, int64_t)
+WS_STORE(f64, double, double)
+WS_STORE(i32, int32_t, int64_t)
+WS_STORE(u8, uint8_t, int64_t)
+
+/* A cell of any buffer. */
+WS_API inline __attribute__((always_inline)) ws_value ws_load(const ws_buffer *b, int64_t index, ws_order order) {
+    ws_value x;
+    switch (b->width) {
+        case WS_F64: x.f = ws_load_f64(b, index, order); break;
+        case WS_I32: x.i = ws_load_i32(b, index, order); break;
+        case WS_U8: x.i = ws_load_u8(b, index, order); break;
+        case WS_HASHED: x.i = ws_hash_load(b, index); break;
+        default: x.i = ws_load_i64(b, index, order);
+    }
+    return x;
+}
+
+WS_API inline __attribute__((always_inline)) bool ws_store(ws_task *t, ws_buffer *b, int64_t index, ws_value x, ws_order order) {
+    switch (b->width) {
+        case WS_F64: return ws_store_f64(t, b, index, x.f, order);
+        case WS_I32: return ws_store_i32(t, b, index, x.i, order);
+        case WS_U8: return ws_store_u8(t, b, index, x.i, order);
+        case WS_HASHED: return ws_hash_store(t, b, index, x.i);
+        default: return ws_store_i64(t, b, index, x.i, order);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- arithmetic */
+
+/* Operators that may fail: false if the result is not defined or no 64-bit integer. ÷ and % round down. */
+WS_API inline bool ws_div_i64(int64_t x, int64_t y, int64_t *r) {
+    if (y == 0 || (y == -1 && x == INT64_MIN)) return false;
+    *r = x / y - (x % y != 0 && (x < 0) != (y < 0));
+    return true;
+}
+
+WS_API inline bool ws_mod_i64(int64_t x, int64_t y, int64_t *r) {
+    if (y == 0) return false;
+    *r = y == -1 ? 0 : x % y;
+    if (*r != 0 && (*r < 0) != (y < 0)) *r += y;
+    return true;
+}
+
+WS_API inline bool ws_mod_f64(double x, double y, double *r) {
+    if (y == 0) return false;
+    *r = fmod(x, y);
+    if (*r != 0 && (*r < 0) != (y < 0)) *r += y;
+    return true;
+}
+
+WS_API inline bool ws_div_f64(double x, double y, double *r) {
+    if (y == 0) return false;
+    const double rest = fmod(x, y), quotient = (x - rest) / y - (rest != 0 && (rest < 0) != (y < 0));
+    *r = floor(quotient);
+    if (quotient - *r > 0.5) *r += 1;
+    return true;
+}
+
+WS_API inline bool ws_isqrt(int64_t x, int64_t *r) {
+    if (x < 0) return false;
+    int64_t root = (int64_t)sqrt((double)x);
+    while (root > 3037000499 || root * root > x) root--;
+    while (root < 3037000499 && (root + 1) * (root + 1) <= x) root++;
+    *r = root;
+    return true;
+}
+
+WS_API inline bool ws_int(double x, int64_t *r) {
+    if (!(x >= -0x1p63 && x < 0x1p63) || x != floor(x)) return false;
+    *r = (int64_t)x;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- atomics */
+
+/* *new = old ⊕ x; false if that is no 64-bit integer. */
+WS_API inline bool ws_combine_i64(ws_reduction op, int64_t old, int64_t x, int64_t *new_) {
+    switch (op) {
+        case WS_ADD: return !__builtin_add_overflow(old, x, new_);
+        case WS_SUB: return !__builtin_sub_overflow(old, x, new_);
+        case WS_MUL: return !__builtin_mul_overflow(old, x, new_);
+        case WS_MIN: *new_ = x < old ? x : old; return true;
+        case WS_MAX: *new_ = x > old ? x : old; return true;
+        case WS_AND: *new_ = old && x; return true;
+        case WS_OR: *new_ = old || x; return true;
+        default: *new_ = x; return true;
+    }
+}
+
+WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double *new_) {
+    switch (op) {
+        case WS_ADD: *new_ = old + x; return true;
+        case WS_SUB: *new_ = old - x; return true;
+        case WS_MUL: *new_ = old * x; return true;
+        case WS_MIN: *new_ = x < old ? x : old; return true;
+        case WS_MAX: *new_ = x > old ? x : old; return true;
+        default: *new_ = x; return true;
+    }
+}
+
+WS_API inline bool ws_combine_u8(ws_reduction op, uint8_t old, uint8_t x, uint8_t *new_) {
+    *new_ = op == WS_AND ? old && x : op == WS_OR ? old || x : x;
+    return true;
+}
+
+/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault noted. */
+#define WS_ATOMIC(name, type, value_type)                                                                              \
+    WS_API inline bool ws_update_##name(ws_task *t, const ws_buffer *b, type *cell, ws_reduction op, type x) {         \
+        type old, new_;                                                                                                \
+        __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
+        do {                                                                                                           \
+            if (!ws_combine_##name(op, old, x, &new_)) return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);    \
+        } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    WS_API inline bool ws_atomic_##name(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, value_type x) {      \
+        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
+        for (;;)                                                                                                       \
+            WS_CELL(b, type, index, return ws_update_##name(t, b, cell, op, (type)x),                                  \
+                    if (!ws_grow(t, b, index)) return false);                                                          \
+    }
+WS_ATOMIC(i64, int64_t, int64_t)
+WS_ATOMIC(f64, double, double)
+WS_ATOMIC(u8, uint8_t, int64_t)
+
+/* The same for any buffer but those with narrow integers and hash tables, which nobody updates so. */
+WS_API inline bool ws_atomic(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, ws_value x) {
+    switch (b->width) {
+        case WS_I64: return ws_atomic_i64(t, b, index, op, x.i);
+        case WS_F64: return ws_atomic_f64(t, b, index, op, x.f);
+        case WS_U8: return ws_atomic_u8(t, b, index, op, x.i);
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    }
+}
+
+/* *claimed = cell 1, which becomes step more unless it is beyond stop already. */
+WS_API inline bool ws_claim(ws_task *t, ws_buffer *b, int64_t stop, int64_t step, int64_t *claimed) {
+    if (WS_UNLIKELY(b->borrowed || __atomic_load_n(&b->cells, __ATOMIC_RELAXED) == 0) && !ws_grow(t, b, 1)) return false;
+    int64_t *cell = (int64_t *)(void *)b->data, next;
+    *claimed = __atomic_load_n(cell, __ATOMIC_SEQ_CST);
+    do {
+        if (*claimed > stop) return true;
+        if (__builtin_add_overflow(*claimed, step, &next)) next = INT64_MAX;
+    } while (!__atomic_compare_exchange_n(cell, claimed, next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ locks */
+
+WS_API inline void ws_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Whether all tasks wait for locks: none can be released then. `seen` is what this one has counted itself for. Each
+ * task counts itself once it has failed to get its lock since the last release. */
+WS_API bool ws_deadlocked(ws_run *run, int64_t releases, int64_t *seen) {
+    pthread_mutex_lock(&run->mutex);
+    if (run->stuck_since != releases && releases == __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST)) {
+        run->stuck_since = releases;
+        run->stuck = 0;
+    }
+    if (*seen != releases && run->stuck_since == releases) {
+        *seen = releases;
+        run->stuck++;
+    }
+    bool all = run->stuck_since == releases && releases == __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST) &&
+               run->stuck >= __atomic_load_n(&run->running, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&run->mutex);
+    return all;
+}
+
+/* Take a lock, which then holds the id of the task; wait until it is free. False if the run stops or all tasks wait. */
+WS_API inline bool ws_acquire(ws_task *t, ws_buffer *b, int64_t index) {
+    ws_run *run = t->run;
+    if (b->borrowed || index < 1 || (uint64_t)index > __atomic_load_n(&b->cells, __ATOMIC_RELAXED))
+        if (!ws_grow(t, b, index)) return false;
+    int64_t *cell = (int64_t *)(void *)b->data + (index - 1), holder, seen = -1;
+    for (unsigned tries = 0;; tries++) {
+        int64_t releases = __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST);
+        holder = 0;
+        if (__atomic_compare_exchange_n(cell, &holder, t->id, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
+        if (ws_stopped(run)) return false;
+        if (tries < 8) {
+            for (unsigned i = 0; i < 1u << tries; i++) ws_pause();
+        } else if (tries < 64) {
+            sched_yield();
+        } else {
+            if (__atomic_load_n(&run->watched, __ATOMIC_SEQ_CST)) {
+                if (ws_deadlocked(run, releases, &seen)) return ws_fail(t, WS_DEADLOCK, b, index, holder);
+            } else {
+                __atomic_store_n(&run->watched, 1, __ATOMIC_SEQ_CST);
+            }
+            struct timespec nap = {0, 20000};
+            nanosleep(&nap, NULL);
+        }
+    }
+}
+
+WS_API inline void ws_release(ws_task *t, ws_buffer *b, int64_t index) {
+    WS_CELL(b, int64_t, index, __atomic_store_n(cell, 0, __ATOMIC_SEQ_CST), return);
+    if (WS_UNLIKELY(__atomic_load_n(&t->run->watched, __ATOMIC_SEQ_CST)))
+        __atomic_add_fetch(&t->run->releases, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- sorting */
+
+/* ws_sort_few_i32(x, n) and ws_sort_near_i32(x, n), and the same for i64. The first sorts by insertion. The second sorts
+ * distinct numbers that lie near each other by marking them in a bitmap; it returns false, and has changed nothing, if
+ * they are too far apart, or one comes twice, or others change them meanwhile. */
+#define WS_SORTS(name, type)                                                                                           \
+    WS_API void ws_sort_few_##name(type *x, uint64_t n) {                                                              \
+        for (uint64_t i = 1; i < n; i++) {                                                                             \
+            const type v = x[i];                                                                                       \
+            uint64_t k = i;                                                                                            \
+            for (; k > 0 && x[k - 1] > v; k--) x[k] = x[k - 1];                                                        \
+            x[k] = v;                                                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    WS_API bool ws_sort_near_##name(type *x, uint64_t n) {                                                             \
+        type least = x[0], most = x[0], before = x[0];                                                                 \
+        bool sorted = true;                                                                                            \
+        for (uint64_t i = 1; i < n; i++) {                                                                             \
+            const type v = x[i];                                                                                       \
+            sorted &= before <= v;                                                                                     \
+            least = v < least ? v : least;                                                                             \
+            most = v > most ? v : most;                                                                                \
+            before = v;                                                                                                \
+        }                                                                                                              \
+        if (sorted) return true;                                                                                       \
+        const uint64_t span = (uint64_t)most - (uint64_t)least, words = span / 64 + 1;                                 \
+        if (words > 4 * n) return false;                                                                               \
+        uint64_t few[512], *marks = words <= 512 ? few : malloc(words * sizeof *marks), twice = marks == NULL;         \
+        if (!twice) memset(marks, 0, words * sizeof *marks);                                                           \
+        for (uint64_t i = 0; i < n && !twice; i++) {                                                                   \
+            const uint64_t d = (uint64_t)x[i] - (uint64_t)least, bit = UINT64_C(1) << d % 64;                          \
+            if (d > span) twice = 1;                                                                                   \
+            else {                                                                                                     \
+                twice = marks[d / 64] & bit;                                                                           \
+                marks[d / 64] |= bit;                                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+        uint64_t k = 0;                                                                                                \
+        for (uint64_t w = 0; w < words && !twice; w++)                                                                 \
+            for (uint64_t m = marks[w]; m; m &= m - 1)                                                                 \
+                x[k++] = (type)(least + (type)(64 * w + (unsigned)__builtin_ctzll(m)));                                \
+        if (marks != few) free(marks);                                                                                 \
+        return !twice;                                                                                                 \
+    }
+WS_SORTS(i32, int32_t)
+WS_SORTS(i64, int64_t)
+
+/* Sort n numbers byte by byte, `spare` being room for as many. */
+WS_API void ws_sort_numbers(int64_t *x, int64_t *spare, uint64_t n) {
+    int64_t least = x[0], most = x[0];
+    for (uint64_t i = 1; i < n; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+    }
+    uint64_t span = (uint64_t)most - (uint64_t)least;
+    int64_t *from = x, *to = spare;
+    for (unsigned shift = 0; shift < 64 && span >> shift; shift += 8) {
+        uint64_t start[257] = {0};
+        for (uint64_t i = 0; i < n; i++) start[(((uint64_t)from[i] - (uint64_t)least) >> shift & 255) + 1]++;
+        for (unsigned d = 0; d < 256; d++) start[d + 1] += start[d];
+        for (uint64_t i = 0; i < n; i++) to[start[((uint64_t)from[i] - (uint64_t)least) >> shift & 255]++] = from[i];
+        int64_t *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != x) memcpy(x, from, n * sizeof *x);
+}
+
+/* Sort the cells 1 to count, which are integers; if there are many, mostly in a copy, since others may interfere. */
+WS_API bool ws_sort(ws_task *t, ws_buffer *b, int64_t count) {
+    if (count < 2) return true;
+    if (b->borrowed || (uint64_t)count > __atomic_load_n(&b->cells, __ATOMIC_RELAXED))
+        if (!ws_grow(t, b, count)) return false;
+    const uint64_t n = (uint64_t)count;
+    if (t->run->order == WS_PLAIN && b->width == WS_I32) {
+        if (n <= 24) return ws_sort_few_i32((int32_t *)(void *)b->data, n), true;
+        if (ws_sort_near_i32((int32_t *)(void *)b->data, n)) return true;
+    } else if (t->run->order == WS_PLAIN && b->width == WS_I64) {
+        if (n <= 24) return ws_sort_few_i64((int64_t *)(void *)b->data, n), true;
+        if (ws_sort_near_i64((int64_t *)(void *)b->data, n)) return true;
+    }
+    int64_t *x = malloc(2 * n * sizeof *x);
+    if (!x) return ws_fail(t, WS_MEMORY, b, (int64_t)(2 * n * sizeof *x), 0);
+    for (uint64_t i = 0; i < n; i++) x[i] = ws_load(b, (int64_t)i + 1, t->run->order).i;
+    ws_sort_numbers(x, x + n, n);
+    bool good = true;
+    for (uint64_t i = 0; i < n && good; i++) good = ws_store(t, b, (int64_t)i + 1, (ws_value){.i = x[i]}, t->run->order);
+    free(x);
+    return good;
+}
+
+/* -------------------------------------------------------------------------------------------------------- instances */
+
+/* Room for a buffer: of the n-th instance of very many, a share of what the first one has. */
+WS_API uint64_t ws_room(const ws_run *run, const ws_group *g, const ws_shape *s) {
+    uint64_t bytes = run->reservation;
+    if (g->parent >= 0 && g->keys == 0) {
+        bytes /= (uint64_t)g->instances;
+        if (bytes < WS_SMALLEST) bytes = WS_SMALLEST < run->reservation ? WS_SMALLEST : run->reservation;
+    }
+    if (s->bound > 0 && (uint64_t)s->bound < bytes / ws_bytes[s->width]) bytes = (uint64_t)s->bound * ws_bytes[s->width];
+    return bytes;
+}
+
+WS_API bool ws_tables(ws_run *run, ws_instance *x) {
+    for (int64_t i = 0; i < run->count; i++) {
+        const ws_group *g = &run->groups[i];
+        if (g->parent != x->group - run->groups) continue;
+        ws_table *table = &x->tables[g->rank];
+        uint64_t bytes = g->keys ? (uint64_t)g->keys * sizeof *table->slots : run->reservation / 8;
+        if (!g->keys && x->group->parent >= 0 && bytes > WS_SMALLEST) bytes = WS_SMALLEST;
+        uint64_t wanted = bytes;
+        if (!(table->slots = (ws_instance **)(void *)ws_reserve(run, &bytes))) return false;
+        table->count = (bytes < wanted ? bytes : wanted) / sizeof *table->slots;
+    }
+    return true;
+}
+
+/* A new instance; the mutex is held. NULL with a fault noted. */
+WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_t key) {
+    ws_run *run = t->run;
+    size_t bytes = sizeof(ws_instance) + (size_t)g->buffers * sizeof(ws_buffer);
+    ws_instance *x = ws_charge(run, bytes) ? calloc(1, bytes) : NULL;
+    bool good = x && (x->tables = calloc((size_t)g->children + 1, sizeof *x->tables));
+    if (x) {
+        x->group = g;
+        x->parent = parent;
+        x->key = key;
+        x->used = true;
+        x->made_before = run->instances;
+        run->instances = x;
+        g->instances++;
+    }
+    for (int64_t i = 0; good && i < g->buffers; i++) {
+        ws_buffer *b = &x->buffers[i];
+        b->width = g->shapes[i].hashed ? WS_HASHED : g->shapes[i].width;
+        if (g->shapes[i].hashed) continue;
+        uint64_t wanted = ws_room(run, g, &g->shapes[i]), room = wanted;
+        b->data = b->home = ws_reserve(run, &room);
+        b->reserved = (room < wanted ? room : wanted) / ws_bytes[b->width];
+        good = b->data != NULL;
+    }
+    good = good && ws_tables(run, x);
+    if (!good) ws_fail(t, WS_MEMORY, NULL, (int64_t)(run->committed + bytes), 0);
+    return good ? x : NULL;
+}
+
+/* The instance of a group that has no parent, the same each time; NULL with a fault noted. */
+WS_API ws_instance *ws_root(ws_task *t, int64_t group) {
+    ws_run *run = t->run;
+    ws_group *g = &run->groups[group];
+    pthread_mutex_lock(&run->mutex);
+    ws_instance *x = run->instances;
+    while (x && !(x->group == g && x->key == -1)) x = x->made_before;
+    if (x) x->used = true;
+    else x = ws_make(t, g, NULL, -1);
+    pthread_mutex_unlock(&run->mutex);
+    return x;
+}
+
+/* The instance with a key in another; NULL with a fault noted. */
+WS_API inline ws_instance *ws_child(ws_task *t, int64_t group, ws_instance *parent, int64_t key) {
+    ws_group *g = &t->run->groups[group];
+    const ws_table *table = &parent->tables[g->rank];
+    if (WS_UNLIKELY((uint64_t)key >= table->count)) {
+        ws_fail(t, WS_NO_CHILD, NULL, key, group);
+        return NULL;
+    }
+    ws_instance *x = __atomic_load_n(&table->slots[key], __ATOMIC_ACQUIRE);
+    if (WS_LIKELY(x && __atomic_load_n(&x->used, __ATOMIC_RELAXED))) return x;
+    pthread_mutex_lock(&t->run->mutex);
+    x = table->slots[key];
+    if (x) __atomic_store_n(&x->used, true, __ATOMIC_RELAXED);
+    else if ((x = ws_make(t, g, parent, key))) __atomic_store_n(&table->slots[key], x, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&t->run->mutex);
+    return x;
+}
+
+/* An instance that is the task's own: one that was dropped, with what it holds, or a new one; NULL with a fault noted. */
+WS_API ws_instance *ws_fresh(ws_task *t, int64_t group) {
+    ws_group *g = &t->run->groups[group];
+    pthread_mutex_lock(&t->run->mutex);
+    ws_instance *x = g->spare;
+    if (x) g->spare = x->next_spare;
+    else x = ws_make(t, g, NULL, 0);
+    pthread_mutex_unlock(&t->run->mutex);
+    return x;
+}
+
+WS_API void ws_drop(ws_task *t, ws_instance *x) {
+    pthread_mutex_lock(&t->run->mutex);
+    x->next_spare = x->group->spare;
+    x->group->spare = x;
+    pthread_mutex_unlock(&t->run->mutex);
+}
+
+/* Let a buffer read memory of somebody else, which stays as it is while the run lasts. */
+WS_API inline void ws_borrow(ws_buffer *b, const void *data, uint64_t cells, ws_width width, int64_t shift) {
+    if (!b->borrowed) b->home_cells = b->cells;
+    b->data = (unsigned char *)(uintptr_t)data;
+    b->cells = cells;
+    b->width = width;
+    b->shift = shift;
+    b->borrowed = true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- runs */
+
+/* A run of `count` groups, which stay where they are; their parent, keys, buffers and shapes are set. */
+WS_API bool ws_open(ws_run *run, ws_group *groups, int64_t count) {
+    memset(run, 0, sizeof *run);
+    run->groups = groups;
+    run->count = count;
+    run->limit = UINT64_MAX;
+    run->reservation = WS_RESERVATION;
+    for (int64_t i = 0; i < count; i++) {
+        groups[i].rank = groups[i].children = groups[i].instances = 0;
+        groups[i].spare = NULL;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (groups[i].parent >= 0) groups[i].rank = groups[groups[i].parent].children++;
+    return pthread_mutex_init(&run->mutex, NULL) == 0;
+}
+
+WS_API void ws_forget(ws_buffer *b) {
+    for (ws_hash *h = b->hash, *older; h; h = older) {
+        older = h->older;
+        free(h);
+    }
+    b->hash = NULL;
+}
+
+/* Make a run as new, but for the memory that it has already. */
+WS_API inline void ws_reset(ws_run *run) {
+    for (int64_t i = 0; i < run->count; i++) run->groups[i].spare = NULL;
+    run->committed = 0;
+    for (ws_instance *x = run->instances; x; x = x->made_before) {
+        x->used = false;
+        run->committed += sizeof *x + (size_t)x->group->buffers * sizeof(ws_buffer);
+        for (int64_t i = 0; i < x->group->buffers; i++) {
+            ws_buffer *b = &x->buffers[i];
+            ws_forget(b);
+            if (b->borrowed) {
+                b->data = b->home;
+                b->cells = b->home_cells;
+            }
+            b->width = x->group->shapes[i].hashed ? WS_HASHED : x->group->shapes[i].width;
+            b->borrowed = false;
+            b->shift = 0;
+            if (b->cells) memset(b->data, 0, b->cells * ws_bytes[b->width]);
+            run->committed += b->cells * ws_bytes[b->width];
+        }
+        if (!x->parent && x->key == 0) {
+            x->next_spare = x->group->spare;
+            x->group->spare = x;
+        }
+    }
+    free(run->registers);
+    run->registers = NULL;
+    run->fault = WS_NONE;
+    run->stopped = run->watched = 0;
+    run->tasks = run->running = run->releases = run->stuck_since = run->stuck = 0;
+}
+
+/* Give all memory back. */
+WS_API void ws_close(ws_run *run) {
+    for (ws_instance *x = run->instances, *next; x; x = next) {
+        next = x->made_before;
+        for (int64_t i = 0; i < x->group->buffers; i++) ws_forget(&x->buffers[i]);
+        free(x->tables);
+        free(x);
+    }
+    for (ws_arena *a = run->arenas, *next; a; a = next) {
+        next = a->older;
+        munmap(a->base, a->size);
+        free(a);
+    }
+    free(run->registers);
+    pthread_mutex_destroy(&run->mutex);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- threads */
+
+typedef void (*ws_body)(ws_task *t, void *frame);
+
+/* Somebody waits until `left` jobs are done. */
+typedef struct { pthread_mutex_t mutex; pthread_cond_t done; int64_t left; } ws_join;
+
+typedef struct { ws_task task; ws_body body; void *frame; ws_join *join; } ws_job;
+
+/* Threads that have nothing to do. They stay for the next parallel region; any run of the process may use them. */
+typedef struct ws_worker {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    ws_job *job;
+    bool quits;
+    struct ws_worker *next;
+} ws_worker;
+
+static struct { pthread_mutex_t mutex; ws_worker *idle; } ws_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
+static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
+
+/* A forked process has none of the threads. */
+WS_API void ws_before_fork(void) { pthread_mutex_lock(&ws_team.mutex); }
+WS_API void ws_after_fork(void) { pthread_mutex_unlock(&ws_team.mutex); }
+WS_API void ws_forked(void) {
+    pthread_mutex_init(&ws_team.mutex, NULL);
+    ws_team.idle = NULL;
+}
+WS_API void ws_team_open(void) { pthread_atfork(ws_before_fork, ws_after_fork, ws_forked); }
+
+WS_API void ws_open_join(ws_join *j, int64_t left) {
+    pthread_mutex_init(&j->mutex, NULL);
+    pthread_cond_init(&j->done, NULL);
+    j->left = left;
+}
+
+WS_API void ws_close_join(ws_join *j) {
+    pthread_cond_destroy(&j->done);
+    pthread_mutex_destroy(&j->mutex);
+}
+
+/* Run a job and say that it is done. The last one hands on to the waiting task that it counts as running. */
+WS_API void ws_perform(ws_job *job, ws_worker *w) {
+    ws_join *join = job->join;
+    ws_run *run = job->task.run;
+    job->body(&job->task, job->frame);
+    if (w) {
+        pthread_mutex_lock(&ws_team.mutex);
+        w->next = ws_team.idle;
+        ws_team.idle = w;
+        pthread_mutex_unlock(&ws_team.mutex);
+    }
+    pthread_mutex_lock(&join->mutex);
+    const int64_t left = __atomic_sub_fetch(&join->left, 1, __ATOMIC_RELAXED);
+    if (left > 0) __atomic_sub_fetch(&run->running, 1, __ATOMIC_SEQ_CST);
+    else pthread_cond_signal(&join->done);
+    pthread_mutex_unlock(&join->mutex);
+}
+
+WS_API void *ws_work(void *arg) {
+    ws_worker *w = arg;
+    for (;;) {
+        for (int i = 0; i < 2000 && !__atomic_load_n(&w->job, __ATOMIC_RELAXED); i++) ws_pause();
+        pthread_mutex_lock(&w->mutex);
+        while (!w->job && !w->quits) pthread_cond_wait(&w->wake, &w->mutex);
+        ws_job *job = w->job;
+        __atomic_store_n(&w->job, NULL, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&w->mutex);
+        if (!job) return NULL;
+        ws_perform(job, w);
+    }
+}
+
+WS_API ws_worker *ws_hire(void) {
+    ws_worker *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    sigset_t all, before; /* signals are for the threads that were there before */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&w->thread, NULL, ws_work, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed) return w;
+    free(w);
+    return NULL;
+}
+
+/* `count` idle threads as a list, or NULL if there cannot be so many. */
+WS_API ws_worker *ws_gather(int64_t count) {
+    pthread_once(&ws_team_once, ws_team_open);
+    ws_worker *list = NULL;
+    pthread_mutex_lock(&ws_team.mutex);
+    while (count > 0) {
+        ws_worker *w = ws_team.idle;
+        if (w) ws_team.idle = w->next;
+        else if (!(w = ws_hire())) break;
+        w->next = list;
+        list = w;
+        count--;
+    }
+    while (count > 0 && list) {
+        ws_worker *next = list->next;
+        list->next = ws_team.idle;
+        ws_team.idle = list;
+        list = next;
+    }
+    pthread_mutex_unlock(&ws_team.mutex);
+    return list;
+}
+
+WS_API ws_worker *ws_assign(ws_worker *w, ws_job *job) {
+    ws_worker *next = w->next;
+    pthread_mutex_lock(&w->mutex);
+    __atomic_store_n(&w->job, job, __ATOMIC_RELAXED);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->mutex);
+    return next;
+}
+
+static uint64_t ws_mix(uint64_t x) {
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
+/* Sometimes let others go first, so that rare interleavings happen. */
+WS_API inline void ws_yield(ws_task *t) {
+    t->random += UINT64_C(0x9E3779B97F4A7C15);
+    if (ws_mix(t->random) % 4 == 0) sched_yield();
+}
+
+/* Start a run: one task runs `body`. False with a fault noted in the run. Call `ws_wait` until it returns true. */
+WS_API bool ws_start(ws_run *run, ws_job *job, ws_join *join, ws_body body, void *frame) {
+    *job = (ws_job){{.run = run, .id = 1, .number = 1, .random = ws_mix(run->seed)}, body, frame, join};
+    run->tasks = run->running = 1;
+    ws_worker *w = ws_gather(1);
+    if (!w) {
+        ws_fail(&job->task, WS_THREADS, NULL, 1, 0);
+        return ws_stop(&job->task, -1, NULL, 0);
+    }
+    ws_open_join(join, 1);
+    ws_assign(w, job);
+    return true;
+}
+
+/* Whether the run has ended; at the latest after some milliseconds. */
+WS_API bool ws_wait(ws_join *join, int64_t milliseconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    until.tv_sec += (time_t)(milliseconds / 1000) + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&join->mutex);
+    int late = 0;
+    while (join->left > 0 && !late) late = pthread_cond_timedwait(&join->done, &join->mutex, &until);
+    bool ended = join->left == 0;
+    pthread_mutex_unlock(&join->mutex);
+    if (ended) ws_close_join(join);
+    return ended;
+}
+
+/* Run `body` as n tasks, each with its frame of `size` bytes, and wait for them. False if the run stops. */
+WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t size) {
+    ws_run *run = t->run;
+    if (n < 1 || ws_stopped(run)) return n < 1;
+    ws_job *jobs = malloc((size_t)n * sizeof *jobs);
+    ws_worker *team = jobs && n > 1 ? ws_gather(n - 1) : NULL;
+    if (!jobs || (n > 1 && !team)) {
+        free(jobs);
+        return ws_fail(t, WS_THREADS, NULL, n, 0);
+    }
+    ws_join join;
+    ws_open_join(&join, n);
+    __atomic_add_fetch(&run->running, n - 1, __ATOMIC_SEQ_CST);
+    int64_t last = __atomic_add_fetch(&run->tasks, n, __ATOMIC_RELAXED);
+    for (int64_t k = n - 1; k >= 0; k--) {
+        ws_task task = {.run = run, .parent = t, .id = last - n + k + 1, .number = k + 1};
+        task.random = ws_mix(t->random ^ (uint64_t)task.number);
+        jobs[k] = (ws_job){task, body, (char *)frames + (size_t)k * size, &join};
+        if (k > 0) team = ws_assign(team, &jobs[k]);
+    }
+    ws_perform(&jobs[0], NULL);
+    for (int i = 0; i < 2000 && __atomic_load_n(&join.left, __ATOMIC_RELAXED) > 0; i++) ws_pause();
+    pthread_mutex_lock(&join.mutex);
+    while (join.left > 0) pthread_cond_wait(&join.done, &join.mutex);
+    pthread_mutex_unlock(&join.mutex);
+    ws_close_join(&join);
+    free(jobs);
+    return !ws_stopped(run);
+}
+
+/* End the idle threads. */
+WS_API void ws_dismiss(void) {
+    pthread_mutex_lock(&ws_team.mutex);
+    ws_worker *list = ws_team.idle;
+    ws_team.idle = NULL;
+    pthread_mutex_unlock(&ws_team.mutex);
+    for (ws_worker *w = list, *next; w; w = next) {
+        next = w->next;
+        pthread_mutex_lock(&w->mutex);
+        w->quits = true;
+        pthread_cond_signal(&w->wake);
+        pthread_mutex_unlock(&w->mutex);
+        pthread_join(w->thread, NULL);
+        pthread_cond_destroy(&w->wake);
+        pthread_mutex_destroy(&w->mutex);
+        free(w);
+    }
+}
+
+#endif

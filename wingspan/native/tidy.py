@@ -1,0 +1,197 @@
+"""A plan without the registers that only pass a value on: it does the same, and is easier to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from wingspan.native import plan
+from wingspan.native.build import op
+from wingspan.native.plan import Const, Expr, Op, Origin, Place, Plan, Ref, Reg, Stmt, walk
+
+READS: dict[type, tuple[str, ...]] = {
+    plan.Set: ("value", "origin"),
+    plan.Compute: ("args", "origin"),
+    plan.Load: ("ref", "index", "place", "origin"),
+    plan.Store: ("ref", "index", "value", "place", "origin"),
+    plan.Atomic: ("ref", "index", "value", "place", "origin"),
+    plan.Claim: ("ref", "stop", "origin"),
+    plan.Acquire: ("ref", "index", "place", "origin"),
+    plan.Release: ("ref", "index", "place", "origin"),
+    plan.Sort: ("ref", "count", "place", "origin"),
+    plan.Check: ("condition", "values", "origin"),
+    plan.When: ("condition",),
+    plan.While: ("condition",),
+    plan.Child: ("parent", "key", "origin"),
+    plan.Fresh: ("origin",),
+    plan.Drop: ("reg", "origin"),
+    plan.Par: ("origin",),
+    Ref: ("instance",),
+    Place: ("position", "index"),
+}
+"""The parts of statements that hold registers to read, blocks apart."""
+
+
+def tidy(made: Plan) -> Plan:
+    """The plan with registers that are set once read from where they come, and unread ones left out."""
+    while copies := _copies(made):
+        made = Replace(copies, _threads(made)).plan(made)
+    unread = _unread(made)
+    return Replace(dict.fromkeys(unread, Const(0)), set()).plan(made) if unread else made
+
+
+def sets(s: Stmt) -> tuple[Reg, ...]:
+    """The registers that a statement itself sets."""
+    match s:
+        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
+            return (reg,)
+        case plan.Child(reg=reg) | plan.Fresh(reg=reg):
+            return (reg,)
+        case plan.Par(task=task, joined=joined):
+            return (task, *joined)
+    return ()
+
+
+def _copies(made: Plan) -> dict[str, Expr]:
+    """The registers that are set once, to a constant or to another such register, and what they are.
+
+    Whatever reads a register comes after what sets it, so the other one still holds the same.
+    """
+    counts: Counter[str] = Counter()
+    candidates: list[plan.Set] = []
+    for s in walk(made.body):
+        for reg in sets(s):
+            counts[reg.name] += 1
+        if isinstance(s, plan.Set) and isinstance(s.value, Const | Reg):
+            candidates.append(s)
+    copies: dict[str, Expr] = {}
+    for s in candidates:
+        if counts[s.reg.name] == 1:
+            match s.value:
+                case Const():
+                    copies[s.reg.name] = s.value
+                case Reg(name=name) if counts[name] <= 1:
+                    copies[s.reg.name] = copies.get(name, s.value)
+    return copies
+
+
+def _threads(made: Plan) -> set[str]:
+    """The registers with the number of a thread, which is at least 1."""
+    return {s.task.name for s in walk(made.body) if isinstance(s, plan.Par)}
+
+
+class Replace:
+    """Replaces registers, drops the statements that set them, and works out again what has become certain."""
+
+    def __init__(self, copies: dict[str, Expr], positive: set[str]) -> None:
+        self.copies, self.positive = copies, positive
+        self.origins: dict[int, Origin] = {}
+
+    def plan(self, made: Plan) -> Plan:
+        variables = tuple((name, self.part(reg)) for name, reg in made.variables)
+        whole = tuple((name, self.part(reg)) for name, reg in made.whole)
+        fills = tuple((name, self.part(z)) for name, z in made.fills)
+        return replace(made, body=self.block(made.body), variables=variables, whole=whole, fills=fills)
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, plan.Set) and s.reg.name in self.copies:
+                continue
+            changed = self.changed(s)
+            match changed:
+                case plan.When(condition=Const(value=holds), then=then, otherwise=otherwise):
+                    out += self.block(then if holds else otherwise)
+                case plan.When(condition=condition, then=then, otherwise=otherwise):
+                    out.append(plan.When(condition, self.block(then), self.block(otherwise)))
+                case plan.While(test=test, condition=condition, body=inner):
+                    out.append(plan.While(self.block(test), condition, self.block(inner)))
+                case plan.Par():
+                    out.append(replace(changed, body=self.block(changed.body)))
+                case plan.Check(condition=Const(value=True)):
+                    pass
+                case _:
+                    out.append(changed)
+        return tuple(out)
+
+    def changed(self, node: Any) -> Any:
+        """A statement or a part of one; the same object if nothing in it changes."""
+        changes = {}
+        for name in READS[type(node)]:
+            before = getattr(node, name)
+            after = self.part(before)
+            if after is not before:
+                changes[name] = after
+        return replace(node, **changes) if changes else node
+
+    def part(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Reg:
+            return self.copies.get(value.name, value)
+        if kind is Const or value is None or kind is str:
+            return value
+        if kind is Op:
+            args = self.part(value.args)
+            if value.op == ">" and args[1] == Const(0) and getattr(args[0], "name", None) in self.positive:
+                return Const(True)
+            return value if args is value.args else op(value.op, *args)
+        if kind is tuple:
+            parts = tuple(map(self.part, value))
+            return value if all(a is b for a, b in zip(value, parts, strict=True)) else parts
+        if kind is Origin:
+            return self.origin(value)
+        return self.changed(value)
+
+    def origin(self, origin: Origin) -> Origin:
+        """Many statements share an origin."""
+        known = self.origins.get(id(origin))
+        if known is None:
+            indices = self.part(origin.indices)
+            known = origin if indices is origin.indices else replace(origin, indices=indices)
+            self.origins[id(origin)] = known
+        return known
+
+
+def _unread(made: Plan) -> list[str]:
+    """The registers that are set and never read, but for setting others that are not read."""
+    needs: dict[str, list[str]] = {}
+    read = [*_registers((made.variables, made.whole, made.fills))]
+    joined: set[str] = set()
+    origins: set[int] = set()
+    for s in walk(made.body):
+        if isinstance(s, plan.Par):
+            joined.update(reg.name for reg in s.joined)
+        names = [name for part in READS[type(s)] if part != "origin" for name in _registers(getattr(s, part))]
+        if isinstance(s, plan.Set):
+            needs.setdefault(s.reg.name, []).extend(names)
+        else:
+            read += names
+        origin = getattr(s, "origin", None)
+        if origin is not None and id(origin) not in origins:
+            origins.add(id(origin))
+            read += _registers(origin.indices)
+    alive: set[str] = set()
+    waiting = [*read, *joined]
+    while waiting:
+        name = waiting.pop()
+        if name not in alive:
+            alive.add(name)
+            waiting += needs.get(name, ())
+    return [name for name in needs if name not in alive]
+
+
+def _registers(value: Any) -> Iterator[str]:
+    """The registers in a part of a statement."""
+    kind = type(value)
+    if kind is Reg:
+        yield value.name
+    elif kind is Op:
+        yield from _registers(value.args)
+    elif kind is tuple:
+        for item in value:
+            yield from _registers(item)
+    elif kind in READS:
+        for name in READS[kind]:
+            yield from _registers(getattr(value, name))

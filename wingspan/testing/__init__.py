@@ -1,0 +1,41 @@
+"""To test a compiler with: random programs, formats, inputs, schedules and devices, and engines to compare with.
+
+Needs Hypothesis: `pip install wingspan[testing]`.
+"""
+
+from wingspan.api import engine
+from wingspan.comparison import Comparison, Difference, Ending, Engine, compare
+from wingspan.testing.campaign import Disagreement, Tally, campaign
+from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.formats import arrays, formats, tensors
+from wingspan.testing.kernels import kernels
+from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.schedules import devices, schedules, variants
+
+__all__ = [
+    "Case",
+    "Comparison",
+    "Difference",
+    "Disagreement",
+    "Ending",
+    "Engine",
+    "Options",
+    "Tally",
+    "accepted",
+    "arrays",
+    "campaign",
+    "cases",
+    "compare",
+    "devices",
+    "engine",
+    "formats",
+    "inputs",
+    "kernels",
+    "meetings",
+    "programs",
+    "safe_kernels",
+    "safe_programs",
+    "schedules",
+    "tensors",
+    "variants",
+]

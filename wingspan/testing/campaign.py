@@ -1,0 +1,113 @@
+"""Many random programs through many engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import HealthCheck, given, reject, seed, settings
+from hypothesis import strategies as st
+
+from wingspan import api
+from wingspan.api import Program
+from wingspan.comparison import Ending, Engine, difference, ending
+from wingspan.errors import InputError
+from wingspan.testing.cases import Case, cases
+from wingspan.testing.schedules import SCHEDULES, THREADS, variants
+
+BATCH = 500
+"""Programs that are drawn from one seed: Hypothesis keeps what it has drawn, so that nothing comes twice."""
+
+
+@dataclass
+class Tally:
+    """What a campaign has done."""
+
+    programs: int = 0
+    runs: int = 0
+    faults: int = 0
+    """programs that end in a fault, in every engine"""
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Programs a second."""
+        return self.programs / self.seconds if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.programs} programs, {self.runs} runs, {self.faults} faults, {self.rate:.1f} programs a second"
+
+
+class Disagreement(AssertionError):
+    """Two runs of a program differ. The message has the program, its inputs, and the first difference."""
+
+
+def campaign(
+    oracles: Sequence[str | Engine],
+    subjects: Sequence[str | Engine] = (),
+    *,
+    programs: st.SearchStrategy[Case] | None = None,
+    examples: int = 100,
+    threads: Sequence[int] = THREADS,
+    schedules: Sequence[str] = SCHEDULES,
+    dealt: int = 2,
+    repeat: int = 1,
+    tolerance: float = 0.0,
+    first_seed: int = 0,
+) -> Tally:
+    """Run random programs through engines, given themselves or by name, and compare every run with the first.
+
+    Oracles run each program once, as written. Subjects run it on `dealt` of the pairs of a number of `threads` and one
+    of the `schedules`, drawn for each program, `repeat` times each; so all of the `programs`, `cases()` if not given,
+    must have one result however they are dealt. A program that an engine cannot run is not counted. Equal arguments
+    give equal programs. A Disagreement ends the campaign; it is over the simplest program that Hypothesis finds.
+    """
+    first_ones, others = _engines(oracles), _engines(subjects)
+    tally = Tally()
+
+    def compare(case: Case, picked: list[int]) -> None:
+        every = list(variants(case.program, threads, schedules))
+        some = [every[k] for k in sorted({k % len(every) for k in picked})]
+        try:
+            runs = list(_runs(case, first_ones, others, some, repeat))
+        except InputError:
+            reject()
+        first, outputs = runs[0]
+        for other, _ in runs[1:]:
+            found = difference(first, other, outputs, tolerance)
+            if found is not None:
+                sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
+                raise Disagreement(f"{found.place}: {sides}\n{case!r}")
+        tally.runs += len(runs)
+        tally.programs += 1
+        tally.faults += first.fault is not None
+
+    began = time.perf_counter()
+    quiet = settings(database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck))
+    places = st.integers(0, len(threads) * len(schedules) - 1)
+    picks = st.lists(places, min_size=dealt, max_size=dealt)
+    for number, start in enumerate(range(0, examples, BATCH)):
+        check = given(cases() if programs is None else programs, picks)(compare)
+        batch = settings(quiet, max_examples=min(BATCH, examples - start))
+        seed(first_seed + number)(batch(check))()
+    tally.seconds = time.perf_counter() - began
+    return tally
+
+
+def _engines(some: Sequence[str | Engine]) -> list[Engine]:
+    return [api.engine(one) if isinstance(one, str) else one for one in some]
+
+
+def _runs(
+    case: Case, oracles: Sequence[Engine], subjects: Sequence[Engine], some: Sequence[tuple[str, Program]], repeat: int
+) -> Iterator[tuple[Ending, tuple[str, ...]]]:
+    """How all runs of a program end, and the names of its outputs."""
+    bound = case.bind()
+    for engine in oracles:
+        yield ending(bound, engine), bound.outputs
+    for label, program in some if subjects else ():
+        bound = replace(case, program=program).bind()
+        for engine in subjects:
+            for _ in range(repeat):
+                yield ending(bound, engine, f"{engine.name} ({label})"), bound.outputs

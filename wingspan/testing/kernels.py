@@ -1,0 +1,145 @@
+"""Random kernels over open inputs, as text: sums of products and the like, with one or two parallel loops.
+
+Loops run over whole axes, `_`, so that a kernel takes inputs of any extents. Its tensors have an axis for some of the
+loops, root first, mostly in the order of the loops. The output is in a format that fits the parallel loops more often
+than not; what remains wrong the level dependence test finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+from wingspan.testing.formats import STORAGE
+from wingspan.testing.schedules import devices, schedules
+
+T = TypeVar("T")
+
+ZEROS = {"int": "0", "float": "0.0"}
+OTHERS = {"int": "1", "float": "0.5"}
+"""Fill values of inputs, now and then."""
+
+
+@dataclass
+class Kernel:
+    """Writes one kernel; `draw` is Hypothesis's."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+
+    def pick(self, items: Sequence[T]) -> T:
+        chosen: T = self.draw(st.sampled_from(items))
+        return chosen
+
+    def chance(self, one_in: int) -> bool:
+        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+
+    def some(self, items: Sequence[str], least: int = 0) -> list[str]:
+        """Some of the items, in their order."""
+        chosen = self.draw(st.sets(st.sampled_from(items), min_size=least))
+        return [item for item in items if item in chosen]
+
+    def program(self) -> str:
+        self.kind = self.pick(("int", "float"))
+        self.loops = list(self.draw(st.permutations("ijk"[: self.pick((1, 2, 2, 3, 3))])))
+        self.on = self.dealt()
+        factors = self.factors()
+        lines = [f"dev = {self.draw(devices(':d'))}", f"dev2 = {self.draw(devices(':e'))}"]
+        lines += [f"{name} = Tensor({self.given(len(axes))})" for name, axes in factors.items()]
+        elements = [f"{name}[{', '.join(reversed(axes))}]" for name, axes in factors.items()]
+        out = self.some(self.loops)
+        workspace = len(self.loops) > 1 and out[:1] == self.loops[:1] and self.chance(2)
+        body = self.through_workspace(out, elements) if workspace else self.directly(out, elements)
+        return "\n".join((*lines, *body, "return C"))
+
+    def dealt(self) -> dict[str, str]:
+        """The device that each of the parallel loops runs on."""
+        first = 0 if len(self.loops) == 1 or not self.chance(5) else 1
+        on = {self.loops[first]: "dev"} if not self.chance(8) else {}
+        if on and len(self.loops) > first + 1 and self.chance(4):
+            on[self.loops[first + 1]] = "dev2"
+        return on
+
+    def factors(self) -> dict[str, list[str]]:
+        """The axes of each input, root first; each loop runs over an axis of one of them."""
+        names = "ABD"[: self.pick((1, 2, 2, 3))]
+        found = {name: self.some(self.loops, 1) for name in names}
+        over = {index for axes in found.values() for index in axes}
+        last = found[names[-1]]
+        found[names[-1]] = [index for index in self.loops if index in last or index not in over]
+        if self.chance(6):
+            name = self.pick(names)
+            found[name] = list(self.draw(st.permutations(found[name])))
+        return found
+
+    def given(self, rank: int) -> str:
+        """The format of an input."""
+        form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
+        for _ in range(rank):
+            form = f"{self.pick(STORAGE)}({form})"
+        return form
+
+    def made(self, axes: Sequence[str], loops: Sequence[str]) -> str:
+        """The format of a tensor that is updated inside of these loops, with these axes, root first."""
+        lost = [D for index, D in self.on.items() if index in loops and index not in axes]
+        atomic = self.chance(4) or (bool(lost) and self.chance(2))
+        form = f"{'Atomic' if atomic else 'Element'}({ZEROS[self.kind]})"
+        for index in reversed(axes):
+            if index in loops and index in self.on and not self.chance(4):
+                form = f"Shard({self.on[index]}, {form})"
+            form = f"Mutex({form})" if self.chance(8) else f"Isolate({form})" if self.chance(10) else form
+            form = f"{self.pick(('Dense', *STORAGE) if not atomic else ('Dense', 'Dense', *STORAGE))}({form})"
+        for D in [] if atomic and not self.chance(3) else lost:
+            form = f"Merge({D}, {form})" if not self.chance(5) else f"Mutex({form})"
+        return form
+
+    def directly(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
+        """One update inside of all the loops."""
+        reduced = len(out) < len(self.loops)
+        op = self.pick(("+=", "+=", "+=", "<<max>>=", "<<min>>=") if reduced else ("=", "=", "+="))
+        update = f"C[{', '.join(reversed(out))}] {op} {self.value(elements)}"
+        if self.chance(5):
+            update = f"if {self.pick(elements)} > 0\n{update}\nend"
+        return [f"C = Tensor({self.made(out, self.loops)})", "C .= 0", *self.around(self.loops, [update])]
+
+    def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
+        """The outermost loop sums in a workspace, which it then copies."""
+        first, *inner = self.loops
+        axes = [index for index in inner if index in out]
+        at = ", ".join(reversed(axes))
+        summed = self.around(inner, [f"w[{at}] += {self.value(elements)}"])
+        copied = self.around(axes, [f"C[{', '.join(reversed(out))}] = w[{at}]"], serial=True)
+        return [
+            f"w = Tensor({self.made(axes, inner)})",
+            f"C = Tensor({self.made(out, (first,))})",
+            "C .= 0",
+            *self.around((first,), ["w .= 0", *summed, *copied]),
+        ]
+
+    def around(self, loops: Sequence[str], body: list[str], serial: bool = False) -> list[str]:
+        """Loops around statements, outermost first."""
+        for index in reversed(loops):
+            header = "_"
+            if index in self.on and not serial:
+                header = f"parallel(_, {self.on[index]}, {self.draw(schedules())})"
+            body = [f"for {index} = {header}", *("    " + line for line in body), "end"]
+        return body
+
+    def value(self, elements: Sequence[str]) -> str:
+        """The elements, joined by operators."""
+        value = elements[0]
+        for element in elements[1:]:
+            match self.pick(("*", "*", "*", "+", "+", "-", "min", "max")):
+                case "min" | "max" as f:
+                    value = f"{f}({value}, {element})"
+                case op:
+                    value = f"({value} {op} {element})"
+        return value if not self.chance(6) else f"{value} {self.pick(('+ 1', '* 2', '* 0', '- 1'))}"
+
+
+@st.composite
+def kernels(draw: st.DrawFn) -> str:
+    """Texts of kernels whose inputs are open."""
+    return Kernel(draw).program()

@@ -1,0 +1,181 @@
+"""Plans that are printed as C, compiled by the system's compiler and called: an engine to compare with others."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault
+from wingspan.lang.ir import Instance, Value
+from wingspan.levels.frozen import Key, Stored
+from wingspan.native import emit_c
+from wingspan.native.c_inputs import given
+from wingspan.native.engine import DTYPES, SCRATCH
+from wingspan.native.faults import exact
+from wingspan.native.lower import lower
+from wingspan.native.memory import buffers, result
+from wingspan.native.plan import Buffer, Expr, Group
+from wingspan.tensor import Tensor
+
+FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC")
+HEADERS = Path(emit_c.__file__).parent
+
+Pointer = ctypes.c_void_p
+Number = ctypes.c_int64
+
+
+class Printed:
+    """A bound program as a compiled library, with the memory of one run at a time."""
+
+    def __init__(self, bound: Elaborated, options: Sequence[str] = ("-O3",)) -> None:
+        self.bound, self.plan = bound, lower(bound)
+        self.source = emit_c.emit_c(self.plan)
+        self._given = list(given(self.plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}))
+        self._library = compiled(self.source, options)
+        for name, returns in SIGNATURES.items():
+            getattr(self._library, name).restype = returns
+        self._session = Pointer()
+        self.open()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_session") and self._session:
+            self._library.ws_session_close(self._session)
+
+    def open(self) -> None:
+        """Take new memory."""
+        if self._session:
+            self._library.ws_session_close(self._session)
+        self._session = Pointer(self._library.ws_session_open())
+
+    def prepare(self) -> None:
+        """Forget the run before, and take the inputs for the next one."""
+        self._library.ws_session_reset(self._session)
+        for each in self._given:
+            keys = (Number * len(each.keys))(*each.keys)
+            count = Number(len(each.keys))
+            x = Pointer(self._library.ws_session_instance(self._session, Number(each.group.id), keys, count))
+            k = Number(each.buffer.number)
+            if each.buffer.hashed:
+                for key, value in each.cells.tolist():
+                    self._library.ws_session_put(self._session, x, k, Number(key), Number(value))
+            else:
+                cells, count = Pointer(each.cells.ctypes.data), Number(len(each.cells))
+                self._library.ws_session_set(self._session, x, k, cells, count, not each.borrowed)
+
+    def run(self) -> int:
+        """Run it on the inputs; 0, or what went wrong, as runtime.h numbers it."""
+        return int(self._library.ws_session_run(self._session))
+
+    def fault(self) -> str:
+        """What went wrong, in words."""
+        text = ctypes.create_string_buffer(4096)
+        self._library.ws_session_fault(self._session, text, ctypes.c_size_t(4096))
+        return text.value.decode()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The outputs, as copies."""
+        fills = self._fills()
+        kept = emit_c.read_only(self.plan)
+        return {
+            name: self.bound.inputs[name]
+            if name in kept
+            else result(self.bound.towers[name], self.arrays(name), fills[name])
+            for name in self.plan.outputs
+        }
+
+    def variables(self) -> dict[str, Value]:
+        """The variables of the outermost scope."""
+        found = dict(self._results(self.plan.variables, 0))
+        integers = [name for name, holds in self._results(self.plan.whole, len(found)) if holds]
+        return found | {name: int(found[name]) for name in integers}
+
+    def _fills(self) -> dict[str, Value]:
+        return dict(self._results(self.plan.fills, len(self.plan.variables) + len(self.plan.whole)))
+
+    def _results(self, ends: Sequence[tuple[str, Expr]], first: int) -> Iterator[tuple[str, Any]]:
+        start = self._library.ws_session_results(self._session)
+        for k, (name, e) in enumerate(ends, start=first):
+            kind = ctypes.c_double if e.type == "float" else Number
+            value = kind.from_address(start + 8 * k).value
+            yield name, bool(value) if e.type == "bool" else exact(value)
+
+    # --------------------------------------------------------------------------------------------------------- results
+
+    def arrays(self, tensor: str) -> dict[Key, Stored]:
+        """What the buffers of a tensor hold, as copies; they may end in cells not in use."""
+        known: dict[int, tuple[Group, int, int]] = {}
+        group, parent, key, x = Number(), Pointer(), Number(), None
+        told = ctypes.byref(group), ctypes.byref(parent), ctypes.byref(key)
+        while x := self._library.ws_session_next(self._session, Pointer(x), *told):
+            known[x] = self.plan.groups[group.value], parent.value or 0, key.value
+        return {
+            (b.depth, b.name, _path(x, known)): self._stored(x, b)
+            for x, (made, _, _) in known.items()
+            if made.tensor == tensor
+            for b in made.buffers
+            if b.name not in SCRATCH
+        }
+
+    def _stored(self, instance: int, b: Buffer) -> Stored:
+        data = Pointer()
+        count = self._library.ws_session_cells(Pointer(instance), Number(b.number), ctypes.byref(data))
+        width = np.dtype(np.int64 if b.hashed else DTYPES[b.width])
+        size = count * (16 if b.hashed else width.itemsize)
+        cells = np.frombuffer(ctypes.string_at(data, size), width) if size else np.zeros(0, width)
+        if b.hashed:
+            pairs = cells.reshape(-1, 2)
+            pairs = pairs[pairs[:, 0] != 0]
+            return Stored.scattered(pairs[:, 0], pairs[:, 1])
+        return Stored(cells.view(np.bool_) if b.type == "bool" else cells)
+
+
+def _path(x: int, known: Mapping[int, tuple[Group, int, int]]) -> Instance:
+    group, parent, key = known[x]
+    return () if group.parent is None else (*_path(parent, known), (group.tag, key))
+
+
+SIGNATURES: dict[str, Any] = {
+    "ws_session_open": Pointer, "ws_session_close": None, "ws_session_reset": None, "ws_session_instance": Pointer,
+    "ws_session_set": ctypes.c_bool, "ws_session_put": ctypes.c_bool, "ws_session_run": ctypes.c_int,
+    "ws_session_results": Pointer, "ws_session_next": Pointer, "ws_session_cells": Number, "ws_session_fault": Pointer,
+}  # fmt: skip
+
+
+def compiler() -> str | None:
+    """The system's compiler, if there is one."""
+    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
+def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
+    """A printed file as a library of this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "program.c")
+        path.write_text(source, encoding="utf-8")
+        command = [compiler() or "cc", *FLAGS, *options, f"-I{HEADERS}", str(path), "-lm", "-o", f"{folder}/program.so"]
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode or made.stderr:
+            raise AssertionError(f"{made.stderr}\n{source}")
+        return ctypes.CDLL(f"{folder}/program.so")
+
+
+class PrintedC:
+    """The engine, for `wingspan.testing.compare` and `campaign`."""
+
+    def __init__(self, options: Sequence[str] = ("-O1",)) -> None:
+        self.name, self.options = "printed-c", tuple(options)
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What the compiled program computes."""
+        printed = Printed(program, self.options)
+        printed.prepare()
+        if printed.run():
+            raise Fault(printed.fault())
+        return {**printed.tensors(), **printed.variables()}

@@ -1,0 +1,64 @@
+"""Devices and schedules, and the same program on other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from wingspan.api import Program
+from wingspan.lang import ir
+
+STATIC = "static_schedule()"
+THREADS = (1, 2, 3, 4)
+SCHEDULES = (STATIC, "dynamic_schedule(1)", "dynamic_schedule(2)")
+
+
+def schedules() -> st.SearchStrategy[str]:
+    """Schedules as programs write them, with chunks that may be longer than the loop."""
+    return st.sampled_from((STATIC, STATIC)) | st.integers(1, 3).map("dynamic_schedule({})".format)
+
+
+def devices(name: str = "", most: int = 4) -> st.SearchStrategy[str]:
+    """Devices as programs write them, `cpu(:d, 3)`, with 1 to `most` threads."""
+    return st.integers(1, most).map(lambda n: f"cpu({name}, {n})" if name else f"cpu({n})")
+
+
+def dealt(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | ir.Variable) -> Program:
+    """The program with that number of threads on every device, and that schedule for every parallel loop."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case ir.Cpu():
+                return replace(node, nthreads=threads)
+            case ir.Parallel():
+                return replace(node, schedule=schedule)
+        return node
+
+    return replace(program, tree=program.tree.map(change))
+
+
+def opened(program: Program) -> Program:
+    """The program with both left open: what the level dependence test says of it holds for all of them."""
+    return dealt(program, ir.Variable("nthreads"), ir.Variable("schedule"))
+
+
+def variants(
+    program: Program, threads: Sequence[int] = THREADS, schedules: Sequence[str] = SCHEDULES
+) -> Iterator[tuple[str, Program]]:
+    """The program on each number of threads with each schedule, and what to call it; as it is if it is serial."""
+    if not any(isinstance(node, ir.Parallel) for node in program.tree.walk()):
+        yield "as written", program
+        return
+    for n in threads:
+        for text in schedules if n > 1 else schedules[:1]:
+            call = parsed(text)
+            yield f"threads = {n}, {text}", dealt(program, ir.Literal(n), call)
+
+
+def parsed(schedule: str) -> ir.ScheduleCall:
+    """A schedule from its text."""
+    kind, _, step = schedule.rstrip(")").partition("_schedule(")
+    return ir.ScheduleCall(kind, ir.Literal(int(step)) if step else None)
