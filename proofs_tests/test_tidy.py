@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from operator import add, floordiv, mod, mul, neg, sub
+from textwrap import dedent
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from proofs_tests.exploring import PROVE
 from proofs_tests.test_looplets import touches
 from wingspan import api
-from wingspan.errors import Fault, ProgramError
+from wingspan.errors import Fault, InputError
 from wingspan.explorer.machine import Blocked
 from wingspan.native import lower as lowering
 from wingspan.native import plan
@@ -115,11 +116,12 @@ def test_tidying_changes_no_result(monkeypatch: Any) -> None:
     @given(programs(Options(depth=2, statements=2, spawning=2)))
     def compare(text: str) -> None:
         bound = api.bind(api.parse(text))
+        made.clear()
         try:
             tidied = lowering.lower(bound)
-        except ProgramError:
+        except InputError:
             return
-        one, other = (Native(assemble(each), bound) for each in (made.pop(), tidied))
+        one, other = (Native(assemble(each), bound) for each in (made[0], tidied))
         (before, expected), (after, end) = touches(one), touches(other)
         assert before == after
         if isinstance(expected, Fault | Blocked):
@@ -142,8 +144,32 @@ def test_a_tidy_plan_is_tidy() -> None:
     def check(text: str) -> None:
         try:
             made = lowering.lower(api.bind(api.parse(text)))
-        except ProgramError:
+        except InputError:
             return
         assert tidy(made) == made
 
     check()
+
+
+def test_a_task_looks_up_its_own_copies_once() -> None:
+    """Before all else: those of its own thread, not those that the program tells by other keys."""
+    text = """
+        dev = cpu(:t, 2)
+        C = Tensor(Dense(Shard(dev, SparseList(Element(0)))), 3, 4)
+        D = Tensor(Dense(Isolate(Dense(Element(0)))), 3, 4)
+        C .= 0
+        D .= 0
+        for j = parallel(1:4, dev, dynamic_schedule(1))
+            for i = 1:3
+                C[i, j] = i + j
+            end
+            for i = 1:3
+                D[i, j] += i
+            end
+        end
+    """
+    made = lowering.lower(api.bind(api.parse(dedent(text))))
+    (par,) = (s for s in plan.walk(made.body) if isinstance(s, plan.Par))
+    inside = [s for s in plan.walk(par.body) if isinstance(s, plan.Child)]
+    own = [s for s in inside if s.key == par.task]
+    assert own == [par.body[0]] and len(inside) > 1

@@ -22,6 +22,7 @@ from wingspan.levels.linear import Code
 from wingspan.native import expressions, layout, plan
 from wingspan.native.build import Builder, constant, op, under
 from wingspan.native.forward import forward
+from wingspan.native.hoist import hoist
 from wingspan.native.inline import Here, Instance, inline
 from wingspan.native.layout import Layout
 from wingspan.native.loops import Loops, matters
@@ -92,7 +93,7 @@ class Lowering:
             tuple(self.builder.groups), tuple(self.roots), tuple(self.builder.out), tuple(self.bound.inputs),
             self.bound.outputs, variables, whole, fills,
         )  # fmt: skip
-        return tidy(forward(plan_))
+        return tidy(hoist(tidy(forward(plan_))))
 
     # ------------------------------------------------------------------------------------------------------- statements
 
