@@ -393,7 +393,8 @@ def meaning(items: Sequence[Item], kits: Mapping[str, Kit]) -> Elements:
             if isinstance(item, Loop):
                 r = item.node.range
                 ends = r.range if isinstance(r, ir.Parallel) else r
-                for index in range(value_of(ends.start, indices), value_of(ends.stop, indices) + 1):  # type: ignore
+                assert isinstance(ends, ir.Range)
+                for index in range(value_of(ends.start, indices), value_of(ends.stop, indices) + 1):
                     walk(item.body, {**indices, item.node.index: index})
             elif isinstance(item, Update):
                 kit, at = kits[item.way.tensor], tuple(indices[name] for name in reversed(item.way.names))

@@ -11,11 +11,12 @@ and `drop`. All other instructions are private to the task.
 
 from __future__ import annotations
 
-import operator
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from wingspan.errors import InternalError
 from wingspan.lang.ir import REDUCTIONS, Value
 from wingspan.native.plan import (
+    COMPUTES,
     Acquire,
     Atomic,
     Check,
@@ -48,6 +50,7 @@ from wingspan.native.plan import (
     When,
     While,
 )
+from wingspan.native.uses import operands, registers, told
 
 OPCODES = {
     # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
@@ -138,10 +141,25 @@ class Code:
             case Op(op=op, args=args):
                 return operate(op, [self.value(registers, a) for a in args])
 
+    def variables(self, registers: bytes) -> dict[str, Value]:
+        """The variables of the outermost scope at the end of a run; doubles as rationals."""
+        found = {name: exact(self.value(registers, e)) for name, e in self.plan.variables}
+        whole = [name for name, e in self.plan.whole if self.value(registers, e)]
+        return found | {name: int(found[name]) for name in whole}
+
+    def fills(self, registers: bytes) -> dict[str, Value]:
+        """The fill value that each output ends with."""
+        return {name: exact(self.value(registers, e)) for name, e in self.plan.fills}
+
     def _read(self, registers: bytes, slot: int) -> Value:
         type_ = self.types[slot]
         (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", registers, 8 * slot)
         return bool(value) if type_ == "bool" else value
+
+
+def exact(value: Value) -> Any:
+    """A double as the rational that it is; what is not finite as it is."""
+    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
 
 
 def pack(value: Value, type_: Type) -> bytes:
@@ -153,17 +171,8 @@ def operate(op: str, args: list[Any]) -> Value:
     """A private operator over values: integers wrap around, and by 0 they give 0."""
     if op in ("÷", "%") and args[1] == 0:
         return 0
-    result: Value = _PRIVATE[op](*args)
+    result: Value = COMPUTES[op](*args)
     return result if isinstance(result, bool | float) else (int(result) + 2**63) % 2**64 - 2**63
-
-
-_PRIVATE: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "and": operator.and_, "or": operator.or_, "not": operator.not_,
-    "min": min, "max": max, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float,
-}  # fmt: skip
 
 
 def assemble(plan: Plan) -> Code:
@@ -256,7 +265,7 @@ class _Assembler:
         """Append an instruction, which also wants the values of `uses` to be known; its number."""
         self.rows.append([NUMBER[name], *operands, *[0] * (5 - len(operands))])
         self.statements.append(statement)
-        self.uses.append(frozenset(self.slot(reg) for e in uses for reg in _registers(e)))
+        self.uses.append(frozenset(self.slot(reg) for e in uses for reg in registers(e)))
         return len(self.rows) - 1
 
     def block(self, body: tuple[Stmt, ...]) -> None:
@@ -284,11 +293,11 @@ class _Assembler:
             case Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
                 typed = {"isqrt": "isqrt", "int": "int"}.get(op, f"{args[0].type} {op}")
-                self.emit(f"try {typed}", s, self.slot(reg), *operands, uses=_told(s))
+                self.emit(f"try {typed}", s, self.slot(reg), *operands, uses=_used(s))
             case Check(condition=condition):
-                self.emit("check", s, 0, self.operand(condition), uses=_told(s))
+                self.emit("check", s, 0, self.operand(condition), uses=_used(s))
             case Child(reg=reg, group=group, parent=parent, key=key):
-                self.emit("child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_told(s))
+                self.emit("child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used(s))
             case Fresh(reg=reg, group=group):
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
             case Drop(reg=reg):
@@ -312,7 +321,7 @@ class _Assembler:
         self.rows[skip][1] = len(self.rows)
 
     def par(self, s: Par) -> None:
-        start = self.emit("par", s, self.slot(s.task), 0, s.threads, self.pars, uses=_told(s))
+        start = self.emit("par", s, self.slot(s.task), 0, s.threads, self.pars, uses=_used(s))
         self.pars += 1
         self.block(s.body)
         self.emit("done", s, uses=s.joined)
@@ -321,7 +330,7 @@ class _Assembler:
             self.emit("joined", None, self.slot(reg))
 
     def access(self, s: Load | Store | Atomic | Claim | Acquire | Release | Sort) -> None:
-        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _told(s)
+        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used(s)
         match s:
             case Load(reg=reg, index=index):
                 self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
@@ -363,31 +372,10 @@ def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
     return name, (condition,)
 
 
-def _told(s: Stmt) -> Iterator[Expr]:
+def _used(s: Stmt) -> Iterator[Expr]:
     """The expressions that a statement uses, those included that only reports do."""
-    match s:
-        case Compute(args=args):
-            yield from args
-        case Check(condition=condition, values=values):
-            yield condition
-            yield from (value for _, value in values)
-        case Store(index=index, value=value) | Atomic(index=index, value=value):
-            yield from (index, value)
-        case Load(index=e) | Acquire(index=e) | Release(index=e) | Claim(stop=e) | Sort(count=e) | Child(key=e):
-            yield e
-    if isinstance(s, Load | Store | Atomic | Acquire | Release | Sort):
-        yield from (e for e in (s.place.position, s.place.index) if e is not None)
-    if not isinstance(s, When | While):
-        yield from (e for _, e in s.origin.indices)
-
-
-def _registers(e: Expr) -> Iterator[Reg]:
-    match e:
-        case Reg():
-            yield e
-        case Op(args=args):
-            for a in args:
-                yield from _registers(a)
+    yield from operands(s)
+    yield from told(s)
 
 
 def _live(code: _Assembler) -> list[int]:

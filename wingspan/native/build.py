@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.native.plan import Child, Const, Expr, Fresh, Group, Op, Origin, Reg, Set, Stmt, Type, When
+from wingspan.native.plan import COMPUTES, Child, Const, Expr, Fresh, Group, Op, Origin, Reg, Set, Stmt, Type, When
 from wingspan.native.ranges import Range, range_of
+from wingspan.native.uses import registers
 
 _T = TypeVar("_T")
-
-_FOLD: dict[str, Callable[..., Value]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "and": lambda a, b: a and b, "or": lambda a, b: a or b, "not": operator.not_, "float": float,
-    "min": min, "max": max, "neg": operator.neg, "abs": abs,
-}  # fmt: skip
 
 
 def constant(value: Value) -> Const:
@@ -30,8 +23,8 @@ def constant(value: Value) -> Const:
 def op(name: str, *args: Expr) -> Expr:
     """A private operator over expressions, worked out now where that is certain."""
     values = [a.value for a in args if isinstance(a, Const)]
-    if len(values) == len(args) and name in _FOLD:
-        folded = Const(_FOLD[name](*values))
+    if len(values) == len(args):
+        folded = Const(COMPUTES[name](*values))
         if folded.type != "int" or folded.value in algebra.INT64:
             return folded
     match name, args:
@@ -133,8 +126,8 @@ class Builder:
         """These conditions hold until a register of theirs is set or this block ends."""
         for fact in conditions:
             self.facts.add(fact)
-            for name in _registers(fact):
-                self.watched.setdefault(name, []).append(fact)
+            for reg in registers(fact):
+                self.watched.setdefault(reg.name, []).append(fact)
 
     def forget(self, reg: Reg) -> None:
         """The register is about to change."""
@@ -171,11 +164,3 @@ class Builder:
 def under(origin: Origin, prefix: str) -> Origin:
     """The origin, faults being told with a prefix."""
     return replace(origin, prefix=prefix)
-
-
-def _registers(e: Expr) -> Iterator[str]:
-    if isinstance(e, Reg):
-        yield e.name
-    elif isinstance(e, Op):
-        for a in e.args:
-            yield from _registers(a)

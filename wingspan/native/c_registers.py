@@ -8,96 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wingspan.native import plan
-from wingspan.native.plan import Expr, Op, Par, Reg, Stmt, Type, When, While, parts, walk
-from wingspan.native.tidy import sets
+from wingspan.native.plan import Par, Reg, Stmt, Type, When, While, parts, walk
+from wingspan.native.uses import operands, registers, sets
 
 TYPES: dict[Type, str] = {"int": "int64_t", "float": "double", "bool": "bool", "instance": "ws_instance *"}
 
-RESERVED = frozenset(
-    [
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "asm",
-        "typeof",
-        "bool",
-        "true",
-        "false",
-        "main",
-        "stdin",
-        "stdout",
-        "stderr",
-        "NULL",
-        "t",
-        "f",
-        "told",
-        "cell",
-        "program",
-        "linux",
-        "unix",
-        "exp",
-        "log",
-        "sin",
-        "cos",
-        "tan",
-        "pow",
-        "sqrt",
-        "fabs",
-        "floor",
-        "ceil",
-        "round",
-        "abs",
-        "index",
-        "time",
-        "read",
-        "write",
-        "free",
-        "malloc",
-        "y0",
-        "y1",
-        "yn",
-        "j0",
-        "j1",
-        "jn",
-        "gamma",
-        "signal",
-        "select",
-        "kill",
-        "sleep",
-        "pause",
-    ]
-)
+KEYWORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool
+true false main stdin stdout stderr NULL t f told cell program linux unix exp log sin cos tan pow sqrt fabs floor ceil
+round abs index time read write free malloc y0 y1 yn j0 j1 jn gamma signal select kill sleep pause
+"""
+RESERVED = frozenset(KEYWORDS.split())
+"""What C, its headers and the printed functions call something themselves."""
 
 
 class Names:
@@ -126,36 +49,9 @@ class Names:
         return name
 
 
-def registers(e: Expr) -> Iterator[Reg]:
-    """The registers of an expression."""
-    if isinstance(e, Reg):
-        yield e
-    elif isinstance(e, Op):
-        for arg in e.args:
-            yield from registers(arg)
-
-
 def reads(s: Stmt) -> Iterator[Reg]:
     """The registers that a statement itself reads, blocks inside of it apart."""
-    if ref := getattr(s, "ref", None):
-        yield ref.instance
-    match s:
-        case plan.Compute(args=args):
-            yield from (reg for e in args for reg in registers(e))
-        case plan.Check(condition=condition, values=values):
-            yield from registers(condition)
-            yield from (reg for _, e in values for reg in registers(e))
-        case plan.Store(index=index, value=value) | plan.Atomic(index=index, value=value):
-            yield from (*registers(index), *registers(value))
-        case plan.Child(parent=parent, key=key):
-            yield from (parent, *registers(key))
-        case plan.Drop(reg=reg):
-            yield reg
-        case (
-            plan.Set(value=e) | plan.Load(index=e) | plan.Acquire(index=e) | plan.Release(index=e) | plan.Sort(count=e)
-            | plan.Claim(stop=e) | When(condition=e) | While(condition=e)
-        ):  # fmt: skip
-            yield from registers(e)
+    return (reg for e in operands(s) for reg in registers(e))
 
 
 def mentioned(body: Iterable[Stmt], but: Stmt | None = None) -> set[Reg]:

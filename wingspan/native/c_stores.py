@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wingspan.native.c_registers import registers
-from wingspan.native.plan import Compute, Load, Par, Plan, Set, Stmt, Store, When, While
-from wingspan.native.tidy import sets
+from wingspan.native.plan import Compute, Load, Plan, Set, Stmt, Store
+from wingspan.native.uses import registers, sets, with_blocks
 
 
 def needed(made: Plan) -> Plan:
@@ -17,18 +16,8 @@ def needed(made: Plan) -> Plan:
 
 
 def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    return tuple(_inside(s) for k, s in enumerate(body) if not (isinstance(s, Store) and _again(s, body[k + 1 :])))
-
-
-def _inside(s: Stmt) -> Stmt:
-    match s:
-        case When(then=then, otherwise=otherwise):
-            return replace(s, then=_block(then), otherwise=_block(otherwise))
-        case While(test=test, body=body):
-            return replace(s, test=_block(test), body=_block(body))
-        case Par(body=body):
-            return replace(s, body=_block(body))
-    return s
+    kept = (s for k, s in enumerate(body) if not (isinstance(s, Store) and _again(s, body[k + 1 :])))
+    return tuple(with_blocks(s, _block) for s in kept)
 
 
 def _again(first: Store, later: tuple[Stmt, ...]) -> bool:

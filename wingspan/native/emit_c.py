@@ -15,9 +15,10 @@ from wingspan.errors import InternalError, Span
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.native import plan
 from wingspan.native.c_expressions import SUFFIX, constant, expression, offset, told
-from wingspan.native.c_registers import TYPES, Declared, Names, declared, mentioned, registers, useful, within
+from wingspan.native.c_registers import TYPES, Declared, Names, declared, mentioned, useful, within
 from wingspan.native.c_stores import needed
 from wingspan.native.plan import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
+from wingspan.native.uses import registers
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}

@@ -10,7 +10,6 @@ import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -21,7 +20,7 @@ from wingspan.levels.base import LISTS
 from wingspan.levels.frozen import Key, Stored
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
-from wingspan.native.faults import exact, explain, limit
+from wingspan.native.faults import explain, limit
 from wingspan.native.plan import Buffer, Group, Load, Plan, Width, walk
 
 T = TypeVar("T")
@@ -185,15 +184,12 @@ class Results:
     @property
     def variables(self) -> dict[str, Value]:
         """The variables of the outermost scope; doubles as rationals."""
-        value = partial(self._code.value, self._registers)
-        found = {name: exact(value(e)) for name, e in self._code.plan.variables}
-        whole = [name for name, e in self._code.plan.whole if value(e)]
-        return found | {name: int(found[name]) for name in whole}
+        return self._code.variables(self._registers)
 
     @property
     def fills(self) -> dict[str, Value]:
         """The fill value that each output ends with."""
-        return {name: exact(self._code.value(self._registers, e)) for name, e in self._code.plan.fills}
+        return self._code.fills(self._registers)
 
     def arrays(self, tensor: str) -> dict[Key, Stored]:
         """What the buffers of a tensor hold, as views of the engine's memory; arrays may end in cells not in use."""

@@ -10,8 +10,8 @@ from wingspan.native.plan import Check, Compute, Const, Expr, Origin, Type
 from wingspan.native.ranges import applied, range_of
 
 _ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
-_LOGIC = {"&&": "and", "||": "or", "!": "not"}
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+LOGIC = {"&&": "and", "||": "or", "!": "not"}
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
@@ -61,11 +61,11 @@ def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) ->
     """⊗ applied to evaluated arguments: `algebra.apply`."""
     if name in ("==", "!="):
         return _equality(name, args)
-    if name in _LOGIC:
+    if name in LOGIC:
         return _logic(builder, name, args, origin)
     for a in args:
         if a.type == "bool":
-            kind: Type = "bool" if name in _COMPARISONS else "int"
+            kind: Type = "bool" if name in COMPARISONS else "int"
             return fault(builder, f"{name} needs numbers, got {{value}}", {"value": a}, origin, kind)
     floats = any(a.type == "float" for a in args)
     if name == "isqrt" and floats:
@@ -74,7 +74,7 @@ def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) ->
     if floats or name == "/":
         args = tuple(to_float(a) for a in args)
         floats = True
-    if name in _COMPARISONS:
+    if name in COMPARISONS:
         return op(name, *args)
     return _arithmetic(builder, name, args, floats, origin)
 
@@ -106,4 +106,4 @@ def _logic(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) 
     for a in args:
         if a.type != "bool":
             return fault(builder, f"{name} needs booleans, got {{value}}", {"value": a}, origin, "bool")
-    return op(_LOGIC[name], *args)
+    return op(LOGIC[name], *args)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import struct
-from fractions import Fraction
-from math import isfinite
 from typing import Any
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
-from wingspan.lang.ir import Value
-from wingspan.native.assemble import Code
+from wingspan.native.assemble import Code, exact
 from wingspan.native.plan import Atomic, Buffer, Check, Compute, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK = range(1, 10)
 """What goes wrong, as runtime.h numbers it."""
-
-
-def exact(value: Value) -> Any:
-    """A double as the rational that it is; what is not finite as it is."""
-    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
 
 
 def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wingspan.native.plan import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
-from wingspan.native.tidy import Replace, sets
+from wingspan.native.tidy import Replace
+from wingspan.native.uses import sets
 
 Known = dict[str, Expr]
 """The registers that hold a constant, or the same as another register does now, and which."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wingspan.native.plan import Child, Par, Plan, Reg, Set, Stmt, When, While
+from wingspan.native.plan import Child, Par, Plan, Reg, Set, Stmt
+from wingspan.native.uses import with_blocks
 
 
 def hoist(made: Plan) -> Plan:
@@ -18,16 +19,12 @@ def _block(body: tuple[Stmt, ...], roots: frozenset[Reg]) -> tuple[Stmt, ...]:
 
 
 def _within(s: Stmt, roots: frozenset[Reg]) -> Stmt:
-    match s:
-        case When(condition=condition, then=then, otherwise=otherwise):
-            return When(condition, _block(then, roots), _block(otherwise, roots))
-        case While(test=test, condition=condition, body=body):
-            return While(_block(test, roots), condition, _block(body, roots))
-        case Par():
-            found: dict[tuple[Reg, int], Child] = {}
-            body = _taken(_block(s.body, roots), s.task, roots, found)
-            return replace(s, body=(*found.values(), *body))
-    return s
+    inner = with_blocks(s, lambda block: _block(block, roots))
+    if not isinstance(inner, Par):
+        return inner
+    found: dict[tuple[Reg, int], Child] = {}
+    body = _taken(inner.body, inner.task, roots, found)
+    return replace(inner, body=(*found.values(), *body))
 
 
 def _taken(
@@ -40,12 +37,8 @@ def _taken(
             case Child(parent=parent, group=group) if s.key == task and parent in roots:
                 first = found.setdefault((parent, group), s)
                 out += [] if first is s else [Set(s.reg, first.reg, s.origin)]
-            case When(condition=condition, then=then, otherwise=otherwise):
-                then, otherwise = _taken(then, task, roots, found), _taken(otherwise, task, roots, found)
-                out.append(When(condition, then, otherwise))
-            case While(test=test, condition=condition, body=inner):
-                test, inner = _taken(test, task, roots, found), _taken(inner, task, roots, found)
-                out.append(While(test, condition, inner))
-            case _:
+            case Par():
                 out.append(s)
+            case _:
+                out.append(with_blocks(s, lambda block: _taken(block, task, roots, found)))
     return tuple(out)

@@ -108,7 +108,6 @@ class Coiteration:
         updates: Sequence[ir.Fiber],
     ) -> None:
         """Visit the indices at which the body does something."""
-        rest = reduce(lambda s, F: self.loops.filled(s, F, loop.name), steppers, body)
         if not steppers:
             self.run(loop, loop.lo, loop.hi, body, reads, updates)
             return
@@ -116,7 +115,7 @@ class Coiteration:
         if jumpers:
             self.jump(loop, body, reads, jumpers, [F for F in steppers if F not in jumpers], updates)
         else:
-            self.step(loop, body, rest, reads, steppers, updates)
+            self.step(loop, body, reads, steppers, updates)
 
     def run(
         self,
@@ -143,12 +142,12 @@ class Coiteration:
         self,
         loop: Loop,
         body: ir.Statement,
-        rest: ir.Statement,
         reads: Sequence[ir.Fiber],
         steppers: Sequence[ir.Fiber],
         updates: Sequence[ir.Fiber],
     ) -> None:
-        """Steppers: a run of `rest` up to the next child of any of them, and that spike."""
+        """Steppers: a run of what is left without them up to the next child of any, and that spike."""
+        rest = reduce(lambda s, F: self.loops.filled(s, F, loop.name), steppers, body)
         origin = self.builder.origin(None, "SerialFor")
         lookups = [F for F in reads if F not in steppers]
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)

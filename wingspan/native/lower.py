@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, reduce
 
+from wingspan.arrays import EXACT
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
@@ -31,9 +32,6 @@ from wingspan.native.scope import Fiber, Handle, Scope, Shared
 from wingspan.native.tasks import Tasks
 from wingspan.native.tidy import tidy
 from wingspan.native.variables import variables
-
-EXACT = 2**53
-"""Doubles hold all integers up to here."""
 
 
 def lower(bound: Elaborated) -> Plan:
@@ -120,11 +118,6 @@ class Lowering:
         """What is left of a statement where these fibers are all fill."""
         return self.loops.simplified(reduce(lambda s, F: replace_fiber(s, F, self.handle(F.tensor).fill), fibers, s))
 
-    def known(self, s: ir.Statement, fact: Expr) -> None:
-        """Write a statement where something is known to hold."""
-        self.builder.assume(fact)
-        self.statement(s)
-
     def unsure(self, s: ir.Statement) -> list[ir.Fiber]:
         """The fibers that a statement reads and that may turn out to be missing, so that they are all fill."""
         read = dict.fromkeys(access.fiber for access, updated in ir.accesses(s) if not updated)
@@ -179,8 +172,7 @@ class Lowering:
         """An end of a range: an integer."""
         value = self.expression(e)
         origin = self.builder.origin(span, "ForEmpty")
-        if self.undecided(e):
-            self.refuse(e)
+        self.require_decided(e)
         if value.type != "int":
             return expressions.fault(
                 self.builder, "an integer is needed here, got {value}", {"value": value}, origin, "int"
@@ -191,10 +183,12 @@ class Lowering:
         """Whether only the run tells if an expression is an integer or a double."""
         return isinstance(e, ir.Variable) and self.find(e.name) in self.whole
 
-    def refuse(self, e: ir.Expression) -> None:
-        """Refuse an expression that is undecided where that matters."""
-        what = e.name if isinstance(e, ir.Variable) else "this"
-        message = f"{what} is now an integer and now a double, and here it matters which"
+    def require_decided(self, e: ir.Expression) -> None:
+        """Refuse an expression that is undecided, where that matters."""
+        if not self.undecided(e):
+            return
+        assert isinstance(e, ir.Variable)
+        message = f"{e.name} is now an integer and now a double, and here it matters which"
         raise layout.unsupported(message, e.span, "give it doubles only: 0.0, not 0")
 
     # ------------------------------------------------------------------------------------------------------ expressions
@@ -211,8 +205,9 @@ class Lowering:
             case ir.Call(op=name, args=args):
                 values = tuple(self.expression(a) for a in args)
                 kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
-                if "?" in kinds and "float" not in kinds and name not in (*plan.TRUTHS, "/"):
-                    self.refuse(next(a for a in args if self.undecided(a)))
+                if "float" not in kinds and name not in (*expressions.COMPARISONS, "/"):
+                    for a in args:
+                        self.require_decided(a)
                 return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
             case ir.Access():
                 return self.access(e)

@@ -21,9 +21,9 @@ from wingspan.lang.algebra import double
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.frames import Held
 from wingspan.levels.heap import Heap, lock
-from wingspan.native.assemble import NUMBER, Code
+from wingspan.native.assemble import NUMBER, Code, exact
 from wingspan.native.engine import controlled
-from wingspan.native.faults import exact, undefined
+from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
 from wingspan.native.plan import Access, Check, Child, Compute, Drop, Fresh, Par, walk
 from wingspan.outcome import Outcome
@@ -119,8 +119,7 @@ class Native:
 
     def results(self, state: State) -> dict[str, Tensor]:
         """The outputs after a finished run."""
-        registers = self._registers(state.root)
-        fills = {name: exact(self.code.value(registers, fill)) for name, fill in self.code.plan.fills}
+        fills = self.code.fills(self._registers(state.root))
         made: dict[str, Tensor] = {}
         for name in self.code.plan.outputs:
             cells = {cell._replace(tensor=""): exact(v) for cell, v in state.heap.items() if cell.tensor == name}
@@ -129,10 +128,7 @@ class Native:
 
     def variables(self, state: State) -> dict[str, Value]:
         """The variables of the outermost scope after a finished run."""
-        registers = self._registers(state.root)
-        found = {name: exact(self.code.value(registers, e)) for name, e in self.code.plan.variables}
-        whole = [name for name, e in self.code.plan.whole if self.code.value(registers, e)]
-        return found | {name: int(found[name]) for name in whole}
+        return self.code.variables(self._registers(state.root))
 
     # --------------------------------------------------------------------------------------------------- private work
 

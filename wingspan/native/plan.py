@@ -10,9 +10,10 @@ All numbers are as in the language: positions and indices count from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from wingspan.errors import Span
 from wingspan.lang.devices import Device
@@ -70,6 +71,15 @@ Expr = Const | Reg | Op
 TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not"})
 OPERATORS = TRUTHS | {"+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float"}
 """Over integers and doubles alike, but for ÷ and %, which are of integers, and abs and neg, which are of doubles."""
+
+COMPUTES: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "and": operator.and_, "or": operator.or_, "not": operator.not_,
+    "min": min, "max": max, "abs": abs, "neg": operator.neg,
+    "select": lambda c, x, y: x if c else y, "float": float,
+}  # fmt: skip
+"""What the operators compute, where integers may be of any size and divisors are not 0."""
 
 FAILING = frozenset({"+", "-", "*", "neg", "abs", "÷", "%", "/", "isqrt", "int"})
 """The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. ÷ % of integers or doubles and / of

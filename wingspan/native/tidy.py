@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from wingspan.native import plan
 from wingspan.native.build import op
 from wingspan.native.plan import Const, Expr, Op, Origin, Place, Plan, Ref, Reg, Stmt, walk
+from wingspan.native.uses import operands, registers, sets, told, with_blocks
 
 READS: dict[type, tuple[str, ...]] = {
     plan.Set: ("value", "origin"),
@@ -40,18 +40,6 @@ def tidy(made: Plan) -> Plan:
         made = Replace(copies, _threads(made)).plan(made)
     unread = _unread(made)
     return Replace(dict.fromkeys(unread, Const(0)), set()).plan(made) if unread else made
-
-
-def sets(s: Stmt) -> tuple[Reg, ...]:
-    """The registers that a statement itself sets."""
-    match s:
-        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
-            return (reg,)
-        case plan.Child(reg=reg) | plan.Fresh(reg=reg):
-            return (reg,)
-        case plan.Par(task=task, joined=joined):
-            return (task, *joined)
-    return ()
 
 
 def _copies(made: Plan) -> dict[str, Expr]:
@@ -104,16 +92,10 @@ class Replace:
             match changed:
                 case plan.When(condition=Const(value=holds), then=then, otherwise=otherwise):
                     out += self.block(then if holds else otherwise)
-                case plan.When(condition=condition, then=then, otherwise=otherwise):
-                    out.append(plan.When(condition, self.block(then), self.block(otherwise)))
-                case plan.While(test=test, condition=condition, body=inner):
-                    out.append(plan.While(self.block(test), condition, self.block(inner)))
-                case plan.Par():
-                    out.append(replace(changed, body=self.block(changed.body)))
                 case plan.Check(condition=Const(value=True)):
                     pass
                 case _:
-                    out.append(changed)
+                    out.append(with_blocks(changed, self.block))
         return tuple(out)
 
     def changed(self, node: Any) -> Any:
@@ -157,41 +139,21 @@ class Replace:
 def _unread(made: Plan) -> list[str]:
     """The registers that are set and never read, but for setting others that are not read."""
     needs: dict[str, list[str]] = {}
-    read = [*_registers((made.variables, made.whole, made.fills))]
-    joined: set[str] = set()
-    origins: set[int] = set()
+    read = [reg.name for _, e in (*made.variables, *made.whole, *made.fills) for reg in registers(e)]
     for s in walk(made.body):
-        if isinstance(s, plan.Par):
-            joined.update(reg.name for reg in s.joined)
-        names = [name for part in READS[type(s)] if part != "origin" for name in _registers(getattr(s, part))]
+        names = [reg.name for e in operands(s) for reg in registers(e)]
         if isinstance(s, plan.Set):
             needs.setdefault(s.reg.name, []).extend(names)
         else:
             read += names
-        origin = getattr(s, "origin", None)
-        if origin is not None and id(origin) not in origins:
-            origins.add(id(origin))
-            read += _registers(origin.indices)
+        if isinstance(s, plan.Par):
+            read += (reg.name for reg in s.joined)
+        read += (reg.name for e in told(s) for reg in registers(e))
     alive: set[str] = set()
-    waiting = [*read, *joined]
+    waiting = read
     while waiting:
         name = waiting.pop()
         if name not in alive:
             alive.add(name)
             waiting += needs.get(name, ())
     return [name for name in needs if name not in alive]
-
-
-def _registers(value: Any) -> Iterator[str]:
-    """The registers in a part of a statement."""
-    kind = type(value)
-    if kind is Reg:
-        yield value.name
-    elif kind is Op:
-        yield from _registers(value.args)
-    elif kind is tuple:
-        for item in value:
-            yield from _registers(item)
-    elif kind in READS:
-        for name in READS[kind]:
-            yield from _registers(getattr(value, name))

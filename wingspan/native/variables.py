@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.levels import Tower
+from wingspan.native.expressions import COMPARISONS, LOGIC
 from wingspan.native.plan import Type
 
 Binder = tuple[str, Span | None]
@@ -86,14 +87,11 @@ class _Walk:
             case ir.Access(fiber=F):
                 return self.towers[F.tensor].kind  # type: ignore[return-value]
             case ir.Call(op=op, args=args):
-                if op in _TRUTHS:
+                if op in COMPARISONS or op in LOGIC:
                     return "bool"
                 kinds = {self.kind(a, known) for a in args}
                 return "float" if op == "/" or "float" in kinds else "int"
         return "int"
-
-
-_TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"})
 
 
 def _opens(s: ir.Set) -> bool:

@@ -17,9 +17,9 @@ from wingspan.errors import Fault
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.frozen import Key, Stored
 from wingspan.native import emit_c
+from wingspan.native.assemble import exact
 from wingspan.native.c_inputs import given
 from wingspan.native.engine import DTYPES, SCRATCH
-from wingspan.native.faults import exact
 from wingspan.native.lower import lower
 from wingspan.native.memory import buffers, result
 from wingspan.native.plan import Buffer, Expr, Group
