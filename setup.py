@@ -15,6 +15,8 @@ SANITIZERS = {
 sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name) == "1" for flag in flags]
 
 EXTENSIONS = [
+    Extension("wingspan.explorer._space", ["wingspan/explorer/_space.pyx"], extra_compile_args=FLAGS),
+    Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension(
         "wingspan.native._engine",
         ["wingspan/native/_engine.pyx"],

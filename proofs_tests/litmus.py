@@ -172,14 +172,14 @@ class Litmus:
             case Lock(name):
                 holder = dict(state.locks).get(name)
                 if holder is not None:
-                    return Blocked(task, f"lock {name}", holder, span)
+                    return Blocked(task, f"lock {name}", holder, span, f"lock {name}")
                 taken = tuple(sorted((*state.locks, (name, task))))
-                return step(to(locks=taken), "atomic", f"lock {name}")
+                return step(to(locks=taken), "acquire", f"lock {name}")
             case Unlock(name):
                 if (name, task) not in state.locks:
-                    return step(Fault(f"lock {name} is not held", span), "atomic", f"lock {name}")
+                    return step(Fault(f"lock {name} is not held", span), "look", f"lock {name}")
                 left = tuple(pair for pair in state.locks if pair != (name, task))
-                return step(to(locks=left), "atomic", f"lock {name}")
+                return step(to(locks=left), "release", f"lock {name}")
 
 
 def ninc(n: int) -> Litmus:

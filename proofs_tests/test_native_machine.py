@@ -348,7 +348,8 @@ def test_a_task_waits_for_a_lock() -> None:
     made = machine(par(take, load(X, ONE), ADD, store(ONE, Y), give))
     first = made.step(made.initial(), "1")
     assert isinstance(first, Step) and isinstance(first.next, State)
-    assert made.step(first.next, "2") == Blocked("2", "the lock of fiber 1 of c, level 2", "1")
+    cell = first.footprint[0].cell
+    assert made.step(first.next, "2") == Blocked("2", "the lock of fiber 1 of c, level 2", "1", lock=cell)
     assert results(made) == {"{'c': [3, 0, 0, 0]}": 2}
     assert explore_graph(made).verdict == "safe"
     found = explore_graph(machine(take, take))

@@ -21,8 +21,8 @@ from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, ProgramError
 from wingspan.explorer import graph, interleaving
-from wingspan.explorer.graph import Progress
 from wingspan.explorer.machine import Machine
+from wingspan.explorer.states import Progress
 from wingspan.explorer.verdict import Verdict
 from wingspan.histogram import Histogram, observe
 from wingspan.lang import ir

@@ -1,5 +1,6 @@
 """Strategies that explore the interleavings of any `Machine`."""
 
+from wingspan.explorer.dpor import explore_dpor
 from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
 from wingspan.explorer.interleaving import Replay, format_interleaving, parse_interleaving, replay
@@ -21,6 +22,7 @@ __all__ = [
     "Step",
     "Touch",
     "Verdict",
+    "explore_dpor",
     "explore_graph",
     "format_interleaving",
     "parse_interleaving",

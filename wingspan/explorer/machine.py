@@ -12,10 +12,13 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from wingspan.errors import Fault, Span
 
-Effect = Literal["read", "write", "atomic", "acquire", "release"]
-"""All but the first two are atomic: they read and write in one, and two on one cell are ordered but do not race."""
+Effect = Literal["read", "look", "write", "atomic", "acquire", "release"]
+"""All but reads and writes are atomic: two of them on one cell may be ordered, but do not race. A look is an atomic
+read; the others read and write in one.
+"""
 
 PLAIN = ("read", "write")
+READING = ("read", "look")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,14 @@ class Touch:
     value: Any = None
     """What was read or is written, for people; it takes no part in conflicts."""
 
+    @property
+    def spot(self) -> tuple[int | None, str, str, int | None, int | None]:
+        """Where in its tensor the cell was touched."""
+        return self.level, self.level_name, self.buffer, self.position, self.index
+
     def conflicts(self, other: Touch) -> bool:
         """Same cell, and at least one of the two does more than read it."""
-        return self.cell == other.cell and not (self.effect == other.effect == "read")
+        return self.cell == other.cell and not (self.effect in READING and other.effect in READING)
 
     def races(self, other: Touch) -> bool:
         """A conflict of which at least one side is not atomic."""
@@ -61,6 +69,8 @@ class Step(Generic[S]):
     span: Span | None = None
     indices: tuple[tuple[str, int], ...] = ()
     """The loop indices in force, outermost first, for reports."""
+    resumed: tuple[str, ...] = ()
+    """The tasks that go on within this step because it ends the last of their children, innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,8 @@ class Blocked:
     waits_for: str
     holder: str | None
     span: Span | None = None
+    lock: Hashable = None
+    """the cell that it would acquire"""
 
 
 class Machine(Protocol[S]):

@@ -20,7 +20,8 @@ from wingspan.explorer.verdict import AccessReport, Race
 S = TypeVar("S")
 
 OPERATIONS: dict[Effect, str] = {
-    "read": "read", "write": "write", "atomic": "atomic update", "acquire": "acquire", "release": "release",
+    "read": "read", "look": "atomic read", "write": "write", "atomic": "atomic update", "acquire": "acquire",
+    "release": "release",
 }  # fmt: skip
 
 
@@ -84,8 +85,8 @@ class RaceFinder(Generic[S]):
 
     def _label(self, step: Step[S], touch: Touch) -> int:
         """A number for all about an access that a race depends on, so that a pair of accesses is compared once."""
-        spot = (touch.tensor, touch.level, touch.level_name, touch.buffer, touch.position, touch.index)
-        return self._labels.setdefault((touch.effect, place(step.span), spot), len(self._labels))
+        label = (touch.effect, place(step.span), touch.tensor, touch.spot)
+        return self._labels.setdefault(label, len(self._labels))
 
     def _add(self, a: Step[S], x: Touch, b: Step[S], y: Touch, path: Callable[[], list[str]]) -> None:
         kind = kind_of(x, y)

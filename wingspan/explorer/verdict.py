@@ -50,8 +50,10 @@ class Result:
     outcome: Any
     """whatever the machine calls an outcome; hashable"""
     interleavings: int | None
-    """the exact number, if the search is complete"""
+    """the exact number, if the strategy counts them and the search is complete"""
     interleaving: str
+    probability: float | None = None
+    """how likely it comes about if each time one of the tasks that can step is picked at random; if so, too"""
 
 
 @dataclass(frozen=True)

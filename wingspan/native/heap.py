@@ -91,7 +91,10 @@ class Memory:
             case Claim(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
-                self._write(cell, s.ref, "atomic", claimed + step if claimed <= value(stop) else claimed)
+                if claimed <= value(stop):
+                    self._write(cell, s.ref, "atomic", claimed + step)
+                else:
+                    self._touch(cell, s.ref, "look", claimed, None, None)
                 return self.code.put(registers, reg, claimed)
             case Acquire(index=index):
                 cell = self._cell(s.ref, value(index), registers)

@@ -81,26 +81,30 @@ class Native:
         registers = self._registers(line[-1])
         memory = self._memory(state.heap, task, chain)
         try:
-            following = self._after(line, chain, registers, memory)
+            following, resumed = self._after(line, chain, registers, memory)
         except Held as held:
-            return Blocked(task, lock(held, self.bound.towers[held.cell.tensor]), held.holder, s.origin.span)
+            what = lock(held, self.bound.towers[held.cell.tensor])
+            return Blocked(task, what, held.holder, s.origin.span, held.cell)
         visible = memory.visible or isinstance(following, Fault)
         indices = tuple((name, int(self.code.value(registers, e))) for name, e in s.origin.indices) if visible else ()
-        return Step(task, s.origin.operation, tuple(memory.touches), visible, following, s.origin.span, indices)
+        touches = tuple(memory.touches)
+        return Step(task, s.origin.operation, touches, visible, following, s.origin.span, indices, resumed)
 
-    def _after(self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory) -> State | Fault:
-        """The state after the next step of the last task of `line`. `Held` if it waits for a lock."""
+    def _after(
+        self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory
+    ) -> tuple[State | Fault, tuple[str, ...]]:
+        """The state after the next step of the last task of `line`, and who goes on. `Held` if it waits for a lock."""
         *outer, task = line
         s = self.code.statements[task.pc]
         if not isinstance(s, Access):
-            return undefined(self.code, s, registers)
+            return undefined(self.code, s, registers), ()
         try:
             registers = memory.perform(s, registers)
         except Fault as fault:
-            return Fault(s.origin.prefix + fault.message, s.origin.span)
+            return Fault(s.origin.prefix + fault.message, s.origin.span), ()
         running = self._proceed(task.pc + 1, registers, chain, memory)
-        root = self._within(outer, chain, running, memory)
-        return State(memory.heap, root)
+        root, resumed = self._within(outer, chain, running, memory)
+        return State(memory.heap, root), resumed
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: what is dead has been left out of it."""
@@ -166,8 +170,11 @@ class Native:
             registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
         return int(self.code.table[pc, 2]) + len(s.joined), registers
 
-    def _within(self, outer: Sequence[Running], chain: Instance, running: Running, memory: Memory) -> Running:
-        """The tree in which a task has come to `running`. Those whose last task has finished go on, too."""
+    def _within(
+        self, outer: Sequence[Running], chain: Instance, running: Running, memory: Memory
+    ) -> tuple[Running, tuple[str, ...]]:
+        """The tree in which a task has come to `running`, and those who go on since all their tasks have finished."""
+        resumed: list[str] = []
         for k, parent in reversed(list(enumerate(outer))):
             q = chain[k][1]
             children = (*parent.children[: q - 1], running, *parent.children[q:])
@@ -176,9 +183,10 @@ class Native:
                 assert isinstance(s, Par)
                 pc, registers = self._join(s, parent.pc, self._registers(parent), children)
                 running = self._proceed(pc, registers, chain[:k], memory)
+                resumed.append(".".join(str(thread) for _, thread in chain[:k]))
             else:
                 running = parent._replace(children=children)
-        return running
+        return running, tuple(resumed)
 
     # ---------------------------------------------------------------------------------------------------------- states
 

@@ -140,7 +140,7 @@ def _race(race: Race, report: ExploreReport) -> str:
     first, second = race.first, race.second
     one, other = _task(first, report), _task(second, report)
     does = f"{one} {VERBS[first.operation]} {race.cell}"
-    then = f"{other} can {second.operation.replace('atomic update', 'atomically update')} it in the same moment"
+    then = f"{other} can {second.operation.replace('atomic ', 'atomically ')} it in the same moment"
     same = first.span == second.span
     marks = [] if same or second.span is None else [Mark(second.span, then)]
     sides = table([_side(one, first, race), _side(other, second, race)], 0)

@@ -18,8 +18,8 @@ MOST = 4
 """differing elements named of one result"""
 
 VERBS = {
-    "read": "reads", "write": "writes", "atomic update": "atomically updates", "acquire": "takes",
-    "release": "gives back",
+    "read": "reads", "atomic read": "atomically reads", "write": "writes", "atomic update": "atomically updates",
+    "acquire": "takes", "release": "gives back",
 }  # fmt: skip
 """What a task does that performs an operation."""
 

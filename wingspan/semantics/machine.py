@@ -66,7 +66,7 @@ class Semantics:
         try:
             name, after = _reduce(C, μ)
         except Held as held:
-            return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span)
+            return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
         following: State | Fault
         if isinstance(after, Fault):
             following = after

@@ -102,7 +102,7 @@ class Memory:
 
     def look(self, C: Config, name: Chunk) -> None:
         """Record an atomic look at a chunk counter that leaves it as it is."""
-        self.write(C, name, self.lookup(C, name), effect="atomic")
+        self.write(C, name, self.lookup(C, name), effect="look")
 
     # -------------------------------------------------------------------------------------------------- tensors
 

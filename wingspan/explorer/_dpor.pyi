@@ -1,0 +1,9 @@
+from wingspan.explorer._space import Space
+
+class Dpor:
+    executions: int
+    redundant: int
+    depth: int
+    deepest: int
+    def __init__(self, space: Space) -> None: ...
+    def run(self) -> None: ...

@@ -1,0 +1,473 @@
+# cython: boundscheck=False
+"""Optimal dynamic partial-order reduction: one run for each way in which the runs of a program really differ.
+
+Two runs are the same *trace* if one comes from the other by swapping neighbouring steps that do not conflict. Source:
+Abdulla, Aronis, Jonsson, Sagonas, "Source sets: a foundation for optimal dynamic partial order reduction" (J. ACM 2017),
+algorithm 2, with wakeup trees. It walks the nodes of a `Space`, so that going back is free.
+
+What is not in that text:
+
+- An *event* is a step that others can observe, with the private steps after it. Events of tasks of which one descends
+  from the other are ordered, and so is all that a task does after its children have ended: neither is a race.
+- Of the events of a lock, release and next acquisition are ordered, two acquisitions in a row race. A task that waits
+  for a lock when a run has ended races with the acquisition by the holder; without this, deadlocks are lost.
+- A step that faults ends its task; the others go on. So a run can have several faults, and none is missed: whatever
+  comes after a fault comes about without it, too.
+- An event that is moved may do something else: it is what it does at the node where it comes then.
+"""
+
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from wingspan.errors import InternalError
+from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, ORDER, Space
+
+
+cdef struct Event:
+    long node         # where it was executed
+    long edge
+    int task
+    int act
+    int earlier       # the event before it of its task, 0 if there is none
+    int records       # how many records of resumed tasks there were before it
+    long races        # its races are those from here on
+
+cdef struct Frame:
+    long node
+    int tree          # the first child of its wakeup tree, NONE if there is none
+    long asleep       # where its flags start, one for each edge
+    bint begun
+
+cdef struct Branch:   # of a wakeup tree
+    int task
+    int child         # the first one
+    int next          # the sibling to the right
+
+cdef struct Record:   # a task went on because its children had ended
+    int task
+    int earlier       # the record before it of this task, NONE if there is none
+
+cdef struct Move:
+    int task
+    int act
+
+cdef enum:
+    NONE = -1
+
+
+cdef void *_more(void *old, long bytes) except NULL:
+    cdef void *new = realloc(old, bytes)
+    if new == NULL:
+        raise MemoryError
+    return new
+
+
+cdef class Dpor:
+    """The search: `run` to its end, or until the space refuses another node."""
+
+    cdef readonly Space space
+    cdef readonly long executions, redundant
+    """runs to an end; runs that were given up because they repeat another one: an optimal search has none"""
+    cdef readonly int depth, deepest
+    cdef Event *event          # from 1 on
+    cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
+    cdef Frame *frame          # frame k is what there is after k events
+    cdef int room, width
+    cdef Record *record
+    cdef int *record_clock
+    cdef int records, room_records
+    cdef int *last             # the last event of each task, 0 if it has none
+    cdef int *went_on          # the last record of each task
+    cdef unsigned char *dead   # whether the task has faulted
+    cdef int *race             # for each event, with which earlier events it races
+    cdef long room_races
+    cdef unsigned char *asleep
+    cdef long room_asleep
+    cdef Branch *branch
+    cdef int branches, room_branches, spare
+    cdef Move *move
+    cdef int *scratch, *unlocked
+
+    def __init__(self, Space space):
+        self.space = space
+        self.width = 16
+        self.room = self.room_records = self.room_branches = 64
+        self.room_races = self.room_asleep = 1024
+        self.event = <Event *>_more(NULL, self.room * sizeof(Event))
+        self.frame = <Frame *>_more(NULL, self.room * sizeof(Frame))
+        self.move = <Move *>_more(NULL, self.room * sizeof(Move))
+        self.record = <Record *>_more(NULL, self.room_records * sizeof(Record))
+        self.race = <int *>_more(NULL, self.room_races * sizeof(int))
+        self.asleep = <unsigned char *>_more(NULL, self.room_asleep)
+        self.branch = <Branch *>_more(NULL, self.room_branches * sizeof(Branch))
+        self.spare = NONE
+        self._widen(16)
+
+    def __dealloc__(self):
+        for pointer in (<size_t>self.event, <size_t>self.clock, <size_t>self.frame, <size_t>self.record,
+                        <size_t>self.record_clock, <size_t>self.last, <size_t>self.went_on, <size_t>self.dead,
+                        <size_t>self.race, <size_t>self.asleep, <size_t>self.branch, <size_t>self.move,
+                        <size_t>self.scratch, <size_t>self.unlocked):
+            free(<void *><size_t>pointer)
+
+    # --------------------------------------------------------------------------------------------------------- the walk
+
+    def run(self):
+        """Explore all traces."""
+        cdef Frame *here
+        self._widen(max(self.width, self.space.tasks))
+        self._enter(0, NULL)
+        while True:
+            here = &self.frame[self.depth]
+            if not here.begun:
+                here.begun = True
+                self._begin(here)
+            if here.tree != NONE:
+                self._step(here.tree)
+            elif self.depth:
+                self._back()
+            else:
+                return
+
+    cdef int _begin(self, Frame *here) except -1:
+        """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
+        cdef Space space = self.space
+        cdef long first = space.node[here.node].first, e, chosen = NONE
+        cdef int k, able = 0
+        cdef int latest = self.event[self.depth].task if self.depth else NONE
+        if here.tree != NONE:
+            return 0
+        for k in range(space.node[here.node].count):
+            e = first + k
+            if space.edge[e].target == BLOCKED or self.dead[space.edge[e].task]:
+                continue
+            able += 1
+            if not self.asleep[here.asleep + k] and (chosen == NONE or space.edge[e].task == latest):
+                chosen = e
+        if chosen != NONE:
+            here.tree = self._new_branch(space.edge[chosen].task)
+        elif able:
+            self.redundant += 1
+        else:
+            self.executions += 1
+            self._reverse_races()
+        return 0
+
+    cdef int _step(self, int branch) except -1:
+        """Execute the first branch of the newest frame's wakeup tree, and enter the frame that it leads to."""
+        cdef Space space = self.space
+        cdef Frame *here = &self.frame[self.depth]
+        cdef int task = self.branch[branch].task
+        cdef long edge = space.edge_of(here.node, task), after
+        if edge < 0 or space.edge[edge].target == BLOCKED or self.dead[task]:
+            raise InternalError(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
+        after = space.follow(here.node, edge)
+        self._push(edge)
+        if after == FAULT:
+            self.dead[task] = True
+        else:
+            self._resume(space.edge[edge].resumed)
+        self._enter(self.event[self.depth].node if after == FAULT else after, &self.event[self.depth])
+        self.frame[self.depth].tree = self.branch[branch].child
+        self.branch[branch].child = NONE
+        return 0
+
+    cdef int _enter(self, long node, Event *by) except -1:
+        """A frame for a node, in which those still sleep who slept before and whom the event does not concern."""
+        cdef Space space = self.space
+        cdef Frame *above
+        cdef long e, k, start = 0
+        cdef int count = space.node[node].count
+        if by != NULL:
+            above = &self.frame[self.depth - 1]
+            start = above.asleep + space.node[above.node].count
+        while start + count > self.room_asleep:
+            self.room_asleep *= 2
+            self.asleep = <unsigned char *>_more(self.asleep, self.room_asleep)
+        memset(self.asleep + start, 0, count)
+        self.frame[self.depth] = Frame(node, NONE, start, False)
+        if by != NULL:
+            for k in range(space.node[above.node].count):
+                e = space.node[above.node].first + k
+                if self.asleep[above.asleep + k] and not space.relation(by.act, space.edge[e].act) & CONFLICT:
+                    self._sleep(space.edge[e].task)
+        self.deepest = max(self.deepest, self.depth)
+        return 0
+
+    cdef int _sleep(self, int task) except -1:
+        """Let a task sleep in the newest frame."""
+        cdef Frame *here = &self.frame[self.depth]
+        cdef long edge = self.space.edge_of(here.node, task)
+        if edge < 0:
+            raise InternalError(f"task {self.space.paths[task] or '0'} sleeps and cannot step")
+        self.asleep[here.asleep + edge - self.space.node[here.node].first] = True
+        return 0
+
+    cdef int _back(self) except -1:
+        """Leave the newest frame and undo its event, the task of which sleeps from then on."""
+        cdef Event *undone = &self.event[self.depth]
+        cdef int task = undone.task, k, gone
+        self.last[task] = undone.earlier
+        self.dead[task] = False
+        while self.records > undone.records:
+            self.records -= 1
+            self.went_on[self.record[self.records].task] = self.record[self.records].earlier
+        self.depth -= 1
+        gone = self.frame[self.depth].tree
+        self.frame[self.depth].tree = self.branch[gone].next
+        self.branch[gone].next = self.spare
+        self.spare = gone
+        return self._sleep(task)
+
+    # ------------------------------------------------------------------------------------------------- happens before
+
+    cdef int _push(self, long edge) except -1:
+        """The event of an edge of the newest frame: its clock, and the events that it races with."""
+        cdef int task = self.space.edge[edge].task, i = self.depth + 1
+        cdef Event *new
+        if self.space.tasks > self.width:
+            self._widen(2 * self.space.tasks)
+        if i + 2 > self.room:
+            self.room *= 2
+            self.event = <Event *>_more(self.event, self.room * sizeof(Event))
+            self.frame = <Frame *>_more(self.frame, self.room * sizeof(Frame))
+            self.move = <Move *>_more(self.move, self.room * sizeof(Move))
+            self.clock = <int *>_more(self.clock, <long>self.room * self.width * sizeof(int))
+        new = &self.event[i]
+        new.node, new.edge = self.frame[self.depth].node, edge
+        new.task, new.act, new.earlier = task, self.space.edge[edge].act, self.last[task]
+        new.records = self.records
+        new.races = self._races_end(self.depth)
+        self._happens(i, task, new.act, self.clock + <long>i * self.width)
+        self.clock[<long>i * self.width + task] = i
+        self.last[task] = i
+        self.depth = i
+        return 0
+
+    cdef long _races_end(self, int i) noexcept:
+        """Where the races after those of event i begin."""
+        cdef long end
+        if i == 0:
+            return 0
+        end = self.event[i].races
+        while self.race[end]:
+            end += 1
+        return end + 1
+
+    cdef int _happens(self, int i, int task, int act, int *clock) except -1:
+        """The clock of an event that comes as number i; the events that it races with are put where event i has them.
+
+        Events are looked at from the last on: one that is not in the clock by then is not ordered before by others.
+        """
+        cdef Space space = self.space
+        cdef int j, other, what
+        cdef bint locked = False
+        cdef long end = self.event[i].races
+        self._ordered(task, clock)
+        memcpy(self.unlocked, clock, self.width * sizeof(int))
+        for j in range(i - 1, 0, -1):
+            other = self.event[j].task
+            if other == task:
+                continue
+            what = space.relation(self.event[j].act, act)
+            if not what & CONFLICT:
+                continue
+            if what & LOCKS and not locked:
+                locked = True
+                if self.unlocked[other] < j:
+                    end = self._add_race(end, j)
+            if clock[other] >= j:
+                if self.unlocked[other] < j and not what & ORDER:
+                    self._merge(self.unlocked, self.clock + <long>j * self.width)
+                continue
+            if not what & (ORDER | LOCKS):
+                end = self._add_race(end, j)
+            self._merge(clock, self.clock + <long>j * self.width)
+            if not what & ORDER:
+                self._merge(self.unlocked, self.clock + <long>j * self.width)
+        self._add_race(end, 0)
+        return 0
+
+    cdef long _add_race(self, long end, int j) except -1:
+        if end == self.room_races:
+            self.room_races *= 2
+            self.race = <int *>_more(self.race, self.room_races * sizeof(int))
+        self.race[end] = j
+        return end + 1
+
+    cdef void _ordered(self, int task, int *clock) noexcept:
+        """What happens before the next event of a task whatever it does."""
+        cdef int t
+        memset(clock, 0, self.width * sizeof(int))
+        for t in range(min(self.width, self.space.tasks)):
+            if self.space.related(t, task):
+                if self.last[t]:
+                    self._merge(clock, self.clock + <long>self.last[t] * self.width)
+                if self.went_on[t] != NONE:
+                    self._merge(clock, self.record_clock + <long>self.went_on[t] * self.width)
+
+    cdef void _merge(self, int *clock, int *other) noexcept:
+        cdef int t
+        for t in range(min(self.width, self.space.tasks)):
+            if other[t] > clock[t]:
+                clock[t] = other[t]
+
+    cdef int _resume(self, int resumption) except -1:
+        """Tasks went on after the newest event: what they do next happens after all that their children did."""
+        cdef int task
+        for task in self.space.resumptions[resumption]:
+            if self.records == self.room_records:
+                self.room_records *= 2
+                self.record = <Record *>_more(self.record, self.room_records * sizeof(Record))
+                self.record_clock = <int *>_more(
+                    self.record_clock, <long>self.room_records * self.width * sizeof(int)
+                )
+            self._ordered(task, self.record_clock + <long>self.records * self.width)
+            self.record[self.records] = Record(task, self.went_on[task])
+            self.went_on[task] = self.records
+            self.records += 1
+        return 0
+
+    cdef int _widen(self, int width) except -1:
+        """Make room for more tasks."""
+        cdef int old = self.width if self.clock != NULL else 0, i, t
+        cdef int *clock = <int *>_more(NULL, <long>self.room * width * sizeof(int))
+        cdef int *records = <int *>_more(NULL, <long>self.room_records * width * sizeof(int))
+        memset(clock, 0, <long>self.room * width * sizeof(int))
+        memset(records, 0, <long>self.room_records * width * sizeof(int))
+        if old:
+            for i in range(self.depth + 1):
+                memcpy(clock + <long>i * width, self.clock + <long>i * old, old * sizeof(int))
+            for i in range(self.records):
+                memcpy(records + <long>i * width, self.record_clock + <long>i * old, old * sizeof(int))
+        free(self.clock)
+        free(self.record_clock)
+        self.clock, self.record_clock, self.width = clock, records, width
+        self.last = <int *>_more(self.last, width * sizeof(int))
+        self.went_on = <int *>_more(self.went_on, width * sizeof(int))
+        self.dead = <unsigned char *>_more(self.dead, width)
+        self.scratch = <int *>_more(self.scratch, width * sizeof(int))
+        self.unlocked = <int *>_more(self.unlocked, width * sizeof(int))
+        for t in range(old, width):
+            self.last[t], self.went_on[t], self.dead[t] = 0, NONE, False
+        return 0
+
+    # ------------------------------------------------------------------------------------------------- reversing races
+
+    cdef int _reverse_races(self) except -1:
+        """At the end of a run: have each race of it run the other way round, unless another run does so anyway."""
+        cdef Space space = self.space
+        cdef long r, e, node = self.frame[self.depth].node
+        cdef int i
+        for i in range(1, self.depth + 1):
+            r = self.event[i].races
+            while self.race[r]:
+                self._reverse(self.race[r], self.event[i].task)
+                r += 1
+        for e in range(space.node[node].first, space.node[node].first + space.node[node].count):
+            if space.edge[e].target == BLOCKED and not self.dead[space.edge[e].task]:
+                self.event[self.depth + 1].races = self._races_end(self.depth)
+                self._happens(self.depth + 1, space.edge[e].task, space.edge[e].act, self.scratch)
+                r = self.event[self.depth + 1].races
+                while self.race[r]:
+                    self._reverse(self.race[r], space.edge[e].task)
+                    r += 1
+        return 0
+
+    cdef int _reverse(self, int j, int task) except -1:
+        """Insert into the wakeup tree before event j: what does not happen after j, then the next event of `task`."""
+        cdef Space space = self.space
+        cdef Frame *before = &self.frame[j - 1]
+        cdef long node = before.node, edge
+        cdef int k, count = 0, other = self.event[j].task
+        for k in range(j + 1, self.depth + 1):
+            if self.clock[<long>k * self.width + other] >= j:
+                continue
+            edge = space.edge_of(node, self.event[k].task)
+            if edge < 0 or space.edge[edge].act != self.event[k].act or space.edge[edge].target == BLOCKED:
+                raise InternalError("an event that does not happen after another depends on it all the same")
+            self.move[count] = Move(self.event[k].task, self.event[k].act)
+            count += 1
+            if space.edge[edge].target != FAULT:
+                node = space.follow(node, edge)
+            before = &self.frame[j - 1]
+        edge = space.edge_of(node, task)
+        if edge < 0 or space.edge[edge].target == BLOCKED:
+            return 0  # it took the other event to enable this one: the two have one order only
+        self.move[count] = Move(task, space.edge[edge].act)
+        count += 1
+        for k in range(space.node[before.node].count):
+            if self.asleep[before.asleep + k]:
+                edge = space.node[before.node].first + k
+                if self._initial(space.edge[edge].task, space.edge[edge].act, count) != NONE:
+                    return 0  # a run that began with this task has been here
+        return self._insert(before, count)
+
+    cdef int _initial(self, int task, int act, int count) noexcept:
+        """Whether the moves can begin with the next step of a task, which does `act`.
+
+        NONE if not; else at which move it comes, `count` if it comes nowhere and concerns none of them.
+        """
+        cdef int x = 0, y
+        while x < count and self.move[x].task != task:
+            x += 1
+        for y in range(x):
+            if self._depends(self.move[y], Move(task, self.move[x].act if x < count else act)):
+                return NONE
+        return x
+
+    cdef bint _depends(self, Move one, Move other) noexcept:
+        return self.space.related(one.task, other.task) or self.space.relation(one.act, other.act) & CONFLICT
+
+    cdef int _insert(self, Frame *at, int count) except -1:
+        """Insert the moves into a frame's wakeup tree, unless it leads to a run that begins with them as it is."""
+        cdef Space space = self.space
+        cdef int parent = NONE, here = at.tree, x = 0, k
+        cdef long node = at.node, edge
+        while True:
+            if here == NONE and parent != NONE:
+                return 0
+            while here != NONE:
+                edge = space.edge_of(node, self.branch[here].task)
+                x = self._initial(self.branch[here].task, space.edge[edge].act, count)
+                if x != NONE:
+                    break
+                here = self.branch[here].next
+            if here == NONE:
+                break
+            for k in range(x, count - 1):
+                self.move[k] = self.move[k + 1]
+            count -= x < count
+            if space.edge[edge].target != FAULT:
+                node = space.follow(node, edge)
+            parent, here = here, self.branch[here].child
+        for k in range(count):
+            parent = self._append(at, parent, self.move[k].task)
+        return 0
+
+    cdef int _append(self, Frame *at, int parent, int task) except -1:
+        """A new last child of a branch, or of the tree."""
+        cdef int made = self._new_branch(task), c = at.tree if parent == NONE else self.branch[parent].child
+        if c == NONE:
+            if parent == NONE:
+                at.tree = made
+            else:
+                self.branch[parent].child = made
+            return made
+        while self.branch[c].next != NONE:
+            c = self.branch[c].next
+        self.branch[c].next = made
+        return made
+
+    cdef int _new_branch(self, int task) except -1:
+        cdef int made = self.spare
+        if made != NONE:
+            self.spare = self.branch[made].next
+        else:
+            if self.branches == self.room_branches:
+                self.room_branches *= 2
+                self.branch = <Branch *>_more(self.branch, self.room_branches * sizeof(Branch))
+            made = self.branches
+            self.branches += 1
+        self.branch[made] = Branch(task, NONE, NONE)
+        return made

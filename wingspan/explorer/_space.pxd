@@ -1,0 +1,53 @@
+cpdef enum:
+    UNKNOWN = -1  # a target that has not been computed
+    FAULT = -2    # the step faults
+    BLOCKED = -3  # the task waits for a lock
+
+cdef enum:  # what two acts are to each other
+    KNOWN = 1     # it has been worked out
+    CONFLICT = 2  # they touch one cell, and not both only read it
+    RACE = 4      # and not both of them atomically
+    ORDER = 8     # all that they conflict by is that one releases the lock that the other acquires
+    LOCKS = 16    # both acquire one lock
+    TOLD = 32     # `racing` has returned a pair of steps that do this
+
+cdef struct Node:
+    long first   # its edges are those from `first` on,
+    int count    # so many
+    int by       # the task that stepped when it was found, from
+    long parent  # this node; -1 for the first one
+
+cdef struct Edge:
+    long target
+    int task
+    int act
+    int resumed  # number of the tuple of tasks that went on because this step ended the last of their children
+
+
+cdef class Space:
+    cdef Node *node
+    cdef Edge *edge
+    cdef long *touches          # act k touches cell[q] for touches[k] <= q < touches[k + 1]
+    cdef int *cell
+    cdef unsigned char *effect
+    cdef unsigned char *relations
+    cdef int *up                # the task that spawned a task; -1 for the root
+    cdef readonly long nodes, edges
+    cdef readonly int acts, tasks
+    cdef long room_nodes, room_edges, room_touches
+    cdef int room_acts, room_tasks, width
+    cdef public long steps, expanded
+    cdef readonly list paths, resumptions
+    cdef dict _tasks, _resumptions
+
+    cpdef int task(self, str path) except -1
+    cpdef int new_act(self, list cells, list effects) except -1
+    cpdef long new_node(self, long parent, int by) except -1
+    cpdef long new_edge(self, int task, int act, long target) except -1
+    cdef int relation(self, int one, int other) noexcept
+    cdef int _compare(self, int one, int other) noexcept
+    cdef bint related(self, int one, int other) noexcept
+    cdef long edge_of(self, long node, int task) noexcept
+    cdef long follow(self, long node, long edge) except -10
+    cpdef long enter(self, long node, int task) except -10
+    cdef int _resumed(self, long edge, tuple tasks) except -1

@@ -1,0 +1,305 @@
+# cython: boundscheck=False
+"""The states that a search has come to, as numbers: what the strategies walk on, whatever the machine.
+
+A *node* is a state in which all steps that nobody else can observe have been taken; 0 is the first one. Its *edges* are
+the tasks that have not finished: each with the *act* that comes next, and the node that it leads to. An act is what a
+step does as far as others can tell: the cells that it touches, and how. Tasks, acts and cells are numbers, too.
+
+The machine is asked once for each edge that a search follows, so that a strategy that walks the same way many times
+pays for it in additions. Who offers nodes is a subclass, by `enter`.
+"""
+
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from wingspan.errors import InternalError
+
+EFFECTS = ("read", "look", "write", "atomic", "acquire", "release")
+"""`wingspan.explorer.machine.Effect` by number; what comes before `write` leaves the cell as it is."""
+
+cdef enum:
+    READ = 0
+    LOOK = 1
+    WRITE = 2
+    ACQUIRE = 4
+    RELEASE = 5
+
+cdef int WIDEST = 4096  # so many acts have their relations kept; those of others are worked out each time
+
+
+cdef void *_more(void *old, long bytes) except NULL:
+    cdef void *new = realloc(old, bytes)
+    if new == NULL:
+        raise MemoryError
+    return new
+
+
+cdef class Space:
+    """An empty space. Subclasses add the first node by `new_node`, its edges by `new_edge`, and others in `enter`."""
+
+    def __cinit__(self):
+        self.room_nodes = self.room_edges = self.room_touches = 64
+        self.room_acts = self.room_tasks = self.width = 64
+        self.node = <Node *>_more(NULL, 64 * sizeof(Node))
+        self.edge = <Edge *>_more(NULL, 64 * sizeof(Edge))
+        self.touches = <long *>_more(NULL, 65 * sizeof(long))
+        self.cell = <int *>_more(NULL, 64 * sizeof(int))
+        self.effect = <unsigned char *>_more(NULL, 64)
+        self.up = <int *>_more(NULL, 64 * sizeof(int))
+        self.relations = <unsigned char *>calloc(64 * 64, 1)
+        if self.relations == NULL:
+            raise MemoryError
+        self.touches[0] = 0
+        self.paths, self._tasks = [], {}
+        self.resumptions, self._resumptions = [()], {(): 0}
+        self.task("")
+
+    def __dealloc__(self):
+        for pointer in (<size_t>self.node, <size_t>self.edge, <size_t>self.touches, <size_t>self.cell,
+                        <size_t>self.effect, <size_t>self.up, <size_t>self.relations):
+            free(<void *><size_t>pointer)
+
+    # ---------------------------------------------------------------------------------------------- what it is made of
+
+    cpdef int task(self, str path) except -1:
+        """The number of the task with a path."""
+        cdef int parent, made
+        found = self._tasks.get(path)
+        if found is not None:
+            return found
+        parent = self.task(path.rpartition(".")[0]) if path else -1
+        made = self.tasks
+        if made == self.room_tasks:
+            self.room_tasks *= 2
+            self.up = <int *>_more(self.up, self.room_tasks * sizeof(int))
+        self.up[made] = parent
+        self._tasks[path] = made
+        self.paths.append(path)
+        self.tasks += 1
+        return made
+
+    cpdef int new_act(self, list cells, list effects) except -1:
+        """The number of a new act, which touches each of the cells (numbers) in one of `EFFECTS` (numbers)."""
+        cdef long end = self.touches[self.acts]
+        cdef int k
+        if self.acts == self.room_acts:
+            self.room_acts *= 2
+            self.touches = <long *>_more(self.touches, (self.room_acts + 1) * sizeof(long))
+        while end + len(cells) > self.room_touches:
+            self.room_touches *= 2
+            self.cell = <int *>_more(self.cell, self.room_touches * sizeof(int))
+            self.effect = <unsigned char *>_more(self.effect, self.room_touches)
+        for k in range(len(cells)):
+            self.cell[end + k] = cells[k]
+            self.effect[end + k] = effects[k]
+        self.acts += 1
+        self.touches[self.acts] = end + len(cells)
+        return self.acts - 1
+
+    cpdef long new_node(self, long parent, int by) except -1:
+        """A new node, found by a step of the task `by` from `parent`. Its edges are those added before the next one."""
+        if self.nodes == self.room_nodes:
+            self.room_nodes *= 2
+            self.node = <Node *>_more(self.node, self.room_nodes * sizeof(Node))
+        self.node[self.nodes] = Node(self.edges, 0, by, parent)
+        self.nodes += 1
+        return self.nodes - 1
+
+    cpdef long new_edge(self, int task, int act, long target) except -1:
+        """An edge of the newest node: what `task` does next, and the target if it is known, or FAULT or BLOCKED."""
+        if self.edges == self.room_edges:
+            self.room_edges *= 2
+            self.edge = <Edge *>_more(self.edge, self.room_edges * sizeof(Edge))
+        self.edge[self.edges] = Edge(target, task, act, 0)
+        self.node[self.nodes - 1].count += 1
+        self.edges += 1
+        return self.edges - 1
+
+    cdef int _resumed(self, long edge, tuple tasks) except -1:
+        """Note which tasks went on in a step because it ended the last of their children."""
+        number = self._resumptions.setdefault(tasks, len(self.resumptions))
+        if number == len(self.resumptions):
+            self.resumptions.append(tasks)
+        self.edge[edge].resumed = number
+        return number
+
+    # ------------------------------------------------------------------------------------------- what it is asked for
+
+    cdef int relation(self, int one, int other) noexcept:
+        """What two acts are to each other: CONFLICT and so on."""
+        cdef int wider = self.width
+        cdef unsigned char *kept
+        if one >= self.width or other >= self.width:
+            while wider <= one or wider <= other:
+                wider *= 2
+            if wider > WIDEST:
+                return self._compare(one, other)
+            kept = <unsigned char *>calloc(<size_t>wider * wider, 1)
+            if kept == NULL:
+                return self._compare(one, other)
+            for k in range(self.width):
+                for n in range(self.width):
+                    kept[k * wider + n] = self.relations[k * self.width + n]
+            free(self.relations)
+            self.relations, self.width = kept, wider
+        kept = self.relations + (<size_t>one * self.width + other)
+        if not kept[0]:
+            kept[0] = self._compare(one, other)
+        return kept[0]
+
+    cdef int _compare(self, int one, int other) noexcept:
+        cdef long p, q
+        cdef int found = KNOWN, a, b
+        cdef bint others = False, ordered = False
+        for p in range(self.touches[one], self.touches[one + 1]):
+            for q in range(self.touches[other], self.touches[other + 1]):
+                a, b = self.effect[p], self.effect[q]
+                if self.cell[p] != self.cell[q] or (a < WRITE and b < WRITE):
+                    continue
+                found |= CONFLICT
+                if a in (READ, WRITE) or b in (READ, WRITE):
+                    found |= RACE
+                if a == ACQUIRE and b == ACQUIRE:
+                    found |= LOCKS
+                if (a == ACQUIRE and b == RELEASE) or (a == RELEASE and b == ACQUIRE):
+                    ordered = True
+                else:
+                    others = True
+        return found | ORDER if ordered and not others else found
+
+    cdef bint related(self, int one, int other) noexcept:
+        """Whether one task is the other, or descends from it: then the two never run side by side."""
+        cdef int t = one
+        while t >= 0:
+            if t == other:
+                return True
+            t = self.up[t]
+        t = other
+        while t >= 0:
+            if t == one:
+                return True
+            t = self.up[t]
+        return False
+
+    cdef long edge_of(self, long node, int task) noexcept:
+        """The edge of a task; -1 if it has finished or waits for its children."""
+        cdef long e
+        for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
+            if self.edge[e].task == task:
+                return e
+        return -1
+
+    cdef long follow(self, long node, long edge) except -10:
+        """The node that an edge leads to; FAULT or BLOCKED if it leads to none."""
+        cdef long target = self.edge[edge].target
+        if target == UNKNOWN:
+            target = self.enter(node, self.edge[edge].task)
+            self.edge[edge].target = target
+            self.steps += 1
+        return target
+
+    cpdef long enter(self, long node, int task) except -10:
+        """The node to which a step of a task leads, which does not fault: new, or known."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------------------------------------------- for Python
+
+    def resumed(self, long node, int task, tuple tasks):
+        """Note which tasks (numbers) went on in a step of `task` because it ended the last of their children."""
+        self._resumed(self.edge_of(node, task), tasks)
+
+    def racing(self, long node):
+        """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
+        cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
+        cdef int found
+        pairs = []
+        for p in range(first, last):
+            for q in range(p + 1, last):
+                if self.edge[p].target == BLOCKED or self.edge[q].target == BLOCKED:
+                    continue
+                found = self.relation(self.edge[p].act, self.edge[q].act)
+                if found & RACE and not found & TOLD:
+                    pairs.append((self.paths[self.edge[p].task], self.paths[self.edge[q].task]))
+                    self._told(self.edge[p].act, self.edge[q].act)
+        return pairs
+
+    def _told(self, int one, int other):
+        if one < self.width and other < self.width:
+            self.relations[<size_t>one * self.width + other] |= TOLD
+            self.relations[<size_t>other * self.width + one] |= TOLD | self.relation(one, other)
+
+    def successors(self, long node):
+        """The nodes that the steps possible at a node lead to, one for each task that can step without a fault."""
+        cdef long e, target
+        found = []
+        for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
+            if self.edge[e].target > FAULT:
+                found.append(self.follow(node, e))
+        return found
+
+    def flood(self):
+        """Follow every edge, breadth first: then nodes are numbered by their distance from the first."""
+        cdef long node = 0, e, last
+        while node < self.nodes:
+            self.expanded = node
+            e, last = self.node[node].first, self.node[node].first + self.node[node].count
+            while e < last:
+                if self.edge[e].target > FAULT:
+                    self.follow(node, e)
+                e += 1
+            node += 1
+        self.expanded = node
+
+    def tally(self, set wanted):
+        """For each of the nodes how many ways lead to it, and how likely one comes there that picks tasks at random.
+
+        All edges must have been followed. Ways are counted along a topological order (Kahn 1962), and exactly.
+        """
+        cdef long n, e, target, seen = 0, last
+        cdef int able
+        cdef long *missing = <long *>calloc(self.nodes, sizeof(long))
+        cdef double *chance = <double *>calloc(self.nodes, sizeof(double))
+        cdef list ways = [0] * self.nodes, ready = []
+        try:
+            if missing == NULL or chance == NULL:
+                raise MemoryError
+            for e in range(self.edges):
+                if self.edge[e].target >= 0:
+                    missing[self.edge[e].target] += 1
+            ways[0], chance[0] = 1, 1.0
+            if not missing[0]:
+                ready.append(0)
+            found = {}
+            while ready:
+                n = ready.pop()
+                seen += 1
+                here, ways[n] = ways[n], None
+                if n in wanted:
+                    found[n] = (here, chance[n])
+                e, last = self.node[n].first, self.node[n].first + self.node[n].count
+                able = 0
+                for e in range(e, last):
+                    able += self.edge[e].target != BLOCKED
+                for e in range(self.node[n].first, last):
+                    target = self.edge[e].target
+                    if target < 0:
+                        continue
+                    ways[target] += here
+                    chance[target] += chance[n] / able
+                    missing[target] -= 1
+                    if not missing[target]:
+                        ready.append(target)
+            if seen < self.nodes:
+                raise InternalError("a run comes back to a state it was in: the machine does not terminate")
+            return found
+        finally:
+            free(missing)
+            free(chance)
+
+    def way(self, long node):
+        """The paths of the tasks that step on the way on which a node was found."""
+        tasks = []
+        while self.node[node].parent >= 0:
+            tasks.append(self.paths[self.node[node].by])
+            node = self.node[node].parent
+        return tasks[::-1]
