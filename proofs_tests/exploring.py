@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from textwrap import dedent
 from typing import Any
 
@@ -11,7 +11,9 @@ from proofs_tests.towers import ByHand, broken
 from wingspan import api
 from wingspan.api import Exploration
 from wingspan.elaborate import Elaborated
+from wingspan.explorer import Machine, Search, Verdict, explore
 from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.states import Progress
 from wingspan.lang import ir
 from wingspan.lang.algebra import IDENTITY, is_literal
 from wingspan.levels.base import Level
@@ -63,6 +65,27 @@ def serial(text: str, **options: Any) -> dict[str, Any]:
     found = values(text, **options)
     assert found == values(text, engine="reference", **options)
     return found
+
+
+def explore_graph(machine: Machine[Any], **options: Any) -> Verdict:
+    """The verdict on a machine by its graph of states."""
+    return explore_by("graph", machine, **options)
+
+
+def explore_dpor(machine: Machine[Any], **options: Any) -> Verdict:
+    """The verdict by one run of each trace."""
+    return explore_by("dpor", machine, **options)
+
+
+def explore_by(
+    strategy: str,
+    machine: Machine[Any],
+    expected: Hashable | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Verdict:
+    """The verdict by a strategy; the options are those of a `Search`."""
+    return explore(machine, Search(strategy, **options), expected=expected, progress=progress)
 
 
 # ------------------------------------------------------------------------------------------------ a look at every step

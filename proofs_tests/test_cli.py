@@ -181,7 +181,10 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["explore"], "Missing argument 'FILE'"),
         (["explore", "racy.ws", "more.ws"], "unexpected extra argument"),
         (["prove", "racy.ws"], "No such command 'prove'"),
-        (["explore", "racy.ws", "--strategy", "guess"], "'guess' is not 'graph'"),
+        (
+            ["explore", "racy.ws", "--strategy", "guess"],
+            "'guess' is not one of 'auto', 'graph', 'dpor', 'random'",
+        ),
         (["run", "racy.ws", "--engine", "steam"], "'steam' is not one of 'semantics', 'reference'"),
         (["run", "racy.ws", "--max-memory", "1G"], "--max-memory, --reserve and --unsafe are for --engine native"),
         (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
@@ -299,8 +302,8 @@ def test_threads_change_the_number_of_tasks(wingspan):
 def test_explore_prints_these_keys_and_types(wingspan):
     made = wingspan("explore", RACY, "--json").json
     types = {
-        "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "machine": str, "executions": int,
-        "interleavings": int, "states": int, "steps": int, "seconds": float, "outcomes": int, "results": list,
+        "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "reason": str, "remark": str,
+        "machine": str, "executions": int, "interleavings": int, "states": int, "steps": int, "seconds": float, "outcomes": int, "results": list,
         "races": list, "faults": list, "deadlocks": list,
     }  # fmt: skip
     assert {name: type(value) for name, value in made.items()} == types

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.elaborating import MATRIX, VECTOR, elaborated, same_text
-from proofs_tests.exploring import PROVE, explored
+from proofs_tests.exploring import PROVE, explore_graph, explored
 from proofs_tests.test_visibility import findings
 from wingspan import api, reference
 from wingspan.errors import Fault
-from wingspan.explorer.graph import explore_graph
 from wingspan.lang import ir
 from wingspan.outcome import Outcome
 from wingspan.testing.programs import Options, meetings, programs

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.litmus import Add, Check, Claim, Litmus, Load, Lock, Store, Unlock, lockinc, ninc
 from proofs_tests.test_explorer import programs
 from proofs_tests.traces import Traces
 from wingspan import api
-from wingspan.explorer import Machine, Verdict, explore_dpor, explore_graph
+from wingspan.explorer import Machine, Verdict
 from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.dpor import coverage
+from wingspan.explorer.findings import verdict
 from wingspan.explorer.states import States
 
 
@@ -34,7 +37,7 @@ def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
     states = States(machine)
     search = Dpor(states)
     states.search(search.run)
-    return states.verdict("dpor", None, search.executions), search
+    return verdict(states, coverage(search), None, False), search
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
@@ -42,12 +45,12 @@ def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
 def test_every_trace_is_run_exactly_once(machine: Litmus) -> None:
     """As many runs as walking all interleavings finds traces, none of them given up; and the same ends."""
     walked = Traces(machine)
-    verdict, search = searched(machine)
+    found, search = searched(machine)
     assert (search.executions, search.redundant) == (len(walked.traces), 0)
-    assert {result.outcome for result in verdict.results} == walked.ends
-    assert {fault.message for fault in verdict.faults} == walked.faults
-    assert {frozenset(deadlock.waiting) for deadlock in verdict.deadlocks} == walked.deadlocks
-    assert findings(verdict) == findings(explore_graph(machine))
+    assert {result.outcome for result in found.results} == walked.ends
+    assert {fault.message for fault in found.faults} == walked.faults
+    assert {frozenset(deadlock.waiting) for deadlock in found.deadlocks} == walked.deadlocks
+    assert findings(found) == findings(explore_graph(machine))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +70,8 @@ def test_every_trace_is_run_exactly_once(machine: Litmus) -> None:
 )
 def test_numbers_of_traces_that_can_be_told_by_hand(machine: Litmus, traces: int) -> None:
     """Increments: (n!)²; under a lock n!; distinct cells 1; a writer among n readers 2ⁿ; failing claims only read."""
-    verdict, search = searched(machine)
-    assert (search.executions, search.redundant, verdict.complete) == (traces, 0, True)
+    found, search = searched(machine)
+    assert (search.executions, search.redundant, found.complete) == (traces, 0, True)
 
 
 def test_a_bound_cuts_the_reduction_short() -> None:
@@ -96,5 +99,5 @@ def test_loops_one_after_the_other_do_not_race(machine: str, after: str) -> None
     return c
     """
     )
-    verdict, search = searched(api.machine_of(api.bind(program), machine))
-    assert (verdict.verdict, search.executions, search.redundant) == ("safe", 1, 0)
+    found, search = searched(api.machine_of(api.bind(program), machine))
+    assert (found.verdict, search.executions, search.redundant) == ("safe", 1, 0)

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
+from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, explore_graph, foldable
 from proofs_tests.test_visibility import Everything, findings
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.errors import WingspanError
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import State

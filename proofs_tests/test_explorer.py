@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.exploring import explore_graph
 from proofs_tests.litmus import (
     Add,
     Assert,
@@ -30,14 +31,29 @@ from proofs_tests.litmus import (
     ninc,
 )
 from wingspan.errors import Fault, InternalError, Span
-from wingspan.explorer import Blocked, Step, Touch, Verdict, explore_graph, replay
+from wingspan.explorer import Blocked, Step, Touch, Verdict, replay
 from wingspan.explorer import states as states_module
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.races import kind_of
+from wingspan.explorer.settle import settle
 
 
 def length(interleaving: str) -> int:
     return len(parse_interleaving(interleaving))
+
+
+Cost = tuple[int, int]
+"""How many preemptions an interleaving takes, and how many steps: the measure of short ones."""
+
+
+def cost(machine: Litmus, interleaving: str) -> Cost:
+    """By a replay: a task is preempted when another one steps although it could."""
+    tasks, preemptions = parse_interleaving(interleaving), 0
+    for k in range(1, len(tasks)):
+        run = replay(machine, tasks[:k], finish=False)
+        assert all(run)
+        preemptions += tasks[k] != tasks[k - 1] and isinstance(run.choices.get(tasks[k - 1]), Step)
+    return preemptions, len(tasks)
 
 
 # --- an independent oracle: walk every interleaving, invisible steps one by one, nothing merged ---
@@ -51,7 +67,7 @@ class Walk:
     finished: dict[tuple[str, ...], Hashable] = field(default_factory=dict)
     faulted: dict[tuple[str, ...], str] = field(default_factory=dict)
     deadlocked: dict[tuple[str, ...], frozenset[Blocked]] = field(default_factory=dict)
-    races: dict[tuple[str, frozenset[Span | None]], int] = field(default_factory=dict)
+    races: set[tuple[str, frozenset[Span | None]]] = field(default_factory=set)
     settled: set[State] = field(default_factory=set)
     """the states without an invisible step to take"""
     ends: set[tuple[State, str]] = field(default_factory=set)
@@ -73,10 +89,8 @@ class Walk:
             self.ends |= {(state, task) for task in faulting or [""] * (not steps)}
         for one, other in product(steps, steps):
             for x, y in product(one.footprint, other.footprint):
-                writes = {x.effect, y.effect}
-                if one.task < other.task and x.cell == y.cell and writes & {"read", "write"} and writes != {"read"}:
-                    key = (str(x.cell), frozenset((one.span, other.span)))
-                    self.races[key] = min(self.races.get(key, 999), len(trace) + 2)
+                if one.task < other.task and racing(x, y):
+                    self.races.add((str(x.cell), frozenset((one.span, other.span))))
         for step in steps:
             longer = (*trace, step.task) if step.visible else trace
             if isinstance(step.next, Fault):
@@ -85,11 +99,55 @@ class Walk:
                 self.visit(step.next, longer)
 
 
-def shortest(runs: Mapping[tuple[str, ...], Hashable]) -> dict[Hashable, int]:
-    least: dict[Hashable, int] = {}
-    for trace, end in runs.items():
-        least[end] = min(least.get(end, 999), len(trace))
-    return least
+def racing(x: Touch, y: Touch) -> bool:
+    effects = {x.effect, y.effect}
+    return x.cell == y.cell and bool(effects & {"read", "write"}) and not effects <= {"read", "look"}
+
+
+@dataclass
+class Cheapest:
+    """The least cost of each finding, by walking every interleaving of visible steps."""
+
+    machine: Litmus
+    least: dict[Hashable, Cost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.visit(settle(self.machine, self.machine.initial()).state, (0, 0), "nobody")
+
+    def note(self, finding: Hashable, cost: Cost) -> None:
+        self.least[finding] = min(self.least.get(finding, (999, 999)), cost)
+
+    def visit(self, state: State, cost: Cost, last: str) -> None:
+        choices = {task: self.machine.step(state, task) for task in self.machine.tasks(state)}
+        steps = {task: choice for task, choice in choices.items() if isinstance(choice, Step)}
+        if not steps:
+            waiting = frozenset(c for c in choices.values() if isinstance(c, Blocked))
+            self.note(waiting or ("result", self.machine.outcome(state)), cost)
+        for task, step in steps.items():
+            after = (cost[0] + (last in steps and last != task), cost[1] + 1)
+            if isinstance(step.next, Fault):
+                self.note(step.next.message, after)
+            else:
+                self.visit(settle(self.machine, step.next, task).state, after, task)
+        for one, other in combinations(steps.values(), 2):
+            for x, y in product(one.footprint, other.footprint):
+                if racing(x, y):
+                    self.race((str(x.cell), frozenset((one.span, other.span))), cost, last, steps, one, other)
+
+    def race(self, key: Hashable, cost: Cost, last: str, steps: Mapping[str, Step[State]], *pair: Step[State]) -> None:
+        """Both orders in which the second still races; if there is none, either of the two alone."""
+        alone, both = [], []
+        for first, second in (pair, pair[::-1]):
+            preempted = cost[0] + (last in steps and last != first.task)
+            alone.append((preempted, cost[1] + 1))
+            if isinstance(first.next, Fault):
+                continue
+            after = settle(self.machine, first.next, first.task).choices
+            then = after.get(second.task)
+            if isinstance(then, Step) and any(racing(x, y) for x in first.footprint for y in then.footprint):
+                both.append((preempted + isinstance(after.get(first.task), Step), cost[1] + 2))
+        for found in both or alone:
+            self.note(key, found)
 
 
 def blocks() -> st.SearchStrategy[Program]:
@@ -131,15 +189,23 @@ def test_graph_search_agrees_with_walking_every_interleaving(machine: Litmus) ->
     assert (verdict.states, verdict.executions) == (len(walk.settled), len(walk.ends))
     assert verdict.interleavings == len(walk.finished) + len(walk.faulted) + len(walk.deadlocked)
     assert {r.outcome: r.interleavings for r in verdict.results} == Counter(walk.finished.values())
-    assert {r.outcome: length(r.interleaving) for r in verdict.results} == shortest(walk.finished)
-    faults: dict[str, int] = {}
-    for incident in verdict.faults:
-        faults[incident.message] = min(faults.get(incident.message, 999), length(incident.interleaving))
-    assert faults == shortest(walk.faulted)
-    assert Counter(length(d.interleaving) for d in verdict.deadlocks) == Counter(shortest(walk.deadlocked).values())
-    races = {(r.cell, frozenset((r.first.span, r.second.span))): length(r.interleaving) for r in verdict.races}
+    assert {fault.message for fault in verdict.faults} == set(walk.faulted.values())
+    assert {frozenset(deadlock.waiting) for deadlock in verdict.deadlocks} == set(walk.deadlocked.values())
+    races = {(r.cell, frozenset((r.first.span, r.second.span))) for r in verdict.races}
     assert races == walk.races
     assert len(races) == len(verdict.races)
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(programs())
+def test_witnesses_have_the_fewest_preemptions_and_then_the_fewest_steps(machine: Litmus) -> None:
+    verdict = explore_graph(machine)
+    found: dict[Hashable, Cost] = {("result", r.outcome): cost(machine, r.interleaving) for r in verdict.results}
+    found |= {frozenset(d.waiting): cost(machine, d.interleaving) for d in verdict.deadlocks}
+    found |= {(r.cell, frozenset((r.first.span, r.second.span))): cost(machine, r.interleaving) for r in verdict.races}
+    for fault in verdict.faults:
+        found[fault.message] = min(found.get(fault.message, (999, 999)), cost(machine, fault.interleaving))
+    assert found == Cheapest(machine).least
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
@@ -278,7 +344,7 @@ def test_a_race_hidden_from_happens_before_is_found() -> None:
     machine = Litmus((Store("x", 1), Lock("m"), Unlock("m")), (Lock("m"), Unlock("m"), Store("x", 1)))
     verdict = explore_graph(machine)
     (race,) = verdict.races
-    assert (race.cell, race.interleaving, verdict.verdict) == ("x", "2*2,1,2", "race")
+    assert (race.cell, race.interleaving, verdict.verdict) == ("x", "2*3,1", "race")
     assert len(verdict.results) == 1
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.exploring import explore_graph
 from proofs_tests.litmus import Assert, Litmus, Load, Lock, Private, State, Store, lockinc, ninc
 from wingspan.errors import InputError
-from wingspan.explorer import Blocked, Step, explore_graph, format_interleaving, parse_interleaving, replay
+from wingspan.explorer import Blocked, Step, format_interleaving, parse_interleaving, replay
 
 paths = st.lists(st.integers(1, 12), max_size=3).map(lambda path: ".".join(map(str, path)))
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from proofs_tests.exploring import explore_graph
 from wingspan import api, cli
 from wingspan.errors import ProgramError
-from wingspan.explorer import Blocked, Deadlock, FaultReport, RunFault, explore_graph, parse_interleaving, replay
+from wingspan.explorer import Blocked, Deadlock, FaultReport, RunFault, parse_interleaving, replay
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.semantics.machine import Semantics

@@ -9,10 +9,20 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from proofs_tests.exploring import PROVE, Look, Watched, cells, configs, explored, handle, key_of, verdict
+from proofs_tests.exploring import (
+    PROVE,
+    Look,
+    Watched,
+    cells,
+    configs,
+    explore_graph,
+    explored,
+    handle,
+    key_of,
+    verdict,
+)
 from wingspan import api
 from wingspan.errors import WingspanError
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.lang import ir

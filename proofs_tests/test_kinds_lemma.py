@@ -16,13 +16,12 @@ from itertools import accumulate, combinations
 import pytest
 
 from proofs_tests import scopes
-from proofs_tests.exploring import PROVE, Watched
+from proofs_tests.exploring import PROVE, Watched, explore_graph
 from proofs_tests.scopes import Nest
 from proofs_tests.test_isolation import UPDATING
 from wingspan.dependence import Analysis
 from wingspan.dependence.level_test import repaired
 from wingspan.dependence.sites import Loop
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.machine import Blocked, Step, Touch
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Level

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE, Look, Watched, configs, explored
+from proofs_tests.exploring import PROVE, Look, Watched, configs, explore_graph, explored
 from proofs_tests.towers import ByHand, broken, elements_of, member, tower
 from wingspan import api
 from wingspan.errors import WingspanError
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.semantics.config import Config, Handle, State, Store

@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from proofs_tests import test_listings as listings
+from proofs_tests.exploring import explore_graph
 from proofs_tests.test_visibility import PROGRAMS
 from wingspan import api
 from wingspan.elaborate import Elaborated
-from wingspan.explorer import AccessReport, Blocked, FaultReport, Race, RunFault, Step, Verdict, explore_graph, replay
+from wingspan.explorer import AccessReport, Blocked, FaultReport, Race, RunFault, Step, Verdict, replay
 from wingspan.explorer.incident import Deadlock
 from wingspan.explorer.races import place
 from wingspan.lang.devices import SERIAL, Device

@@ -49,8 +49,8 @@ def outcome(*values: int | Fraction) -> Outcome:
 RIGHT = outcome(6, 0, 0)
 
 
-def result(values: Outcome, n: int | None, interleaving: str = "1*2,2*2") -> Result:
-    return Result(values, n, interleaving)
+def result(values: Outcome, n: int | None, interleaving: str = "1*2,2*2", **more: Any) -> Result:
+    return Result(values, n, interleaving, **more)
 
 
 def access(task: str, operation: str, span: Span | None = RACED, index: int | None = None) -> AccessReport:
@@ -105,7 +105,14 @@ def test_a_serial_meaning_that_is_a_fault_is_not_agreed_with():
 
 
 @pytest.mark.parametrize(
-    ("bound", "said"), [("max-states", "--max-states"), ("max-seconds", "--max-seconds"), ("interrupt", "Ctrl-C")]
+    ("bound", "said"),
+    [
+        ("max-states", "--max-states"),
+        ("max-seconds", "--max-seconds"),
+        ("runs", "--runs"),
+        ("preemptions", "--preemptions"),
+        ("interrupt", "Ctrl-C"),
+    ],
 )
 def test_a_search_cut_short_is_never_called_safe(bound, said):
     text = terminal.explore(cut_short(result(RIGHT, None), stopped_by=bound))
@@ -142,12 +149,19 @@ def test_every_verdict_leads_its_report(verdict):
 
 def test_results_come_by_share_and_only_wrong_ones_with_a_command():
     text = terminal.explore(
-        report(result(outcome(3, 0, 0), 15, "1,2*2,1"), result(RIGHT, 55, "1*2,2*2"), verdict="race", races=(race(),))
+        report(
+            result(outcome(3, 0, 0), 15, "1,2*2,1", probability=0.25),
+            result(RIGHT, 55, "1*2,2*2", probability=0.75),
+            verdict="race",
+            races=(race(),),
+        )
     )
     table = text[text.index("results:") :].splitlines()
     assert table[0] == "results: 2, from 70 interleavings; they differ in c"
-    assert table[2].split("  ")[-1] == "the serial meaning" and "78.6 %             55  c = [6, 0, 0]" in table[2]
-    assert "21.4 %             15  c = [3, 0, 0]  differs from the serial meaning: c[1] is 3, not 6" in table[3]
+    assert (
+        table[2].split("  ")[-1] == "the serial meaning" and "78.6 %  75.0 %             55  c = [6, 0, 0]" in table[2]
+    )
+    assert "21.4 %  25.0 %             15  c = [3, 0, 0]  differs from the serial meaning: c[1] is 3, not 6" in table[3]
     assert table[4].strip() == "see  wingspan replay demo.ws --interleaving '1,2*2,1'"
     assert "'1*2,2*2'" not in text
 
@@ -161,8 +175,33 @@ def test_many_results_are_cut_to_eight():
 
 
 def test_interleavings_without_a_result_are_accounted_for():
-    text = terminal.explore(report(result(RIGHT, 30), verdict="fault", interleavings=40, faults=(OVERFLOW,)))
-    assert re.search(r"25\.0 % +10  none, but a fault$", text, re.MULTILINE)
+    found = result(RIGHT, 30, probability=0.6)
+    text = terminal.explore(report(found, verdict="fault", interleavings=40, faults=(OVERFLOW,)))
+    assert re.search(r"25\.0 %  40\.0 % +10  none, but a fault$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("strategy", "unit"), [("dpor", "traces"), ("random", "runs"), ("pct", "runs")])
+def test_where_interleavings_are_not_counted_traces_or_runs_are(strategy: str, unit: str) -> None:
+    found = [result(outcome(3, 0, 0), None, executions=1), result(RIGHT, None, executions=2)]
+    changes: dict[str, Any] = {"interleavings": None, "strategy": strategy, "verdict": "fault", "executions": 4}
+    changes["faults"] = (OVERFLOW,)
+    text = terminal.explore(report(*found, **changes))
+    assert re.search(rf"share  {unit}  result", text)
+    assert re.search(r"50\.0 % +2  c = \[6, 0, 0\] +the serial meaning\n +25\.0 % +1  c = \[3", text)
+    assert re.search(r"25\.0 % +1  none, but a fault$", text, re.MULTILINE)
+    assert f"4 {unit}, in 0.50 s (strategy {strategy}; machine semantics)" in text
+
+
+def test_numbers_of_a_bounded_search_are_not_shares() -> None:
+    found = [result(outcome(3, 0, 0), None, executions=1), result(RIGHT, None, executions=2)]
+    text = terminal.explore(report(*found, interleavings=None, strategy="bounded", verdict="race", races=(race(),)))
+    assert "share" not in text and "%" not in text and "c = [3, 0, 0]" in text
+
+
+def test_why_a_strategy_was_picked_and_what_its_bound_means_is_said() -> None:
+    text = terminal.explore(report(result(RIGHT, 3), reason="the states are few", remark="at most 2 preemptions"))
+    assert "(strategy graph, as the states are few; machine semantics)" in text
+    assert "\n  bound   at most 2 preemptions\n" in text
 
 
 def test_a_share_is_100_percent_only_if_it_is_all():
@@ -396,15 +435,16 @@ def test_a_lock_is_taken_and_given_back():
 def test_json_has_exactly_these_keys():
     made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
     assert (
-        " ".join(made) == "verdict complete stopped_by strategy machine executions interleavings states steps seconds "
-        "outcomes results races faults deadlocks"
+        " ".join(made) == "verdict complete stopped_by strategy reason remark machine executions interleavings states "
+        "steps seconds outcomes results races faults deadlocks"
     )
     (found,) = made["races"]
     assert " ".join(found) == "tensor level level_name kind cell first second interleaving"
     assert found["first"] == {
         "task": "1", "line": 5, "column": 5, "rule": "Assign", "operation": "read", "position": 1, "index": None
     }  # fmt: skip
-    assert made["results"] == [{"values": {"c": [6, 0, 0]}, "interleavings": 3, "interleaving": "1*2,2*2"}]
+    counts = {"interleavings": 3, "executions": 0, "probability": None}
+    assert made["results"] == [{"values": {"c": [6, 0, 0]}, **counts, "interleaving": "1*2,2*2"}]
     assert json.loads(json.dumps(made)) == made
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.exploring import explore_graph
 from wingspan import api
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import State

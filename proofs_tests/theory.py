@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from proofs_tests.exploring import explore_graph
 from proofs_tests.scopes import Nest, tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge
 from wingspan import api
 from wingspan.dependence import TESTS, Analysis
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.verdict import Verdict
 from wingspan.levels import Tower, procedures
 from wingspan.levels.base import Level

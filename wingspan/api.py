@@ -14,13 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from wingspan import dependence, reference
+from wingspan import dependence, explorer, reference
 from wingspan.comparison import Comparison, Engine, compare
 from wingspan.dependence import TESTS, Analysis, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, ProgramError
-from wingspan.explorer import graph, interleaving
+from wingspan.explorer import Search, interleaving
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.states import Progress
 from wingspan.explorer.verdict import Verdict
@@ -199,20 +199,17 @@ def explore(
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     machine: str = "semantics",
-    strategy: str = "graph",
-    max_states: int | None = None,
-    max_seconds: float | None = None,
     progress: Progress | None = None,
+    **search: Any,
 ) -> Exploration:
-    """Explore every interleaving of the program: under the paper's rules, or of its compiled plan (`native`)."""
-    if strategy != "graph":
-        raise InputError(f"there is no strategy {strategy}", fix="use graph")
+    """Explore the interleavings of the program: under the paper's rules, or of its compiled plan (`native`).
+
+    `search` are the fields of `explorer.Search`: the `strategy` and its bounds.
+    """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     explored: Machine[Any] = machine_of(bound, machine)
     expected = _expected(bound)
-    verdict = graph.explore_graph(
-        explored, expected=expected, max_states=max_states, max_seconds=max_seconds, progress=progress
-    )
+    verdict = explorer.explore(explored, Search(**search), expected=expected, progress=progress)
     return Exploration(verdict, bound, expected)
 
 
@@ -471,7 +468,7 @@ def race(
     mode `plain` promise nothing. InputError if tasks may wait for ever.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    verdict = explore(bound, machine=machine, max_states=max_states, max_seconds=max_seconds).verdict
+    verdict = explore(bound, machine=machine, strategy="graph", max_states=max_states, max_seconds=max_seconds).verdict
     if verdict.deadlocks:
         raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and mend it")
     ready = compiled(bound)

@@ -17,7 +17,7 @@ import click
 from wingspan import api
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
-from wingspan.explorer.incident import RunFault
+from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.native.engine import Limits, Mode
 from wingspan.report import json as data
@@ -189,6 +189,9 @@ PROGRAM = (
 )
 
 
+USED_BY = {"runs": ("random", "pct"), "seed": ("random", "pct"), "depth": ("pct",), "preemptions": ("bounded",)}
+"""The strategies that an option of `explore` means something to."""
+
 MACHINE = click.option(
     "--machine", type=click.Choice(api.MACHINES), default="semantics", show_default=True,
     help="Interleave the steps of the rules, or those of the compiled plan.",
@@ -249,30 +252,36 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 @main.command()
 @on_program
 @MACHINE
-@click.option("--strategy", type=click.Choice(["graph"]), default="graph", show_default=True, help="How to search.")
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True,
+    help="All: graph or dpor, whichever auto picks. Some: random, pct, bounded.",
+)  # fmt: skip
+@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="random, pct: make N runs.  [default: 1000]")
+@click.option("--depth", type=click.IntRange(1, 10), metavar="D", help="pct: for bugs of depth D.  [default: 3]")
+@click.option("--preemptions", type=click.IntRange(min=0), metavar="P", help="bounded: at most P.  [default: 2]")
+@click.option("--seed", type=int, metavar="S", help="random, pct: what to pick by.  [default: 0]")
+@click.option("--shortest", is_flag=True, help="Go on until all that is shown has a shortest interleaving.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
-def explore(
-    told: Invocation,
-    as_json: bool,
-    machine: str,
-    strategy: str,
-    max_states: int | None,
-    max_seconds: float | None,
-) -> None:
-    """Explore every interleaving of the program in FILE.
+def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, **bounds: Any) -> None:
+    """Explore the interleavings of the program in FILE.
 
-    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning.
+    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
+    the search went.
     """
+    given = {name: value for name, value in bounds.items() if value is not None}
+    for name in given:
+        if strategy not in USED_BY.get(name, (strategy,)):
+            raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     with spinner("exploring: {done} states, {left} to expand, {seconds} s", sys.stderr) as progress:
         exploration = api.explore(
             told.file,
             **told.binding,
             machine=machine,
             strategy=strategy,
-            max_states=max_states,
-            max_seconds=max_seconds,
+            exact=shortest,
             progress=progress,
+            **given,
         )
     report = explored(exploration, replace(told, machine=machine))
     if as_json:

@@ -1,13 +1,13 @@
 """Strategies that explore the interleavings of any `Machine`."""
 
-from wingspan.explorer.dpor import explore_dpor
-from wingspan.explorer.graph import explore_graph
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
 from wingspan.explorer.interleaving import Replay, format_interleaving, parse_interleaving, replay
 from wingspan.explorer.machine import Blocked, Machine, Step, Touch
+from wingspan.explorer.search import STRATEGIES, Search, explore
 from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
 
 __all__ = [
+    "STRATEGIES",
     "VERDICTS",
     "AccessReport",
     "Blocked",
@@ -19,11 +19,11 @@ __all__ = [
     "Replay",
     "Result",
     "RunFault",
+    "Search",
     "Step",
     "Touch",
     "Verdict",
-    "explore_dpor",
-    "explore_graph",
+    "explore",
     "format_interleaving",
     "parse_interleaving",
     "replay",

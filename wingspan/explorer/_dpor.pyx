@@ -16,7 +16,8 @@ What is not in that text:
 - An event that is moved may do something else: it is what it does at the node where it comes then.
 """
 
-from libc.stdlib cimport free, malloc, realloc
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from wingspan.errors import InternalError
@@ -36,6 +37,7 @@ cdef struct Frame:
     long node
     int tree          # the first child of its wakeup tree, NONE if there is none
     long asleep       # where its flags start, one for each edge
+    int tried         # branches that have been explored
     bint begun
 
 cdef struct Branch:   # of a wakeup tree
@@ -68,7 +70,10 @@ cdef class Dpor:
     cdef readonly Space space
     cdef readonly long executions, redundant
     """runs to an end; runs that were given up because they repeat another one: an optimal search has none"""
+    cdef readonly dict ends
+    """in how many executions each node was the last one, also where a task had faulted before"""
     cdef readonly int depth, deepest
+    cdef bint begun
     cdef Event *event          # from 1 on
     cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
     cdef Frame *frame          # frame k is what there is after k events
@@ -86,10 +91,12 @@ cdef class Dpor:
     cdef Branch *branch
     cdef int branches, room_branches, spare
     cdef Move *move
-    cdef int *scratch, *unlocked
+    cdef int *scratch
+    cdef int *unlocked
 
     def __init__(self, Space space):
         self.space = space
+        self.ends = {}
         self.width = 16
         self.room = self.room_records = self.room_branches = 64
         self.room_races = self.room_asleep = 1024
@@ -112,22 +119,39 @@ cdef class Dpor:
 
     # --------------------------------------------------------------------------------------------------------- the walk
 
-    def run(self):
-        """Explore all traces."""
+    def run(self, long most=-1):
+        """Explore all traces, or go on until there have been so many executions: whether that were all."""
         cdef Frame *here
-        self._widen(max(self.width, self.space.tasks))
-        self._enter(0, NULL)
-        while True:
+        if not self.begun:
+            self._widen(max(self.width, self.space.tasks))
+            self._enter(0, NULL)
+            self.begun = True
+        while not 0 <= most <= self.executions:
             here = &self.frame[self.depth]
             if not here.begun:
-                here.begun = True
                 self._begin(here)
+                here.begun = True
             if here.tree != NONE:
                 self._step(here.tree)
             elif self.depth:
                 self._back()
             else:
-                return
+                return True
+        return False
+
+    def share(self):
+        """About which share of all there is has been explored, as if all branches known by now were equally large."""
+        cdef double done = 0.0, part = 1.0
+        cdef int k, known, branch
+        for k in range(self.depth + 1):
+            known, branch = self.frame[k].tried, self.frame[k].tree
+            while branch != NONE:
+                known += 1
+                branch = self.branch[branch].next
+            if known:
+                done += part * self.frame[k].tried / known
+                part /= known
+        return done
 
     cdef int _begin(self, Frame *here) except -1:
         """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
@@ -149,8 +173,10 @@ cdef class Dpor:
         elif able:
             self.redundant += 1
         else:
-            self.executions += 1
+            PyErr_CheckSignals()
             self._reverse_races()
+            self.executions += 1
+            self.ends[here.node] = self.ends.get(here.node, 0) + 1
         return 0
 
     cdef int _step(self, int branch) except -1:
@@ -185,7 +211,7 @@ cdef class Dpor:
             self.room_asleep *= 2
             self.asleep = <unsigned char *>_more(self.asleep, self.room_asleep)
         memset(self.asleep + start, 0, count)
-        self.frame[self.depth] = Frame(node, NONE, start, False)
+        self.frame[self.depth] = Frame(node, NONE, start, 0, False)
         if by != NULL:
             for k in range(space.node[above.node].count):
                 e = space.node[above.node].first + k
@@ -213,6 +239,7 @@ cdef class Dpor:
             self.records -= 1
             self.went_on[self.record[self.records].task] = self.record[self.records].earlier
         self.depth -= 1
+        self.frame[self.depth].tried += 1
         gone = self.frame[self.depth].tree
         self.frame[self.depth].tree = self.branch[gone].next
         self.branch[gone].next = self.spare

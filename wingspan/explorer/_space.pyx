@@ -9,6 +9,7 @@ The machine is asked once for each edge that a search follows, so that a strateg
 pays for it in additions. Who offers nodes is a subclass, by `enter`.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
@@ -208,6 +209,10 @@ cdef class Space:
         """Note which tasks (numbers) went on in a step of `task` because it ended the last of their children."""
         self._resumed(self.edge_of(node, task), tasks)
 
+    def race(self, int one, int other):
+        """Whether two acts race."""
+        return bool(self.relation(one, other) & RACE)
+
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
         cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
@@ -228,27 +233,36 @@ cdef class Space:
             self.relations[<size_t>one * self.width + other] |= TOLD
             self.relations[<size_t>other * self.width + one] |= TOLD | self.relation(one, other)
 
-    def successors(self, long node):
-        """The nodes that the steps possible at a node lead to, one for each task that can step without a fault."""
-        cdef long e, target
-        found = []
-        for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
-            if self.edge[e].target > FAULT:
-                found.append(self.follow(node, e))
-        return found
+    def moves(self, long node):
+        """What comes next at a node: a task (number), an act and the target, as far as it is known, for each task."""
+        cdef long e
+        return [
+            (self.edge[e].task, self.edge[e].act, self.edge[e].target)
+            for e in range(self.node[node].first, self.node[node].first + self.node[node].count)
+        ]
 
-    def flood(self):
-        """Follow every edge, breadth first: then nodes are numbered by their distance from the first."""
-        cdef long node = 0, e, last
-        while node < self.nodes:
-            self.expanded = node
-            e, last = self.node[node].first, self.node[node].first + self.node[node].count
+    def go(self, long node, int task):
+        """The node to which a task that can step leads; FAULT if the step faults."""
+        return self.follow(node, self.edge_of(node, task))
+
+    def flood(self, long most=-1):
+        """Follow all edges, breadth first, until none is left, or as many nodes have been found: whether none is.
+
+        If nothing else has walked here, nodes are numbered by their distance from the first.
+        """
+        cdef long e, last
+        while self.expanded < self.nodes:
+            if 0 <= most <= self.nodes:
+                return False
+            PyErr_CheckSignals()
+            e = self.node[self.expanded].first
+            last = e + self.node[self.expanded].count
             while e < last:
                 if self.edge[e].target > FAULT:
-                    self.follow(node, e)
+                    self.follow(self.expanded, e)
                 e += 1
-            node += 1
-        self.expanded = node
+            self.expanded += 1
+        return True
 
     def tally(self, set wanted):
         """For each of the nodes how many ways lead to it, and how likely one comes there that picks tasks at random.

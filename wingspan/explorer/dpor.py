@@ -5,27 +5,29 @@ The algorithm is in `_dpor.pyx`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TypeVar
+from typing import Any
 
 from wingspan.explorer._dpor import Dpor
-from wingspan.explorer.machine import Machine
-from wingspan.explorer.states import Progress, States
-from wingspan.explorer.verdict import Verdict
+from wingspan.explorer.findings import Coverage
+from wingspan.explorer.states import States
 
-S = TypeVar("S")
+SLICE = 1000
+"""So many executions lie between two looks at the clock."""
 
 
-def explore_dpor(
-    machine: Machine[S],
-    *,
-    expected: Hashable | None = None,
-    max_states: int | None = None,
-    max_seconds: float | None = None,
-    progress: Progress | None = None,
-) -> Verdict:
-    """Search all traces. `expected` is the right outcome, if it is known; Ctrl-C ends the search with what it has."""
-    states = States(machine, max_states, max_seconds, progress)
+def walk_traces(states: States[Any]) -> Coverage:
+    """Search all traces."""
     search = Dpor(states)
-    states.search(search.run)
-    return states.verdict("dpor", expected, search.executions)
+    states.search(lambda: finish(states, search))
+    return coverage(search)
+
+
+def finish(states: States[Any], search: Dpor) -> None:
+    """Go on until no trace is left."""
+    while not search.run(search.executions + SLICE):
+        states.tick()
+
+
+def coverage(search: Dpor) -> Coverage:
+    """What has been walked so far."""
+    return Coverage("dpor", search.executions, search.ends)

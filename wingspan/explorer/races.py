@@ -6,23 +6,21 @@ rather than at one trace misses none of them when equal states are merged.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
-from itertools import combinations
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterator
+from itertools import product
+from typing import Any
 
-from wingspan.errors import Fault, Span
-from wingspan.explorer.interleaving import format_interleaving
-from wingspan.explorer.machine import Effect, Machine, Step, Touch
-from wingspan.explorer.settle import settle
+from wingspan.errors import Span
+from wingspan.explorer.machine import Effect, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race
-
-S = TypeVar("S")
 
 OPERATIONS: dict[Effect, str] = {
     "read": "read", "look": "atomic read", "write": "write", "atomic": "atomic update", "acquire": "acquire",
     "release": "release",
 }  # fmt: skip
+
+Key = tuple[Hashable, ...]
+"""What makes two races one: tensor, level, buffer, kind, and the places in the program."""
 
 
 def kind_of(one: Touch, other: Touch) -> str:
@@ -46,76 +44,29 @@ def place(span: Span | None) -> tuple[str, int, int, int, int]:
     return (span.source.name, span.line, span.column, span.end_line, span.end_column)
 
 
-def report_access(step: Step[S], touch: Touch) -> AccessReport:
-    """One side of a race, for people."""
+def races_of(one: Step[Any], other: Step[Any]) -> Iterator[tuple[Key, Touch, Touch]]:
+    """The races between two steps of different tasks, each with the two accesses."""
+    spans = tuple(sorted((place(one.span), place(other.span))))
+    for x, y in product(one.footprint, other.footprint):
+        if x.races(y):
+            yield (x.tensor, x.level, x.level_name, x.buffer, kind_of(x, y), spans), x, y
+
+
+def report_race(first: Step[Any], x: Touch, second: Step[Any], y: Touch, interleaving: str) -> Race:
+    """A race, for people."""
+    return Race(
+        tensor=x.tensor,
+        level=x.level,
+        level_name=x.level_name,
+        buffer=x.buffer,
+        kind=kind_of(x, y),
+        cell=str(x.cell),
+        first=_access(first, x),
+        second=_access(second, y),
+        interleaving=interleaving,
+    )
+
+
+def _access(step: Step[Any], touch: Touch) -> AccessReport:
     operation = OPERATIONS[touch.effect]
     return AccessReport(step.task, step.rule, operation, touch.position, touch.index, step.span, step.indices)
-
-
-class RaceFinder(Generic[S]):
-    """Collects the races of the states it is shown, each once.
-
-    Show states by increasing number of steps: a race keeps the interleaving of the first state that has it.
-    """
-
-    def __init__(self, machine: Machine[S]) -> None:
-        self.machine = machine
-        self.races: dict[Hashable, Race] = {}
-        self._labels: dict[Hashable, int] = {}
-        self._compared: set[tuple[int, int]] = set()
-
-    def look(self, steps: Iterable[Step[S]], path: Callable[[], list[str]]) -> None:
-        """Compare the next steps of a settled state, which `path` leads to."""
-        sharing: defaultdict[Hashable, list[tuple[Step[S], Touch]]] = defaultdict(list)
-        for step in steps:
-            for touch in step.footprint:
-                sharing[touch.cell].append((step, touch))
-        for accesses in sharing.values():
-            if len(accesses) > 1:
-                self._compare(accesses, path)
-
-    def _compare(self, accesses: list[tuple[Step[S], Touch]], path: Callable[[], list[str]]) -> None:
-        labelled = [(self._label(step, touch), step, touch) for step, touch in accesses]
-        for (m, a, x), (n, b, y) in combinations(labelled, 2):
-            if a is b or (m, n) in self._compared:
-                continue
-            self._compared.add((m, n))
-            if x.races(y):
-                self._add(a, x, b, y, path)
-
-    def _label(self, step: Step[S], touch: Touch) -> int:
-        """A number for all about an access that a race depends on, so that a pair of accesses is compared once."""
-        label = (touch.effect, place(step.span), touch.tensor, touch.spot)
-        return self._labels.setdefault(label, len(self._labels))
-
-    def _add(self, a: Step[S], x: Touch, b: Step[S], y: Touch, path: Callable[[], list[str]]) -> None:
-        kind = kind_of(x, y)
-        spans = tuple(sorted((place(a.span), place(b.span))))
-        key = (x.tensor, x.level, x.level_name, x.buffer, kind, spans)
-        if key in self.races:
-            return
-        if not self._follows(a, x, b) and self._follows(b, y, a):
-            a, x, b, y = b, y, a, x
-        tasks = [a.task, b.task] if self._follows(a, x, b) else [a.task]
-        self.races[key] = Race(
-            tensor=x.tensor,
-            level=x.level,
-            level_name=x.level_name,
-            buffer=x.buffer,
-            kind=kind,
-            cell=str(x.cell),
-            first=report_access(a, x),
-            second=report_access(b, y),
-            interleaving=format_interleaving(path() + tasks),
-        )
-
-    def _follows(self, first: Step[S], touch: Touch, second: Step[S]) -> bool:
-        """Can the task of `second` come right after `first`, and does its step still race with it?
-
-        A fault ends the run, and a step can block the other or change where it goes. Two steps neither of which can
-        follow the other are reported all the same, with an interleaving that ends after one of them.
-        """
-        if isinstance(first.next, Fault):
-            return False
-        after = settle(self.machine, first.next, first.task).choices.get(second.task)
-        return isinstance(after, Step) and any(touch.races(other) for other in after.footprint)

@@ -7,17 +7,15 @@ that a strategy has come to, and do not depend on how it came there.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from itertools import chain
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from wingspan.errors import Fault, Span
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
-from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Machine, Step
-from wingspan.explorer.races import RaceFinder, place
+from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, run_ahead, settle
-from wingspan.explorer.verdict import Result, Verdict, judge
 
 S = TypeVar("S")
 
@@ -29,6 +27,10 @@ KEEP = 10_000
 """So many states have their next steps kept until they are asked for; those of more are computed anew."""
 
 NUMBERS = {effect: number for number, effect in enumerate(EFFECTS)}
+
+
+Finding = tuple[str, Hashable]
+"""What can be found: a `result`, `fault`, `deadlock` or `race`, and which one."""
 
 
 class Stopped(Exception):
@@ -56,23 +58,27 @@ class States(Space, Generic[S]):
         self.deadline = float("inf") if max_seconds is None else self.started + max_seconds
         self.stopped_by: str | None = None
         self.finished: dict[Hashable, list[int]] = {}
-        self.faulted: list[int] = []
-        """the nodes, each once for each of its faulting steps"""
-        self.faults: dict[tuple[str, Span | None], FaultReport] = {}
-        self.deadlocked: list[int] = []
-        self.deadlocks: dict[tuple[Blocked, ...], Deadlock] = {}
-        self.races = RaceFinder(machine)
+        """for each outcome the nodes that have it"""
+        self.faults: dict[tuple[str, Span | None], list[tuple[int, str]]] = {}
+        """for each message and place the nodes, and the tasks that fault there"""
+        self.deadlocks: dict[tuple[Blocked, ...], list[int]] = {}
+        self.races: dict[Key, tuple[int, str, str]] = {}
+        """for each race the first node found that has it, and the two tasks"""
+        self.pairs: dict[tuple[int, int], set[Key]] = {}
+        """for two acts the races that they are"""
+        self.at: dict[int, list[tuple[Finding, tuple[str, ...]]]] = {}
+        """what is found at a node, and the task that faults there"""
         self._numbers: dict[Hashable, int] = {}
         self._states: list[S] = []
         self._kept: dict[int, dict[str, Step[S]]] = {}
         self._acts: dict[Hashable, int] = {}
         self._cells: dict[Hashable, int] = {}
 
-    def search(self, walk: Callable[[], None]) -> None:
+    def search(self, walk: Callable[[], object]) -> None:
         """Come to the first state, and walk on from there; `stopped_by` says what ended it, None if it was done."""
         try:
-            self._tick()
-            settled = settle(self.machine, self.machine.initial(), tick=self._tick)
+            self.tick()
+            settled = settle(self.machine, self.machine.initial(), tick=self.tick)
             self.steps += len(settled.taken)
             self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
             walk()
@@ -87,16 +93,16 @@ class States(Space, Generic[S]):
         Running its task ahead nearly always settles the state. If the result is known then it is settled, and the
         other tasks need not be asked.
         """
-        self._tick()
+        self.tick()
         path = self.paths[task]
-        step = self._step(node, path)
+        step = self._kept_step(node, path)
         assert not isinstance(step.next, Fault)
-        state, ahead = run_ahead(self.machine, step.next, path, self._tick)
+        state, ahead = run_ahead(self.machine, step.next, path, self.tick)
         self.steps += len(ahead)
         resumed = step.resumed
         mark = self.machine.fingerprint(state)
         if mark not in self._numbers:
-            settled = settle(self.machine, state, tick=self._tick)
+            settled = settle(self.machine, state, tick=self.tick)
             self.steps += len(settled.taken)
             above = (each.task for each in settled.taken if each.task != path and _descends(path, each.task))
             resumed = tuple(dict.fromkeys((*resumed, *above)))
@@ -108,17 +114,28 @@ class States(Space, Generic[S]):
             self.resumed(node, task, tuple(map(self.task, resumed)))
         return self._numbers[mark]
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """`Stopped` if the time is over."""
         if monotonic() > self.deadline:
             raise Stopped("max-seconds")
 
-    def _step(self, node: int, path: str) -> Step[S]:
-        kept = self._kept.get(node, {})
-        step = kept.pop(path, None) or self.machine.step(self._states[node], path)
-        if not kept:
-            self._kept.pop(node, None)
+    def ends(self) -> list[int]:
+        """The nodes in which runs end, each once for each of its faulting steps."""
+        found = [node for places in self.faults.values() for node, _ in places]
+        return [*found, *chain(*self.deadlocks.values(), *self.finished.values())]
+
+    def step(self, node: int, path: str) -> Step[S]:
+        """What a task that can step does next at a node."""
+        step = self.machine.step(self._states[node], path)
         assert isinstance(step, Step)
         return step
+
+    def _kept_step(self, node: int, path: str) -> Step[S]:
+        kept = self._kept.get(node, {})
+        step = kept.pop(path, None)
+        if not kept:
+            self._kept.pop(node, None)
+        return step or self.step(node, path)
 
     def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> None:
         """A new node; what there is to say of it is noted."""
@@ -151,58 +168,25 @@ class States(Space, Generic[S]):
 
     def _examine(self, node: int, settled: Settled[S], steps: dict[str, Step[S]]) -> None:
         if not settled.choices:
-            self.finished.setdefault(self.machine.outcome(settled.state), []).append(node)
+            outcome = self.machine.outcome(settled.state)
+            self.finished.setdefault(outcome, []).append(node)
+            self.at[node] = [(("result", outcome), ())]
         elif not steps:
             waiting = tuple(choice for choice in settled.choices.values() if isinstance(choice, Blocked))
-            self.deadlocked.append(node)
-            if waiting not in self.deadlocks:
-                self.deadlocks[waiting] = Deadlock(waiting, format_interleaving(self.way(node)))
+            self.deadlocks.setdefault(waiting, []).append(node)
+            self.at[node] = [(("deadlock", waiting), ())]
         for one, other in self.racing(node):
-            self.races.look((steps[one], steps[other]), lambda: self.way(node))
-        for step in steps.values():
+            acts = {self.paths[task]: act for task, act, _ in self.moves(node)}
+            for key, _, _ in races_of(steps[one], steps[other]):
+                self.races.setdefault(key, (node, one, other))
+                for pair in ((acts[one], acts[other]), (acts[other], acts[one])):
+                    self.pairs.setdefault(pair, set()).add(key)
+        for path, step in steps.items():
             if isinstance(step.next, Fault):
-                self._fault(node, step, step.next)
-
-    def _fault(self, node: int, step: Step[S], fault: Fault) -> None:
-        self.steps += 1
-        self.faulted.append(node)
-        key = fault.message, fault.span or step.span
-        if key not in self.faults:
-            text = format_interleaving([*self.way(node), step.task])
-            self.faults[key] = FaultReport.of(step, fault, text)
-
-    def verdict(
-        self,
-        strategy: str,
-        expected: Hashable | None,
-        executions: int,
-        counts: dict[Hashable, tuple[int, float]] | None = None,
-        interleavings: int | None = None,
-    ) -> Verdict:
-        """What the search has found. `counts`: in how many interleavings each outcome comes about, and how likely."""
-        complete = self.stopped_by is None
-        results = []
-        for outcome, nodes in self.finished.items():
-            count, probability = (counts or {}).get(outcome, (None, None))
-            results.append(Result(outcome, count, format_interleaving(self.way(nodes[0])), probability))
-        races = tuple(self.races.races.values())
-        faults, deadlocks = tuple(self.faults.values()), tuple(self.deadlocks.values())
-        return Verdict(
-            verdict=judge(complete, expected, results, races, faults, deadlocks),
-            complete=complete,
-            stopped_by=self.stopped_by,
-            strategy=strategy,
-            machine=self.machine.name,
-            executions=executions,
-            interleavings=interleavings,
-            states=self.nodes,
-            steps=self.steps,
-            seconds=monotonic() - self.started,
-            results=tuple(results),
-            races=races,
-            faults=faults,
-            deadlocks=deadlocks,
-        )
+                self.steps += 1
+                key = (step.next.message, step.next.span or step.span)
+                self.faults.setdefault(key, []).append((node, path))
+                self.at.setdefault(node, []).append((("fault", key), (path,)))
 
 
 def _descends(path: str, ancestor: str) -> bool:

@@ -40,7 +40,7 @@ class Race:
     first: AccessReport
     second: AccessReport
     interleaving: str
-    """the shortest one that puts the two back to back, as its last two steps; if the first faults, it is the last"""
+    """a shortest one that puts the two back to back, as its last two steps; if the first faults, it is the last"""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Result:
     interleavings: int | None
     """the exact number, if the strategy counts them and the search is complete"""
     interleaving: str
+    executions: int = 0
+    """how many of the search's executions end so"""
     probability: float | None = None
     """how likely it comes about if each time one of the tasks that can step is picked at random; if so, too"""
 
@@ -67,7 +69,7 @@ class Verdict:
     machine: str
     executions: int
     interleavings: int | None
-    """the exact number of interleavings of visible steps, if the search is complete"""
+    """the exact number of interleavings of visible steps, if the strategy counts them and the search is complete"""
     states: int
     steps: int
     seconds: float
@@ -77,6 +79,10 @@ class Verdict:
     """each place and message once, with a shortest interleaving"""
     deadlocks: tuple[Deadlock, ...]
     """each set of waiting tasks once, with a shortest interleaving"""
+    reason: str = ""
+    """why this strategy was picked, if it was not asked for"""
+    remark: str = ""
+    """what the bound of the strategy means, if it has one"""
 
 
 def judge(

@@ -32,6 +32,8 @@ def explore(report: ExploreReport) -> dict[str, Any]:
         "complete": verdict.complete,
         "stopped_by": verdict.stopped_by,
         "strategy": verdict.strategy,
+        "reason": verdict.reason,
+        "remark": verdict.remark,
         "machine": verdict.machine,
         "executions": verdict.executions,
         "interleavings": verdict.interleavings,
@@ -50,6 +52,8 @@ def _ending(ending: Ending) -> dict[str, Any]:
     return {
         "values": ending.outcome.values(),
         "interleavings": ending.interleavings,
+        "executions": ending.executions,
+        "probability": ending.probability,
         "interleaving": ending.interleaving,
     }
 

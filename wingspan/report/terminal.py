@@ -17,7 +17,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
 from wingspan.outcome import Outcome
 from wingspan.report.incident import incident
-from wingspan.report.values import VERBS, count, differences, digits, listing, seconds, share, task
+from wingspan.report.values import VERBS, chance, count, differences, digits, listing, seconds, share, task
 from wingspan.report.view import Ending, ExploreReport, written
 from wingspan.tensor import Tensor
 
@@ -33,7 +33,13 @@ KINDS = {
     "sibling": "different indices of the same fiber, which share this cell",
     "cousin": "different fibers of the level, which share this cell",
 }
-BOUNDS = {"max-states": "--max-states", "max-seconds": "--max-seconds", "interrupt": "Ctrl-C"}
+BOUNDS = {
+    "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
+    "interrupt": "Ctrl-C",
+}  # fmt: skip
+"""What stops a search, as the user knows it."""
+UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
+"""What the executions of a strategy are called, where their numbers say something."""
 
 T = TypeVar("T")
 
@@ -93,9 +99,15 @@ def _ends(report: ExploreReport) -> tuple[tuple[Sequence[Incident], str], ...]:
 
 
 def _ways(report: ExploreReport) -> str:
-    total = report.verdict.interleavings
-    if total is None:
+    total, verdict = report.verdict.interleavings, report.verdict
+    if not verdict.complete:
         return "the runs so far give"
+    if total is None:
+        return (
+            f"all interleavings, {count(verdict.executions, 'trace')}, give"
+            if verdict.strategy == "dpor"
+            else "all give"
+        )
     return "the only interleaving gives" if total == 1 else f"all {digits(total)} interleavings give"
 
 
@@ -115,10 +127,12 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
     bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
     reach = "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
-    covered = (
-        f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, 'execution')}"
-    )
-    method = f"strategy {verdict.strategy}, machine {verdict.machine}"
+    unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
+    covered = f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
+    why = f", as {verdict.reason}" if verdict.reason else ""
+    method = f"strategy {verdict.strategy}{why}; machine {verdict.machine}"
+    if verdict.remark:
+        notes.append(("bound", verdict.remark))
     notes.append(("search", f"{reach}: {covered}, in {seconds(verdict.seconds)} ({method})"))
     return notes
 
@@ -209,25 +223,47 @@ def _side(who: str, access: AccessReport, race: Race) -> list[str]:
 
 def _results(report: ExploreReport) -> list[str]:
     """A table of the results, the most frequent first, each but the serial one with the command that shows it."""
-    total, shown, varying = report.verdict.interleavings, report.endings[:MOST], report.differing
+    shown, varying = report.endings[:MOST], report.differing
     rows = [["result", ""], *([listing(ending.outcome, varying or None), _remark(ending, report)] for ending in shown)]
-    if total is not None:
-        shares = [[share(ending.interleavings or 0, total), digits(ending.interleavings or 0)] for ending in shown]
-        rows = [[*left, *right] for left, right in zip([["share", "interleavings"], *shares], rows, strict=True)]
-        lost = total - sum(ending.interleavings or 0 for ending in report.endings)
+    left = _shares(report, shown)
+    rows = [[*one, *other] for one, other in zip(left, [*rows, *[["", ""]] * (len(left) - len(rows))], strict=True)]
+    if len(left) > len(shown) + 1:
         instead = " or ".join(f"a {noun}" for some, noun in _ends(report) if some)
-        rows += [[share(lost, total), digits(lost), f"none, but {instead}", ""]] if lost else []
+        rows[-1][-2] = f"none, but {instead}"
     lines = [f"results: {_distinct(report)}"]
     sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
-    for line, see in zip_longest(table(rows, 0 if total is None else 2), sees):
+    for line, see in zip_longest(table(rows, len(left[0])), sees):
         lines += [line, f"      see  {see}"] if see else [line]
     more = len(report.endings) - MOST
     return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
 
 
+def _shares(report: ExploreReport, shown: Sequence[Ending]) -> list[list[str]]:
+    """For each of the results how often it comes about; a heading before, and what ends without a result after them.
+
+    Interleavings if they are counted, with how likely each result is when tasks are picked at random; else traces or
+    runs, if they were; the runs of other searches mean nothing.
+    """
+    verdict = report.verdict
+    if verdict.interleavings is not None:
+        total, of = verdict.interleavings, {id(e): e.interleavings or 0 for e in report.endings}
+        rows = [["share", "chance", "interleavings"]]
+        rows += [[share(of[id(e)], total), chance(e.probability or 0), digits(of[id(e)])] for e in shown]
+        lost, missed = total - sum(of.values()), 1 - sum(e.probability or 0 for e in report.endings)
+        return [*rows, [share(lost, total), chance(missed), digits(lost)]] if lost else rows
+    if verdict.strategy not in UNITS or not verdict.executions:
+        return [[] for _ in range(len(shown) + 1)]
+    total = verdict.executions
+    rows = [["share", UNITS[verdict.strategy]]]
+    rows += [[share(e.executions, total), digits(e.executions)] for e in shown]
+    lost = total - sum(e.executions for e in report.endings)
+    return [*rows, [share(lost, total), digits(lost)]] if lost else rows
+
+
 def _distinct(report: ExploreReport) -> str:
     total, varying = report.verdict.interleavings, report.differing
-    text = digits(len(report.endings)) + (" so far" if total is None else f", from {count(total, 'interleaving')}")
+    text = digits(len(report.endings)) + ("" if report.verdict.complete else " so far")
+    text += "" if total is None else f", from {count(total, 'interleaving')}"
     return text + (f"; they differ in {', '.join(varying)}" if varying else "")
 
 

@@ -52,6 +52,15 @@ def share(part: int, whole: int) -> str:
     return f"{thousandths // 10}.{thousandths % 10} %"
 
 
+def chance(probability: float) -> str:
+    """A probability as a percentage.
+
+    >>> chance(0.25), chance(1e-9), chance(1.0)
+    ('25.0 %', '<0.1 %', '100 %')
+    """
+    return share(round(probability * 10**15), 10**15)
+
+
 def seconds(elapsed: float) -> str:
     """A time with two digits that count.
 

@@ -73,10 +73,12 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Ending:
-    """A distinct result, in how many interleavings it comes about, and one of them."""
+    """A distinct result, in how many interleavings or executions of the search it comes about, and a short one."""
 
     outcome: Outcome
     interleavings: int | None
+    executions: int
+    probability: float | None
     interleaving: str
     serial: bool | None
     """whether it is the serial meaning; None if there is none to compare with"""
@@ -132,7 +134,7 @@ def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
 def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     """The report on an exploration."""
     verdict, expected = exploration.verdict, exploration.expected
-    results = sorted(verdict.results, key=lambda result: -(result.interleavings or 0))
+    results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
     endings = tuple(_ending(result, expected) for result in results)
     return ExploreReport(invocation, verdict, expected, endings, exploration.program.plain)
 
@@ -140,7 +142,9 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
 def _ending(result: Result, expected: Outcome | None) -> Ending:
     assert isinstance(result.outcome, Outcome)
     serial = None if expected is None else result.outcome == expected
-    return Ending(result.outcome, result.interleavings, result.interleaving, serial)
+    return Ending(
+        result.outcome, result.interleavings, result.executions, result.probability, result.interleaving, serial
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ replay

@@ -1,0 +1,24 @@
+"""Explore all runs with few preemptions, fewest first: most bugs take no more than two (iterative context bounding)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wingspan.explorer.findings import Coverage
+from wingspan.explorer.shortest import Shortest
+from wingspan.explorer.states import States, Stopped
+
+
+def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
+    """Search all that takes at most so many preemptions."""
+    search = Shortest(states, follow=True, limit=preemptions)
+
+    def walk() -> None:
+        search.walk()
+        if search.cut:
+            raise Stopped("preemptions")
+
+    states.search(walk)
+    what = "no state takes more" if states.stopped_by is None else "what takes more is not covered"
+    ends = states.ends()
+    return Coverage("bounded", len(ends), dict.fromkeys(ends, 1), remark=f"at most {preemptions} preemptions; {what}")

@@ -1,0 +1,105 @@
+"""From what a search has come to, to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from wingspan.errors import Fault
+from wingspan.explorer.incident import Deadlock, FaultReport
+from wingspan.explorer.interleaving import format_interleaving
+from wingspan.explorer.races import Key, races_of, report_race
+from wingspan.explorer.shortest import Shortest, Way
+from wingspan.explorer.states import Finding, States
+from wingspan.explorer.verdict import Race, Result, Verdict, judge
+
+
+@dataclass
+class Coverage:
+    """What a strategy has walked, beside what stands in the states."""
+
+    strategy: str
+    executions: int = 0
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """in how many executions each node was the last one"""
+    tallied: Mapping[int, tuple[int, float]] | None = None
+    """how many ways lead to each of the last nodes, and how likely one comes there; if all of them are known"""
+    interleavings: int | None = None
+    reason: str = ""
+    """why this strategy was picked, if it was"""
+    remark: str = ""
+    """what its bound means"""
+
+
+def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
+    """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are."""
+    shortest = Shortest(states, follow=exact)
+    ways = shortest.find()
+    complete = states.stopped_by is None
+    results = [_result(states, covered, outcome, ways) for outcome in states.finished]
+    races = [_race(states, key, ways) for key in states.races]
+    faults = [_fault(states, key, ways) for key in states.faults]
+    deadlocks = [
+        Deadlock(key, _text(states, ("deadlock", key), nodes[0], ways)) for key, nodes in states.deadlocks.items()
+    ]
+    return Verdict(
+        verdict=judge(complete, expected, results, races, faults, deadlocks),
+        complete=complete,
+        stopped_by=states.stopped_by,
+        strategy=covered.strategy,
+        machine=states.machine.name,
+        executions=covered.executions,
+        interleavings=covered.interleavings,
+        states=states.nodes,
+        steps=states.steps,
+        seconds=monotonic() - states.started,
+        results=tuple(results),
+        races=tuple(races),
+        faults=tuple(faults),
+        deadlocks=tuple(deadlocks),
+        reason=covered.reason,
+        remark=covered.remark,
+    )
+
+
+def _text(states: States[Any], finding: Finding, node: int, ways: Mapping[Finding, Way]) -> str:
+    return format_interleaving(ways[finding].tasks if finding in ways else states.way(node))
+
+
+def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Mapping[Finding, Way]) -> Result:
+    nodes = states.finished[outcome]
+    interleavings, probability = None, None
+    if covered.tallied is not None:
+        interleavings = sum(covered.tallied[node][0] for node in nodes)
+        probability = sum(covered.tallied[node][1] for node in nodes)
+    return Result(
+        outcome=outcome,
+        interleavings=interleavings,
+        interleaving=_text(states, ("result", outcome), nodes[0], ways),
+        executions=sum(covered.ends.get(node, 0) for node in nodes),
+        probability=probability,
+    )
+
+
+def _fault(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> FaultReport:
+    node, task = states.faults[key][0]
+    tasks = [*states.way(node), task]
+    found = ways.get(("fault", key))
+    if found is not None:
+        node, tasks, (task,) = found
+    step = states.step(node, task)
+    assert isinstance(step.next, Fault)
+    return FaultReport.of(step, step.next, format_interleaving(tasks))
+
+
+def _race(states: States[Any], key: Key, ways: Mapping[Finding, Way]) -> Race:
+    node, one, other = states.races[key]
+    tasks = [*states.way(node), one, other]
+    found = ways.get(("race", key))
+    if found is not None:
+        node, tasks, (one, other) = found
+    first, second = states.step(node, one), states.step(node, other)
+    x, y = next((x, y) for each, x, y in races_of(first, second) if each == key)
+    return report_race(first, x, second, y, format_interleaving(tasks))

@@ -1,0 +1,94 @@
+"""One search: a strategy, its bounds, its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.errors import InputError
+from wingspan.explorer import dpor, graph
+from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.bounded import walk_bounded
+from wingspan.explorer.findings import Coverage, verdict
+from wingspan.explorer.machine import Machine
+from wingspan.explorer.states import Progress, States
+from wingspan.explorer.verdict import Verdict
+from wingspan.explorer.walks import walk_by_priorities, walk_randomly
+
+STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
+
+PROBE = 2_000
+"""States after which `auto` tries something else, and then executions after which it decides."""
+MANY = 1e7
+"""Traces that are too many: some minutes, if no new state comes with them."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to search with. `random` and `pct` make so many `runs`, `pct` for bugs of a `depth`."""
+
+    strategy: str = "auto"
+    runs: int = 1000
+    depth: int = 3
+    preemptions: int = 2
+    seed: int = 0
+    exact: bool = False
+    """whether to go on, when all is over, until every interleaving of the verdict is a shortest one of all"""
+    max_states: int | None = None
+    max_seconds: float | None = None
+
+    def walk(self, states: States[Any]) -> Coverage:
+        """Walk on the states."""
+        match self.strategy:
+            case "auto":
+                return choose(states)
+            case "graph":
+                return graph.walk_graph(states)
+            case "dpor":
+                return dpor.walk_traces(states)
+            case "random":
+                return walk_randomly(states, self.runs, self.seed)
+            case "pct":
+                return walk_by_priorities(states, self.runs, self.depth, self.seed)
+            case "bounded":
+                return walk_bounded(states, self.preemptions)
+        raise InputError(f"there is no strategy {self.strategy}", fix=f"use one of {', '.join(STRATEGIES)}")
+
+
+def explore(
+    machine: Machine[Any],
+    search: Search | None = None,
+    *,
+    expected: Hashable | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is."""
+    search = search or Search()
+    states = States(machine, search.max_states, search.max_seconds, progress)
+    covered = search.walk(states)
+    return verdict(states, covered, expected, search.exact)
+
+
+def choose(states: States[Any]) -> Coverage:
+    """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
+
+    Both walk on the same states, so that what has been tried is not lost.
+    """
+    search = Dpor(states)
+    reasons: list[str] = []
+
+    def walk() -> None:
+        if states.flood(PROBE):
+            return
+        reasons.append(f"the graph has over {PROBE} states")
+        if search.run(PROBE) or search.executions <= MANY * search.share():
+            dpor.finish(states, search)
+            return
+        reasons.append(f"some {search.executions / search.share():.0e} traces are too many")
+        states.flood()
+
+    states.search(walk)
+    covered = dpor.coverage(search) if len(reasons) == 1 else graph.coverage(states)
+    covered.reason = reasons[-1] if reasons else "the states are few"
+    return covered

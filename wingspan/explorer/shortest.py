@@ -1,0 +1,175 @@
+"""The shortest ways to what a search has found: those with the fewest preemptions, and of them with the fewest steps.
+
+A task is preempted when another one steps although it could. Interleavings with few preemptions read best: each task
+gets far before the next. Source of the measure: Musuvathi and Qadeer, "Iterative context bounding" (PLDI 2007).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import Any, NamedTuple
+
+from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
+from wingspan.explorer.machine import Step
+from wingspan.explorer.races import races_of
+from wingspan.explorer.settle import settle
+from wingspan.explorer.states import Finding, States
+
+MOST = 100_000
+"""Pairs of a node and the task that stepped last, after which the ways that the search itself has found must do."""
+
+
+class Way(NamedTuple):
+    """Where a finding is, and who steps on the way there, the steps that the finding is about included."""
+
+    node: int
+    tasks: list[str]
+    who: tuple[str, ...]
+    """the tasks at the node that the finding is about; of a race neither of which can follow the other, one steps"""
+
+
+class Item(NamedTuple):
+    """A way under way: to a node, by a step of `task` after the item `before` (both -1 at the start)."""
+
+    preemptions: int
+    steps: int
+    order: int
+    """keeps items in the order in which they came, where all else is equal"""
+    node: int
+    task: int
+    before: int
+    finding: Finding | None
+    who: tuple[int, ...]
+    """the tasks at the node that the finding is about"""
+    take: int
+    """how many of them step"""
+
+
+class Shortest:
+    """Dijkstra's algorithm over pairs of a node and the task that stepped last, along the edges that are known."""
+
+    def __init__(self, states: States[Any], follow: bool = False, limit: int | None = None) -> None:
+        self.states, self.follow, self.limit = states, follow, limit
+        self.cut = False
+        """whether ways with more than `limit` preemptions were left out"""
+        self.ways: dict[Finding, Way] = {}
+        self._count = itertools.count()
+        self._settled: list[Item] = []
+        self._seen: set[tuple[int, int]] = set()
+        self._heap: list[Item] = []
+        self._moves: dict[int, dict[int, tuple[int, int]]] = {}
+
+    def walk(self) -> None:
+        """Visit everything within the limit."""
+        self._push(0, 0, 0, -1, -1)
+        while self._heap:
+            self._settle(heapq.heappop(self._heap))
+
+    def find(self) -> dict[Finding, Way]:
+        """The shortest way to each finding; `MOST` pairs are looked at."""
+        states = self.states
+        wanted = {("result", key) for key in states.finished} | {("deadlock", key) for key in states.deadlocks}
+        wanted |= {("fault", key) for key in states.faults} | {("race", key) for key in states.races}
+        if wanted:
+            self._push(0, 0, 0, -1, -1)
+        while self._heap and wanted and len(self._settled) < MOST:
+            item = heapq.heappop(self._heap)
+            if item.finding is not None:
+                if item.finding in wanted:
+                    wanted.remove(item.finding)
+                    self.ways[item.finding] = self._way(item)
+            elif self._settle(item):
+                self._look(item, len(self._settled) - 1)
+        return self.ways
+
+    # -- one step of it
+
+    def _push(
+        self, preemptions: int, steps: int, node: int, task: int, before: int,
+        finding: Finding | None = None, who: tuple[int, ...] = (), take: int = 0,
+    ) -> None:  # fmt: skip
+        item = Item(preemptions, steps, next(self._count), node, task, before, finding, who, take)
+        heapq.heappush(self._heap, item)
+
+    def _settle(self, item: Item) -> bool:
+        """Go on from an item, unless its pair has been settled before."""
+        if (item.node, item.task) in self._seen:
+            return False
+        self._seen.add((item.node, item.task))
+        here = len(self._settled)
+        self._settled.append(item)
+        for task, (_, target) in self.moves(item.node).items():
+            if target == BLOCKED:
+                continue
+            cost = item.preemptions + self._preempts(item.node, item.task, task)
+            if self.limit is not None and cost > self.limit:
+                self.cut = True
+                continue
+            if target == UNKNOWN and self.follow:
+                target = self.states.go(item.node, task)
+            if target >= 0:
+                self._push(cost, item.steps + 1, target, task, here)
+        return True
+
+    def moves(self, node: int) -> dict[int, tuple[int, int]]:
+        """The act of each task that has not finished, and where it leads."""
+        if node not in self._moves:
+            self._moves[node] = {task: (act, target) for task, act, target in self.states.moves(node)}
+        return self._moves[node]
+
+    def _preempts(self, node: int, last: int, task: int) -> int:
+        """1 if a step of `task` preempts the one that stepped last."""
+        return int(last not in (task, -1) and self.moves(node).get(last, (0, BLOCKED))[1] != BLOCKED)
+
+    def _look(self, item: Item, here: int) -> None:
+        """What is found at an item's node, each at the cost of the steps that it takes from there."""
+        for finding, who in self.states.at.get(item.node, ()):
+            tasks = tuple(map(self.states.task, who))
+            cost = item.preemptions + sum(self._preempts(item.node, item.task, task) for task in tasks)
+            self._push(cost, item.steps + len(who), item.node, -1, here, finding, tasks, len(who))
+        moves = self.moves(item.node)
+        able = [task for task, (_, target) in moves.items() if target != BLOCKED]
+        for k, one in enumerate(able):
+            for other in able[k + 1 :]:
+                for key in self.states.pairs.get((moves[one][0], moves[other][0]), ()):
+                    self._race(item, here, ("race", key), one, other)
+
+    def _race(self, item: Item, here: int, finding: Finding, one: int, other: int) -> None:
+        """The two in both orders; if none can follow the other, the way ends with the first."""
+        orders = ((one, other), (other, one))
+        possible = [(order, again) for order in orders if (again := self._follows(item.node, *order)) is not None]
+        for (first, second), again in possible or [(order, 0) for order in orders]:
+            cost = item.preemptions + self._preempts(item.node, item.task, first) + again
+            take = 2 if possible else 1
+            self._push(cost, item.steps + take, item.node, -1, here, finding, (first, second), take)
+
+    def _follows(self, node: int, first: int, second: int) -> int | None:
+        """How many preemptions it takes that `second` comes right after `first`; None if it cannot, or does not race.
+
+        No new node is made for it.
+        """
+        act, target = self.moves(node)[first]
+        if target == FAULT:
+            return None
+        if target != UNKNOWN:
+            then, after = self.moves(target).get(second, (-1, BLOCKED))
+            return self._preempts(target, first, second) if after != BLOCKED and self.states.race(act, then) else None
+        one, other = self.states.paths[first], self.states.paths[second]
+        step = self.states.step(node, one)
+        choices = settle(self.states.machine, step.next, one).choices
+        following = choices.get(other)
+        if isinstance(following, Step) and any(True for _ in races_of(step, following)):
+            return int(isinstance(choices.get(one), Step))
+        return None
+
+    def _way(self, item: Item) -> Way:
+        tasks: list[str] = []
+        at = item.before
+        while at >= 0:
+            before = self._settled[at]
+            if before.task >= 0:
+                tasks.append(self.states.paths[before.task])
+            at = before.before
+        who = tuple(self.states.paths[task] for task in item.who)
+        return Way(item.node, [*tasks[::-1], *who[: item.take]], who)

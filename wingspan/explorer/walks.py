@@ -1,0 +1,99 @@
+"""Explore some runs, picked at random: `random` walks, and PCT, whose runs find what takes few orderings with a bound.
+
+PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs"
+(ASPLOS 2010).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.findings import Coverage
+from wingspan.explorer.states import States, Stopped
+
+Picker = Callable[[list[int]], int]
+"""Which of the tasks (numbers) that can step does so next."""
+
+
+def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
+    """So many runs, in each state of which every task that can step is equally likely to."""
+    pick = random.Random(seed).choice
+    covered = Coverage("random")
+    _walk(states, covered, runs, lambda: pick)
+    covered.remark = f"each step picked at random among the tasks that can step (seed {seed})"
+    return covered
+
+
+def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) -> Coverage:
+    """So many runs by PCT: tasks have random priorities, and `depth` - 1 times the one that is running becomes last.
+
+    When it does is picked among as many steps as the longest run before has had; the bound is that of the runs that had
+    no more.
+    """
+    covered, rng = Coverage("pct"), random.Random(seed)
+    begun: list[Priorities] = []
+
+    def begin() -> Picker:
+        begun.append(Priorities(rng, depth, max((1, *(run.steps for run in begun)))))
+        return begun[-1]
+
+    _walk(states, covered, runs, begin)
+    steps, tasks = max((1, *(run.steps for run in begun))), max((1, *(len(run.of) for run in begun)))
+    sure = sum(run.range >= steps for run in begun)
+    together = math.floor(1000 - 1000 * (1 - 1 / (tasks * steps ** (depth - 1))) ** sure) / 1000
+    covered.remark = (
+        f"{sure} of the runs find a bug of depth {depth} with probability ≥ 1/({tasks}·{steps}^{depth - 1}) each, "
+        f"≥ {together} together, if none has more than {tasks} tasks and {steps} steps (seed {seed})"
+    )
+    return covered
+
+
+class Priorities:
+    """The task with the highest priority runs, until it cannot or a change point comes."""
+
+    def __init__(self, rng: random.Random, depth: int, steps: int) -> None:
+        self.rng, self.depth, self.range = rng, depth, steps
+        self.changes = {rng.randint(1, steps): k for k in range(depth - 1)}
+        self.of: dict[int, float] = {}
+        self.steps = 0
+
+    def __call__(self, able: list[int]) -> int:
+        for task in able:
+            self.of.setdefault(task, self.depth + self.rng.random())
+        self.steps += 1
+        task = max(able, key=self.of.__getitem__)
+        if self.steps in self.changes:
+            self.of[task] = self.changes[self.steps]
+            task = max(able, key=self.of.__getitem__)
+        return task
+
+
+def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[], Picker]) -> None:
+    """Run `runs` times from the first state; a run ends with a fault, too."""
+    ends: Counter[int] = Counter()
+
+    def walk() -> None:
+        while covered.executions < runs:
+            ends[_run(states, begin())] += 1
+            covered.executions += 1
+        raise Stopped("runs")
+
+    covered.ends = ends
+    states.search(walk)
+
+
+def _run(states: States[Any], pick: Picker) -> int:
+    """The node in which a run ends."""
+    node = 0
+    while able := [task for task, _, target in states.moves(node) if target != BLOCKED]:
+        states.tick()
+        target = states.go(node, pick(able))
+        if target == FAULT:
+            break
+        node = target
+    return node
