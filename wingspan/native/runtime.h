@@ -331,7 +331,7 @@ WS_LOAD(u8, uint8_t, int64_t, 0)
 /* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault noted. */
 #define WS_STORE(name, type, value_type)                                                                               \
     WS_API inline bool ws_store_##name(ws_task *t, ws_buffer *b, int64_t index, value_type value, ws_order order) {    \
-        const type x = (type)value;                                                                                    \
+        type x = (type)value;                                                                                          \
         if (WS_UNLIKELY((value_type)x != value && value == value)) return ws_fail(t, WS_NARROW, b, (int64_t)value, 0); \
         if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
         for (;;)                                                                                                       \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 import tempfile
@@ -150,8 +151,9 @@ SIGNATURES: dict[str, Any] = {
 
 
 def compiler() -> str | None:
-    """The system's compiler, if there is one."""
-    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    """The system's compiler, or the one that the environment names as CC, if there is one."""
+    names = [os.environ["CC"]] if "CC" in os.environ else ["cc", "gcc", "clang"]
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
