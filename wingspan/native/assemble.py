@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from math import isfinite
 from typing import Any
 
@@ -111,8 +111,14 @@ class Code:
     """a row for each instruction: opcode, r, a, b, c, d"""
     statements: tuple[Stmt | None, ...]
     """the statement that each instruction performs; None if it only helps to perform one"""
-    live: tuple[int, ...]
-    """the slots whose contents matter at each instruction, bit k standing for slot k; constants always do"""
+    uses: tuple[frozenset[int], ...]
+    """the slots that each instruction wants to be known, besides those that it reads"""
+    constants: frozenset[int]
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """The slots whose contents matter at each instruction, bit k standing for slot k; constants always do."""
+        return tuple(_live(self))
 
     def rests(self, pc: int) -> bool:
         """Whether a controlled run stops before this instruction as others can notice it."""
@@ -187,7 +193,8 @@ def assemble(plan: Plan) -> Code:
         b"".join(assembler.contents),
         np.array(assembler.rows, dtype=np.int64),
         tuple(assembler.statements),
-        tuple(_live(assembler)),
+        tuple(assembler.uses),
+        frozenset(assembler.constants.values()),
     )
 
 
@@ -378,17 +385,18 @@ def _used(s: Stmt) -> Iterator[Expr]:
     yield from told(s)
 
 
-def _live(code: _Assembler) -> list[int]:
+def _live(code: Code) -> list[int]:
     """For each instruction the slots that it or one after it may use, before they are written again."""
-    signatures = list(OPCODES.values())
-    constants = sum(1 << slot for slot in code.constants.values())
+    opcodes = list(OPCODES.items())
+    constants = sum(1 << slot for slot in code.constants)
     used, written, follows = [], [], []
-    for pc, (row, uses) in enumerate(zip(code.rows, code.uses, strict=True)):
-        roles = list(zip(signatures[row[0]], row[1:], strict=False))
+    for pc, ((number, *row), uses) in enumerate(zip(code.table.tolist(), code.uses, strict=True)):
+        name, signature = opcodes[number]
+        roles = list(zip(signature, row, strict=False))
         used.append(sum(1 << slot for slot in uses | {slot for role, slot in roles if role == "u"}))
         written.append(sum(1 << slot for role, slot in roles if role == "w"))
-        follows.append(_next(code.rows, pc))
-    live = [constants] * len(code.rows)
+        follows.append(_next(name, row, pc))
+    live = [constants] * len(follows)
     changed = True
     while changed:
         changed = False
@@ -403,9 +411,9 @@ def _union(sets: Iterable[int]) -> int:
     return reduce(int.__or__, sets, 0)
 
 
-def _next(rows: list[list[int]], pc: int) -> tuple[int, ...]:
-    """The instructions that may come after this one."""
-    name, r, a = list(OPCODES)[rows[pc][0]], rows[pc][1], rows[pc][2]
+def _next(name: str, row: list[int], pc: int) -> tuple[int, ...]:
+    """The instructions that may come after this one, `row` being what its row has after the opcode."""
+    r, a = row[:2]
     match name:
         case "jump" | "back":
             return (r,)

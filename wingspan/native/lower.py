@@ -91,7 +91,7 @@ class Lowering:
             tuple(self.builder.groups), tuple(self.roots), tuple(self.builder.out), tuple(self.bound.inputs),
             self.bound.outputs, variables, whole, fills,
         )  # fmt: skip
-        return tidy(hoist(tidy(forward(plan_))))
+        return tidy(hoist(forward(plan_)))
 
     # ------------------------------------------------------------------------------------------------------- statements
 

@@ -376,5 +376,6 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        for block in reversed(parts(s)):
-            waiting += reversed(block)
+        if isinstance(s, When | While | Par):
+            for block in reversed(parts(s)):
+                waiting += reversed(block)

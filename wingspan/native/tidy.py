@@ -9,7 +9,7 @@ from typing import Any
 from wingspan.native import plan
 from wingspan.native.build import op
 from wingspan.native.plan import Const, Expr, Op, Origin, Place, Plan, Ref, Reg, Stmt, walk
-from wingspan.native.uses import operands, registers, sets, told, with_blocks
+from wingspan.native.uses import reads, registers, sets, told, with_blocks
 
 READS: dict[type, tuple[str, ...]] = {
     plan.Set: ("value", "origin"),
@@ -98,7 +98,15 @@ class Replace:
                     out.append(with_blocks(changed, self.block))
         return tuple(out)
 
-    def changed(self, node: Any) -> Any:
+    def changed(self, s: Stmt) -> Stmt:
+        """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
+        names = reads(s)
+        if self.copies.keys().isdisjoint(names) and self.positive.isdisjoint(names):
+            return s
+        made: Stmt = self.parts(s)
+        return made
+
+    def parts(self, node: Any) -> Any:
         """A statement or a part of one; the same object if nothing in it changes."""
         changes = {}
         for name in READS[type(node)]:
@@ -124,7 +132,7 @@ class Replace:
             return value if all(a is b for a, b in zip(value, parts, strict=True)) else parts
         if kind is Origin:
             return self.origin(value)
-        return self.changed(value)
+        return self.parts(value)
 
     def origin(self, origin: Origin) -> Origin:
         """Many statements share an origin."""
@@ -141,14 +149,13 @@ def _unread(made: Plan) -> list[str]:
     needs: dict[str, list[str]] = {}
     read = [reg.name for _, e in (*made.variables, *made.whole, *made.fills) for reg in registers(e)]
     for s in walk(made.body):
-        names = [reg.name for e in operands(s) for reg in registers(e)]
         if isinstance(s, plan.Set):
-            needs.setdefault(s.reg.name, []).extend(names)
+            needs.setdefault(s.reg.name, []).extend(reg.name for reg in registers(s.value))
+            read += (reg.name for e in told(s) for reg in registers(e))
         else:
-            read += names
+            read += reads(s)
         if isinstance(s, plan.Par):
             read += (reg.name for reg in s.joined)
-        read += (reg.name for e in told(s) for reg in registers(e))
     alive: set[str] = set()
     waiting = read
     while waiting:

@@ -60,6 +60,14 @@ def told(s: Stmt) -> Iterator[Expr]:
         yield from (e for _, e in origin.indices)
 
 
+def reads(s: Stmt) -> frozenset[str]:
+    """The names of the registers that a statement itself reads or tells. The answer is kept in the statement."""
+    known: frozenset[str] | None = s.__dict__.get("_reads")
+    if known is None:
+        known = s.__dict__["_reads"] = frozenset(r.name for e in (*operands(s), *told(s)) for r in registers(e))
+    return known
+
+
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
     """A statement with the blocks inside of it changed."""
     match s:
