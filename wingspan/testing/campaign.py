@@ -107,7 +107,8 @@ def _runs(
     for engine in oracles:
         yield ending(bound, engine), bound.outputs
     for label, program in some if subjects else ():
-        bound = replace(case, program=program).bind()
+        if program is not case.program:
+            bound = replace(case, program=program).bind()
         for engine in subjects:
             for _ in range(repeat):
                 yield ending(bound, engine, f"{engine.name} ({label})"), bound.outputs
