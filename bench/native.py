@@ -10,11 +10,8 @@ to bench/results/native.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +21,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan import api
-from wingspan.api import Program
-from wingspan.tensor import Tensor
-from wingspan.testing import campaign
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parent / "examples"
+from bench import records  # noqa: E402
+from wingspan import api  # noqa: E402
+from wingspan.api import Program  # noqa: E402
+from wingspan.tensor import Tensor  # noqa: E402
+from wingspan.testing import campaign  # noqa: E402
+
+EXAMPLES = ROOT / "examples"
 SCHEDULES = {"static": "static_schedule()", "dynamic": "dynamic_schedule(64)"}
 SMALL = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [4.0, 5.0, 0.0], [1.0, 0.0, 1.0]]
 
@@ -193,25 +193,8 @@ def main() -> None:
                 kept.append(found | {"load": load})
     except KeyboardInterrupt:
         print("\r\033[Kended early; what was measured is kept", file=sys.stderr)
-    keep(kept)
-
-
-def keep(records: list[Record]) -> None:
-    """Append to the results, with where they come from."""
-    if not records:
-        return
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-    kept = {
-        "commit": git.stdout.strip() or None,
-        "machine": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "records": records,
-    }
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    with (results / "native.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(kept) + "\n")
+    if kept:
+        records.append("native", {"records": kept})
 
 
 if __name__ == "__main__":

@@ -14,10 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import glob
-import json
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,11 +25,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan import api
-from wingspan.testing.printed import Printed
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parent / "examples"
+from bench import records  # noqa: E402
+from wingspan import api  # noqa: E402
+from wingspan.testing.printed import Printed  # noqa: E402
+
+EXAMPLES = ROOT / "examples"
 PROGRAMS = {"spgemm": "spgemm_gustavson.ws", "spadd": "spadd.ws"}
 SCHEDULES = {"static": "static_schedule()", "dynamic": "dynamic_schedule(64)"}
 
@@ -207,10 +207,6 @@ def main() -> None:
     parser.add_argument("--kernels", default="spgemm,spadd")
     parser.add_argument("--repeat", type=int, default=7)
     options = parser.parse_args()
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-    about = {"commit": git.stdout.strip() or None, "machine": platform.processor() or platform.machine()}
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
     mkl = Mkl()
     for name, matrix in matrices(options.folder, options.only):
         for kernel in options.kernels.split(","):
@@ -220,9 +216,8 @@ def main() -> None:
             for engine, (best, middle) in times.items():
                 told = f"{best:>9.1f} {middle:>9.1f} ms"
                 print(f"  {engine:<18}{told}   {base[0] / best:>5.2f} {base[1] / middle:>5.2f} × SciPy", flush=True)
-            record = {**about, "kernel": kernel, "matrix": name, "entries": matrix.nnz, "repeat": options.repeat}
-            with (results / "spgemm_c.jsonl").open("a", encoding="utf-8") as log:
-                log.write(json.dumps({**record, "min_median_ms": times}) + "\n")
+            about = {"kernel": kernel, "matrix": name, "entries": matrix.nnz, "repeat": options.repeat}
+            records.append("spgemm_c", {**about, "min_median_ms": times})
 
 
 if __name__ == "__main__":

@@ -9,18 +9,19 @@ repeats in one process. Appends a record with machine and commit to bench/result
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import statistics
-import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from wingspan import api
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parent / "examples"
+from bench import records  # noqa: E402
+from wingspan import api  # noqa: E402
+
+EXAMPLES = ROOT / "examples"
 A, B = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [4.0, 5.0, 0.0], [1.0, 0.0, 1.0]]
 
 RUNS: dict[str, dict[str, Any]] = {"karate.ws": {}}
@@ -54,16 +55,16 @@ def run_steps(name: str, options: dict[str, Any]) -> tuple[int, float]:
 
 def measure(repeat: int) -> list[dict[str, Any]]:
     """One record for each program."""
-    records = []
+    found = []
     for name, options in RUNS.items():
         samples = [run_steps(name, options) for _ in range(repeat)]
-        records.append(_record(f"run {name}", "steps", samples[0][0], [seconds for _, seconds in samples]))
+        found.append(_record(f"run {name}", "steps", samples[0][0], [seconds for _, seconds in samples]))
     for title, (name, options) in EXPLORATIONS.items():
         verdicts = [api.explore(EXAMPLES / name, **options).verdict for _ in range(repeat)]
         seconds = [verdict.seconds for verdict in verdicts]
-        records.append(_record(f"explore {title}", "states", verdicts[0].states, seconds))
-        records.append(_record(f"explore {title}", "steps", verdicts[0].steps, seconds))
-    return records
+        found.append(_record(f"explore {title}", "states", verdicts[0].states, seconds))
+        found.append(_record(f"explore {title}", "steps", verdicts[0].steps, seconds))
+    return found
 
 
 def _record(what: str, unit: str, count: int, seconds: list[float]) -> dict[str, Any]:
@@ -75,22 +76,12 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3)
-    records = measure(parser.parse_args().repeat)
-    for r in records:
+    found = measure(parser.parse_args().repeat)
+    for r in found:
         print(
             f"{r['what']:<46} {r['count']:>8} {r['unit']:<7} {r['min_s']:>8.3f} s  {r['per_s']:>10,.0f} {r['unit']}/s"
         )
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-    kept = {
-        "commit": git.stdout.strip() or None,
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "records": records,
-    }
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    with (results / "steps.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(kept) + "\n")
+    records.append("steps", {"records": found})
 
 
 if __name__ == "__main__":
