@@ -43,9 +43,7 @@ class Together:
 
         A level is reached also where no loop further in has an iteration, and no condition holds.
         """
-        return min(self.one.unfurls(number) + 1, self.pairs.all[0]), min(
-            self.other.unfurls(number) + 1, self.pairs.all[1]
-        )
+        return self.pairs.upto(self.one.unfurls(number), self.other.unfurls(number))
 
     def same(self, number: int) -> str:
         """Both come to one position at the level with this number."""
@@ -83,9 +81,8 @@ class Together:
 
     def meets(self, tower: Tower, depth: int, *constraints: str) -> bool:
         """Whether some carried pair makes a modifier take effect at one position."""
-        upto = tuple(min(binder(site, tower, depth) + 1, len(site.loops)) for site in (self.one, self.other))
-        at = self.same(tower.numbers[depth])
-        return self.pairs.some((upto[0], upto[1]), differ(self.p), at, *constraints)
+        upto = self.pairs.upto(binder(self.one, tower, depth), binder(self.other, tower, depth))
+        return self.pairs.some(upto, differ(self.p), self.same(tower.numbers[depth]), *constraints)
 
     def binds(self, tower: Tower, depth: int) -> bool:
         """Whether the modifier at a depth takes effect in p's tasks for both updates."""

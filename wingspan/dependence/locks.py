@@ -84,9 +84,8 @@ def _holds(one: Site, a: int, other: Site, b: int, towers: Mapping[str, Tower]) 
 def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
     """Two locks of one Mutex held together are no trouble if all tasks take them in ascending order."""
     one, other, j = edge.holder, edge.asker, tower.numbers[edge.held.depth]
-    k = one.unfurls(j)
-    upto = (min(k + 1, len(one.loops)), min(other.unfurls(j) + 1, len(other.loops)))
-    pairs, p, q = pairs_of(one, other, k), one.position(j), other.position(j)
+    pairs, p, q = pairs_of(one, other, one.unfurls(j)), one.position(j), other.position(j)
+    upto = pairs.upto(one.unfurls(j), other.unfurls(j))
     where = f"{tower.levels[edge.held.depth].name} around level {j} of {one.tensor}"
     if pairs.some(upto, same(p, q)):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"

@@ -57,11 +57,6 @@ def _twos(sites: tuple[Site, ...]) -> Iterator[tuple[Site, Site]]:
     return combinations_with_replacement(sites, 2)
 
 
-def _upto(one: int, other: int, a: Site, b: Site) -> Numbers:
-    """The loops down to one of each access, that one included."""
-    return min(one + 1, len(a.loops)), min(other + 1, len(b.loops))
-
-
 def _gated(tower: Tower) -> Iterator[tuple[int, Gated]]:
     for depth, level in enumerate(tower.levels):
         if isinstance(level, Gated):
@@ -168,7 +163,7 @@ def _two_threads(
     if level.on.nthreads < 2 or a is None or b is None or a > i or b > j:
         return None
     pairs = pairs_of(one, other, one.life.depth)
-    upto = _upto(i, j, one, other) if number == tower.numbers[depth] else pairs.all
+    upto = pairs.upto(i, j) if number == tower.numbers[depth] else pairs.all
     told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b))
     return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
 
@@ -333,8 +328,8 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             alike = a == b and one.subscripts[j - 1 :] == other.subscripts[j - 1 :]
             if outer >= common(one, other) or alike:
                 continue
-            pairs, upto = pairs_of(one, other, outer if late else outer + 1), _upto(a, b, one, other)
-            at = same(one.position(j), other.position(j))
+            pairs = pairs_of(one, other, outer if late else outer + 1)
+            upto, at = pairs.upto(a, b), same(one.position(j), other.position(j))
             if pairs.some(upto, at):
                 reason = f"a fiber of {_name(tower, depth)} is entered again while it is open"
                 yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))

@@ -158,6 +158,10 @@ class Pairs:
         """What is known of the conditions around the two."""
         return tuple(told for told in (*self.x.guards(), *self.y.guards()) if told is not None)
 
+    def upto(self, i: int, j: int) -> Numbers:
+        """The loops of each side down to numbers i and j, these included; all of a side that has no such loop."""
+        return min(i + 1, self.all[0]), min(j + 1, self.all[1])
+
 
 def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:
     """The pairs of iterations of two accesses; what is found out about them is kept with the first."""

@@ -147,8 +147,6 @@ class Sites:
 
     updates: list[Site] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
-    loops: list[tuple[Loop, ...]] = field(default_factory=list)
-    """every loop, last of those that it stands in"""
 
 
 def collect(body: ir.Statement) -> Sites:
@@ -190,27 +188,26 @@ class _Walk:
             case ir.Thaw(tensor=T, op=op):  # in the scope that declares T: without a declaration, that of the inputs
                 here.lives.setdefault(T, Life(T, 0, None, [])).operators.append(op)
             case ir.Set(value=value):
-                self.read(value, s, here)
+                self.read(value, here)
                 self.assign(s, here)
             case ir.Assign(access=access, value=value):
-                self.read(value, s, here)
-                self.read(access, s, here)
+                self.read(value, here)
+                self.read(access, here)
                 life, order = here.lives[access.fiber.tensor], len(self.found.updates)
                 self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order))
             case ir.If(condition=condition, body=body):
-                self.read(condition, s, here)
+                self.read(condition, here)
                 self.vary(body, here)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
                 conditions = (*here.conditions, known)
                 self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
                 self.settle(body, here)
             case ir.For(range=r, body=body):
-                self.read(r, s, here)
+                self.read(r, here)
                 inner = r.range if isinstance(r, ir.Parallel) else r
                 assert isinstance(inner, ir.Range)
                 loop = Loop(s, self.value(inner.start, here), self.value(inner.stop, here))
                 self.vary(body, here)
-                self.found.loops.append((*here.loops, loop))
                 self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
                 self.settle(body, here)
 
@@ -236,7 +233,7 @@ class _Walk:
         for name in _assigned(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], self.symbol(name, here))
 
-    def read(self, e: ir.Node, s: ir.Statement, here: _Scope) -> None:
+    def read(self, e: ir.Node, here: _Scope) -> None:
         for node in e.walk():
             if isinstance(node, ir.Variable) and node.name in here.variables:
                 depth = here.variables[node.name][0]
