@@ -324,7 +324,8 @@ def _loops(items: Sequence[Item]) -> Iterator[Loop]:
 
 def _dynamic(items: Sequence[Item]) -> bool:
     ranges = (loop.node.range for loop in _loops(items))
-    return any(isinstance(r, ir.Parallel) and r.schedule.kind == "dynamic" for r in ranges)  # type: ignore[union-attr]
+    calls = (r.schedule for r in ranges if isinstance(r, ir.Parallel))
+    return any(not isinstance(call, ir.Variable) and call.kind == "dynamic" for call in calls)
 
 
 def executions(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) -> Iterator[Execution]:
