@@ -220,8 +220,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["replay", "racy.ws", "--interleaving", ""], "which is not a task path"),
         (["replay", "racy.ws", "--interleaving", "1,,2"], "entry 2"),
         (["replay", "racy.ws", "--interleaving", "1*0"], "'1*0', which is not a task path"),
-        (["replay", "racy.ws", "--interleaving", "3"], "step 1 names task 3"),
-        (["replay", "racy.ws", "--interleaving", "1*99"], "names task 1"),
+        (["replay", "racy.ws", "--interleaving", "1", "--format", "svg"], "'svg' is not one of"),
         (["replay", "racy.ws", "--interleaving", "1*99999999999999999"], "longer than"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,
@@ -320,10 +319,12 @@ def test_a_search_cut_short_counts_no_interleavings(wingspan):
 
 def test_replay_prints_every_step_and_the_values(wingspan):
     made = wingspan("replay", RACY, "--interleaving", "1*3,2", "--json").json
-    assert sorted(made) == ["end", "incident", "message", "steps", "values"]
-    assert [made[key] for key in ("end", "message", "incident")] == ["finished", None, None]
+    assert sorted(made) == ["end", "incident", "message", "mismatch", "steps", "values"]
+    assert [made[key] for key in ("mismatch", "end", "message", "incident")] == [None, "finished", None, None]
     assert made["values"] == {"c": [1, 0, 1, 0, 1]}
-    assert all(sorted(step) == ["column", "line", "rule", "task", "touches", "visible"] for step in made["steps"])
+    keys = ["column", "indices", "line", "rule", "task", "touches", "visible"]
+    assert all(sorted(step) == keys for step in made["steps"])
+    assert [step["indices"]["i"] for step in made["steps"] if step["visible"]] == [1, 1, 2, 3, 2, 3, 4, 4]
     assert {step["task"] for step in made["steps"]} == {"0", "1", "2"}
     touch = next(step for step in made["steps"] if step["visible"])["touches"][0]
     assert touch == {
@@ -332,15 +333,42 @@ def test_replay_prints_every_step_and_the_values(wingspan):
     }  # fmt: skip
 
 
-def test_the_text_of_a_replay_has_one_line_for_each_step(wingspan):
+def test_the_text_of_a_replay_has_one_line_for_each_step_if_all_are_asked_for(wingspan):
     words = ["replay", RACY, "--interleaving", "1*3,2"]
-    lines = wingspan(*words).out.splitlines()[2:]
+    lines = wingspan(*words, "--all").out.splitlines()[2:]
     steps = [line for line in lines[: lines.index("")] if "──" not in line]
     made = wingspan(*words, "--json").json["steps"]
     assert len(steps) == len(made)
     for line, step in zip(steps, made, strict=True):
         assert step["rule"] in line and all(touch["cell"] in line for touch in step["touches"])
         assert line.split()[0].isdigit() == step["visible"]
+
+
+@pytest.mark.parametrize(("interleaving", "status"), [("1*3,2", 0), ("-", 0), ("3", 3), ("1*99", 3), ("1*4,0,2*4", 3)])
+def test_the_status_of_a_replay_says_whether_it_matched(wingspan, interleaving, status):
+    """In every form; where it did not match, text and JSON say so, and so do the pictures."""
+    words = ["replay", RACY, "--interleaving", interleaving]
+    mismatch = wingspan(*words, "--json").json["mismatch"]
+    assert (mismatch is not None) == (status == 3)
+    for form in ("text", "json", "mermaid", "dot", "itf"):
+        done = wingspan(*words, "--format", form)
+        assert (done.status, done.err) == (status, ""), form
+        assert ("mismatch" in done.out.replace('"mismatch": null', "")) == (status == 3), form
+    assert wingspan(*words, "--json").out == wingspan(*words, "--format", "json").out
+
+
+def test_a_replay_that_faults_before_its_interleaving_is_used_up_is_bad_and_says_both(wingspan, written):
+    for text, end in ((FAULTY, "fault"), (STUCK, "deadlock")):
+        done = wingspan("replay", written(text), "--interleaving", "2*7")
+        assert done.status == 1
+        assert f"error[{end}]" in done.out
+        assert f"but the run has ended in a {end}; tasks that can step: none" in done.out
+
+
+def test_forms_and_switches_of_a_replay_that_do_not_go_together(wingspan):
+    words = ["replay", RACY, "--interleaving", "-"]
+    for more in (["--json", "--format", "dot"], ["--json", "--all"], ["--format", "itf", "--all"]):
+        assert (wingspan(*words, *more).status, wingspan(*words, *more).out) == (2, "")
 
 
 def test_run_prints_small_tensors_and_describes_large_ones(wingspan):
@@ -377,7 +405,9 @@ def keys(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         for key, below in value.items():
             yield key
-            yield from keys(list(below.values()) if key in ("values", "tensors", "variables") and below else below)
+            yield from keys(
+                list(below.values()) if key in ("values", "tensors", "variables", "indices") and below else below
+            )
     elif isinstance(value, list):
         for below in value:
             yield from keys(below)
@@ -386,7 +416,7 @@ def keys(value: object) -> Iterator[str]:
 def test_every_key_is_documented(wingspan, written):
     """docs/command-line.md names each key that some verb prints."""
     lines = (ROOT / "docs" / "command-line.md").read_text().splitlines()
-    named = {name for line in lines for name in re.findall(r"`([a-z_]+)`", line)}
+    named = {name for line in lines for name in re.findall(r"`(?:[a-z_.[\]]+\.)?([a-z_]+)`", line)}
     replayed = ["replay", RACY, "--interleaving", "-"]
     bad = [["explore", written(text, name)] for name, text in (("faulty.ws", FAULTY), ("stuck.ws", STUCK))]
     for words in (["explore", RACY], *bad, replayed, ["run", KARATE], ["fmt", RACY]):

@@ -374,8 +374,18 @@ def action(task: str, effect: Effect | None = None, value: object = 0) -> Action
     return Action(task, "Assign", RACED, touches, effect is not None)
 
 
-def followed(*actions: Action, given: int) -> str:
-    return steps.replay(ReplayReport(Invocation("demo.ws"), "…", given, actions, "finished", None, RIGHT, TREE))
+def told(*actions: Action, given: int = 0, **changes: Any) -> ReplayReport:
+    """A run in which each task stands at every visible step, and that ends well."""
+    everywhere: dict[str, Span | None] = {action.task: RACED for action in actions}
+    places = (everywhere,) * sum(action.visible for action in actions)
+    return replace(
+        ReplayReport(Invocation("demo.ws"), "…", given, None, actions, (*places, {}), "finished", None, RIGHT, TREE),
+        **changes,
+    )
+
+
+def followed(*actions: Action, given: int, every: bool = False) -> str:
+    return steps.replay(told(*actions, given=given), every)
 
 
 def test_visible_steps_are_numbered_and_each_is_in_the_lane_of_its_task():
@@ -409,6 +419,26 @@ def test_a_conflict_at_the_end_of_the_given_steps_is_pointed_out():
 )
 def test_steps_that_do_not_race_are_not_called_a_conflict(pair):
     assert "conflict" not in followed(*pair, given=2)
+
+
+def test_steps_of_tasks_that_were_not_there_together_do_not_race():
+    """The second of the two tasks began when the first had ended."""
+    run = told(action("1", "write"), action("2", "write"), given=2)
+    assert run.racing is not None
+    assert replace(run, places=({"1": RACED}, {"2": RACED}, {})).racing is None
+
+
+def test_private_steps_in_a_row_share_a_line_unless_all_are_asked_for():
+    run = [action("1"), action("1"), action("1", "read"), action("1"), action("2"), action("2"), action("0")]
+    lines = followed(*run, given=0).splitlines()[2:7]
+    assert [line.split()[0] for line in lines] == ["·", "1", "·", "·", "·"]
+    assert [line.split("  ")[-1] for line in (lines[0], lines[3])] == ["Assign … Assign: 2 private steps"] * 2
+    assert len(followed(*run, given=0, every=True).splitlines()) == len(followed(*run, given=0).splitlines()) + 2
+
+
+def test_loop_indices_in_force_are_told():
+    run = replace(action("1", "read"), indices=(("i", 2), ("j", 1)))
+    assert followed(run, given=0).splitlines()[2].endswith("5:5 c[1] += i (i = 2, j = 1)")
 
 
 def test_more_tasks_than_lanes_share_one():
@@ -475,11 +505,11 @@ def test_rationals_become_doubles_in_json_and_stay_exact_in_text():
 
 def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
     actions = (action("0", "write", Fraction(1, 4)),)
-    made = ReplayReport(Invocation("d.ws"), "1", 1, actions, "fault", OVERFLOW, None, TREE)
+    made = told(*actions, given=1, end="fault", incident=OVERFLOW, outcome=None)
     assert as_json.replay(made) == {
         "steps": [
             {
-                "task": "0", "rule": "Assign", "line": 5, "column": 5, "visible": True,
+                "task": "0", "rule": "Assign", "line": 5, "column": 5, "visible": True, "indices": {},
                 "touches": [
                     {
                         "tensor": "c", "level": 1, "level_name": "Element", "buffer": "val", "cell": "c.val[1]",
@@ -488,7 +518,7 @@ def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
                 ],
             }
         ],
-        "end": "fault", "message": "overflow", "incident": FAULT, "values": None,
+        "mismatch": None, "end": "fault", "message": "overflow", "incident": FAULT, "values": None,
     }  # fmt: skip
 
 

@@ -20,17 +20,17 @@ from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span
 from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.native.engine import Limits, Mode
+from wingspan.report import dot, itf, mermaid, steps, terminal
 from wingspan.report import json as data
-from wingspan.report import steps, terminal
 from wingspan.report.check import check as checked
 from wingspan.report.check import refusal
 from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
-from wingspan.report.view import CheckReport, Invocation, explored, replayed
+from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
-MISTAKE, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 4, 130, 141
+MISTAKE, MISMATCH, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
 """The exit statuses when there is no verdict."""
 
 EPILOG = """
@@ -61,7 +61,12 @@ def show(text: str) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """Print a result as one JSON object. Doubles that are not finite, for which JSON has no numbers, become text."""
-    show(json.dumps(_finite(value), allow_nan=False))
+    show(as_text(value))
+
+
+def as_text(value: dict[str, Any]) -> str:
+    """A value in one line of JSON."""
+    return json.dumps(_finite(value), allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
@@ -291,24 +296,43 @@ def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shorte
     sys.exit(STATUS[report.verdict.verdict])
 
 
+FORMATS: dict[str, Callable[[ReplayReport], str]] = {
+    "json": lambda report: as_text(data.replay(report)),
+    "mermaid": mermaid.replay,
+    "dot": dot.replay,
+    "itf": lambda report: as_text(itf.replay(report)),
+}
+"""The forms that a replay is printed in besides text."""
+
+
 @main.command()
 @on_program
 @MACHINE
 @click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
-def replay(told: Invocation, as_json: bool, machine: str, interleaving: str) -> None:
+@click.option(
+    "--format", "form", type=click.Choice(("text", *FORMATS)),
+    help="Text, one JSON object, a sequence diagram, the graph of what comes before what, or an ITF trace.",
+)  # fmt: skip
+@click.option("--all", "every", is_flag=True, help="In text, a line for each private step, too.")
+def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, form: str | None, every: bool) -> None:
     """Follow one interleaving of the program in FILE, step by step.
 
-    TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up,
-    the run goes on with the first task that can step.
+    TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
+    names a task that cannot step, the run goes on with the first task that can.
     """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other.")
+    form = "json" if as_json else form or "text"
+    if every and form != "text":
+        raise click.UsageError("--all is for --format text.")
     bound = api.bind(told.file, **told.binding)
     followed = api.replay(bound, interleaving, machine=machine)
     report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
-    if as_json:
-        show_json(data.replay(report))
+    if form == "text":
+        show(painted(steps.replay(report, every), sys.stdout))
     else:
-        show(painted(steps.replay(report), sys.stdout))
-    sys.exit(0 if report.end == "finished" else 1)
+        show(FORMATS[form](report))
+    sys.exit(1 if report.incident else MISMATCH if report.mismatch else 0)
 
 
 @main.command()

@@ -1,7 +1,7 @@
 """Strategies that explore the interleavings of any `Machine`."""
 
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
-from wingspan.explorer.interleaving import Replay, format_interleaving, parse_interleaving, replay
+from wingspan.explorer.interleaving import Mismatch, Replay, format_interleaving, parse_interleaving, replay
 from wingspan.explorer.machine import Blocked, Machine, Step, Touch
 from wingspan.explorer.search import STRATEGIES, Search, explore
 from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
@@ -15,6 +15,7 @@ __all__ = [
     "FaultReport",
     "Incident",
     "Machine",
+    "Mismatch",
     "Race",
     "Replay",
     "Result",

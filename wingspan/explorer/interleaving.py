@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from wingspan.errors import Fault, InputError
+from wingspan.errors import Fault, InputError, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.settle import settle
@@ -76,11 +77,37 @@ def parse_interleaving(text: str) -> list[str]:
     return tasks
 
 
+@dataclass(frozen=True)
+class Mismatch:
+    """Where a run stopped doing what an interleaving says, and why; from there on it goes by default order."""
+
+    step: int
+    """which of the steps that the interleaving names, from 1"""
+    task: str
+    """which task it names there"""
+    reason: str
+    """why that task cannot step: what it waits for, or that it or the run has ended"""
+    able: tuple[tuple[str, str], ...]
+    """the tasks that could step there, each with the rule"""
+    span: Span | None
+    """where the named task waits"""
+    followed: str
+    left: str
+    """the rest of the interleaving, from this step on"""
+
+    @property
+    def message(self) -> str:
+        """All of it in a sentence."""
+        can = ", ".join(f"{task or '0'} ({rule})" for task, rule in self.able) or "none"
+        return f"step {self.step} names task {self.task or '0'}, but {self.reason}; tasks that can step: {can}"
+
+
 class Replay(Generic[S]):
-    """One run that follows a given interleaving; iterate over `steps`, then read `end`.
+    """One run that follows a given interleaving as far as it matches; iterate over `steps`, then read `end`.
 
     `steps` yields every step, the invisible ones too. `state` and `choices` (what each task can do next) are those
-    of the moment; `end` is None while the run is under way. `incident` is what a fault or a deadlock is about.
+    of the moment; `end` is None while the run is under way. `incident` is what a fault or a deadlock is about,
+    `mismatch` is None unless the interleaving names a task that cannot step.
     """
 
     def __init__(self, machine: Machine[S], interleaving: Sequence[str] | str, finish: bool) -> None:
@@ -91,62 +118,97 @@ class Replay(Generic[S]):
         self.choices: dict[str, Step[S] | Blocked] = {}
         self.end: End | None = None
         self.incident: Incident | None = None
+        self.mismatch: Mismatch | None = None
         self.steps: Iterator[Step[S]] = self._run()
+        self._begun: set[str] = set()
 
     def __iter__(self) -> Iterator[Step[S]]:
         return self.steps
 
+    @property
+    def followed(self) -> int:
+        """How many steps of the interleaving the run has followed, or will follow if they match."""
+        return len(self.interleaving) if self.mismatch is None else self.mismatch.step - 1
+
     def _run(self) -> Iterator[Step[S]]:
-        wanted = iter(enumerate(self.interleaving, start=1))
+        number = 0
         trail = Trail()
         last: str | None = None
         while True:
             settled = settle(self.machine, self.state, last)
             self.state, self.choices = settled.state, settled.choices
+            self._begun.update(self.choices, (step.task for step in settled.taken))
             yield from settled.taken
-            enabled = [choice for choice in self.choices.values() if isinstance(choice, Step)]
-            if self.choices and not enabled:
-                waiting = tuple(choice for choice in self.choices.values() if isinstance(choice, Blocked))
-                self.end, self.incident = "deadlock", Deadlock(waiting, str(trail))
+            step = self._choose(number)
+            if step is None:
+                self._finish(number, str(trail))
                 return
-            number, task = next(wanted, (0, None))
-            if task is None:
-                if not enabled or not self.finish:
-                    self.end = "stopped" if enabled else "finished"
-                    return
-                task = enabled[0].task
-            step = self.choices.get(task)
-            if not isinstance(step, Step):
-                raise self._impossible(number, task, enabled)
-            trail.add(task)
+            number += 1
+            trail.add(step.task)
             if isinstance(step.next, Fault):
                 self.end, self.incident = "fault", FaultReport.of(step, step.next, str(trail))
+                self._miss(number, (), "the run has ended in a fault")
                 yield step
                 return
-            self.state, last = step.next, task
+            self.state, last = step.next, step.task
             yield step
 
-    def _impossible(self, number: int, task: str, enabled: list[Step[S]]) -> InputError:
-        """The mistake of naming `task` as entry `number` when it cannot step."""
+    def _choose(self, number: int) -> Step[S] | None:
+        """The next step after `number` ones: as the interleaving says, else the first; None if the run ends here."""
+        enabled = [choice for choice in self.choices.values() if isinstance(choice, Step)]
+        if not enabled:
+            return None
+        if number < self.followed:
+            task = self.interleaving[number]
+            named = self.choices.get(task)
+            if isinstance(named, Step):
+                return named
+            self._miss(number, enabled, self._why(task))
+        return enabled[0] if self.finish else None
+
+    def _finish(self, number: int, trail: str) -> None:
+        """The run ends after `number` visible steps."""
+        waiting = tuple(choice for choice in self.choices.values() if isinstance(choice, Blocked))
+        if len(waiting) < len(self.choices):
+            self.end = "stopped"
+        elif waiting:
+            self.end, self.incident = "deadlock", Deadlock(waiting, trail)
+            self._miss(number, (), "the run has ended in a deadlock")
+        else:
+            self.end = "finished"
+            self._miss(number, (), "the run has finished")
+
+    def _miss(self, number: int, enabled: Sequence[Step[S]], reason: str) -> None:
+        """Note that what the interleaving names after `number` steps does not happen, if it names anything there."""
+        if number >= self.followed:
+            return
+        task = self.interleaving[number]
+        named = self.choices.get(task)
+        self.mismatch = Mismatch(
+            step=number + 1,
+            task=task,
+            reason=reason,
+            able=tuple((step.task, step.rule) for step in enabled),
+            span=named.span if isinstance(named, Blocked) else None,
+            followed=format_interleaving(self.interleaving[:number]),
+            left=format_interleaving(self.interleaving[number:]),
+        )
+
+    def _why(self, task: str) -> str:
+        """Why a task cannot step while others can."""
         blocked = self.choices.get(task)
         if isinstance(blocked, Blocked):
-            why = explain(blocked)
-        elif not self.choices:
-            why = "the run is over"
-        else:
-            why = f"task {task or '0'} has no step to take here"
-        can = ", ".join(f"{step.task or '0'} ({step.rule})" for step in enabled) or "none"
-        return InputError(
-            f"interleaving {format_interleaving(self.interleaving)}: step {number} names task {task or '0'}, "
-            f"but {why}; tasks that can step: {can}",
-            blocked.span if isinstance(blocked, Blocked) else None,
-        )
+            return explain(blocked)
+        name = f"task {task or '0'}"
+        if any(not task or other.startswith(f"{task}.") for other in self.choices):
+            return f"{name} waits for its tasks to end"
+        return f"{name} has ended" if task in self._begun else f"{name} has not begun, or there is none"
 
 
 def replay(machine: Machine[S], interleaving: Sequence[str] | str, *, finish: bool = True) -> Replay[S]:
     """Follow an interleaving; when it is used up, go on with the first task that can step (`finish`) or stop there.
 
-    A fault or a deadlock ends the run also when some of the interleaving is left. `InputError` is raised on the way
-    when it names a task that cannot step.
+    The same where it names a task that cannot step, and `mismatch` says where and why. A fault or a deadlock ends the
+    run also when some of the interleaving is left.
     """
     return Replay(machine, interleaving, finish)

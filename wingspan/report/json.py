@@ -10,6 +10,7 @@ from wingspan.comparison import Comparison
 from wingspan.dependence import Finding, Proof, Witness
 from wingspan.errors import Span
 from wingspan.explorer.incident import FaultReport, Incident
+from wingspan.explorer.interleaving import Mismatch
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
@@ -109,10 +110,23 @@ def replay(report: ReplayReport) -> dict[str, Any]:
     """A run, step by step."""
     return {
         "steps": [_action(action) for action in report.actions],
+        "mismatch": _mismatch(report.mismatch) if report.mismatch else None,
         "end": report.end,
         "message": report.incident.message if report.incident else None,
         "incident": _incident(report.incident) if report.incident else None,
         "values": report.outcome.values() if report.outcome else None,
+    }
+
+
+def _mismatch(found: Mismatch) -> dict[str, Any]:
+    return {
+        "step": found.step,
+        "task": found.task or "0",
+        "reason": found.reason,
+        "able": [{"task": task or "0", "rule": rule} for task, rule in found.able],
+        **_place(found.span),
+        "followed": found.followed,
+        "left": found.left,
     }
 
 
@@ -121,6 +135,7 @@ def _action(action: Action) -> dict[str, Any]:
         "task": action.task,
         "rule": action.rule,
         **_place(action.span),
+        "indices": dict(action.indices),
         "touches": [_touch(touch) for touch in action.touches],
         "visible": action.visible,
     }

@@ -13,7 +13,7 @@ from wingspan.api import Exploration
 from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Incident
-from wingspan.explorer.interleaving import Replay
+from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
@@ -159,21 +159,22 @@ class Action:
     span: Span | None
     touches: tuple[Touch, ...]
     visible: bool
-
-    def racing(self, other: Action) -> Touch | None:
-        """What this step and one of another task both touch, at least one writing and not both atomically."""
-        found = (mine for mine in self.touches for theirs in other.touches if mine.races(theirs))
-        return next(found, None) if self.task != other.task else None
+    indices: tuple[tuple[str, int], ...] = ()
+    """those in force of the loops as written, outermost first; the machines tell them of visible steps"""
 
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """One run, step by step, and how it ended. `given` is the number of visible steps that were asked for."""
+    """One run, step by step, and how it ended. `followed` is the number of visible steps that were asked for."""
 
     invocation: Invocation
     interleaving: str
-    given: int
+    followed: int
+    mismatch: Mismatch | None
+    """where the rest of the interleaving was left, and why"""
     actions: tuple[Action, ...]
+    places: tuple[Mapping[str, Span | None], ...]
+    """where each task stood before each visible step, and at the end; tasks by name, 0 being the root"""
     end: str
     incident: Incident | None
     """what a fault or a deadlock is about"""
@@ -182,18 +183,52 @@ class ReplayReport:
     program: ir.Node
     """as written, to name its loops"""
 
+    @property
+    def visible(self) -> list[Action]:
+        """The steps that other tasks can observe, as they are numbered."""
+        return [action for action in self.actions if action.visible]
+
+    @property
+    def racing(self) -> Touch | None:
+        """What the last two of the steps that were asked for race on, if they do: both tasks could step before both."""
+        first, second = ([None, None, *self.visible[: self.followed]])[-2:]
+        if first is None or second is None or first.task == second.task:
+            return None
+        if second.task not in self.places[self.followed - 2]:
+            return None
+        return next((mine for mine in second.touches for theirs in first.touches if mine.races(theirs)), None)
+
 
 def replayed(replay: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
-    actions = tuple(_action(step) for step in replay)
+    actions, places = [], []
+    for step in replay:
+        actions.append(_action(step, program))
+        if step.visible:
+            places.append(_standing(replay))
     outcome = replay.machine.outcome(replay.state) if replay.incident is None else None
     assert outcome is None or isinstance(outcome, Outcome)
-    given, end = len(replay.interleaving), str(replay.end)
-    return ReplayReport(invocation, interleaving, given, actions, end, replay.incident, outcome, program)
+    return ReplayReport(
+        invocation=invocation,
+        interleaving=interleaving,
+        followed=replay.followed,
+        mismatch=replay.mismatch,
+        actions=tuple(actions),
+        places=(*places, _standing(replay)),
+        end=str(replay.end),
+        incident=replay.incident,
+        outcome=outcome,
+        program=program,
+    )
 
 
-def _action(step: Step[Any]) -> Action:
-    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible)
+def _action(step: Step[Any], program: ir.Node) -> Action:
+    indices = tuple(written(step.indices, program))
+    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices)
+
+
+def _standing(replay: Replay[Any]) -> dict[str, Span | None]:
+    return {task or "0": choice.span for task, choice in replay.choices.items()}
 
 
 # ------------------------------------------------------------------------------------------------------------- check
