@@ -23,6 +23,10 @@ AREAS = {
     ],
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
     "stability": ["wingspan/levels/"],
+    "replay": [
+        "wingspan/explorer/interleaving.py", "wingspan/report/view.py", "wingspan/report/steps.py",
+        "wingspan/report/order.py", "wingspan/report/mermaid.py", "wingspan/report/dot.py", "wingspan/report/itf.py",
+    ],
     "races": [
         "wingspan/explorer/races.py", "wingspan/explorer/graph.py", "wingspan/explorer/settle.py",
         "wingspan/semantics/memory.py", "wingspan/explorer/", "wingspan/semantics/machine.py", "wingspan/levels/",

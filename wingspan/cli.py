@@ -38,7 +38,8 @@ EPILOG = """
 Exit status of every verb
   0  finished, nothing wrong        2    the program, its input or the command line is wrong
   1  something bad was found        4    a defect of wingspan
-  3  the search was cut short       130  interrupted
+  3  the search was cut short, or   130  interrupted
+     a replay did not match
 """
 
 
