@@ -27,24 +27,29 @@ class Settled(Generic[S]):
     taken: list[Step[S]]
 
 
-def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None]) -> tuple[S, list[Step[S]]]:
-    """Take the invisible steps of one task, up to its next visible or faulting one; `tick` is called at each."""
-    taken: list[Step[S]] = []
+def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None], note: Callable[[Step[S]], None]) -> S:
+    """Take the invisible steps of one task, up to its next visible or faulting one.
+
+    `tick` is called before each step, `note` with each that is taken. They are not kept here: in a search they would
+    be most of what is in memory.
+    """
+    count = 0
     anchor: Hashable = None
     while task in machine.tasks(state):
         tick()
         step = machine.step(state, task)
         if isinstance(step, Blocked) or step.visible or isinstance(step.next, Fault):
             break
-        taken.append(step)
+        note(step)
+        count += 1
         state = step.next
-        if len(taken) >= LONG:  # Brent 1980: compare with the state at the last power of two
+        if count >= LONG:  # Brent 1980: compare with the state at the last power of two
             here = machine.fingerprint(state)
             if here == anchor:
                 raise InternalError(f"task {task or '0'} repeats invisible steps without end", step.span)
-            if len(taken).bit_count() == 1:
+            if count.bit_count() == 1:
                 anchor = here
-    return state, taken
+    return state
 
 
 def settle(
@@ -56,8 +61,7 @@ def settle(
     while True:
         before = len(taken)
         for task in (*order, *machine.tasks(state)):
-            state, ahead = run_ahead(machine, state, task, tick)
-            taken += ahead
+            state = run_ahead(machine, state, task, tick, taken.append)
         order = []
         if len(taken) == before:
             return Settled(state, {task: machine.step(state, task) for task in machine.tasks(state)}, taken)

@@ -97,8 +97,7 @@ class States(Space, Generic[S]):
         path = self.paths[task]
         step = self._kept_step(node, path)
         assert not isinstance(step.next, Fault)
-        state, ahead = run_ahead(self.machine, step.next, path, self.tick)
-        self.steps += len(ahead)
+        state = run_ahead(self.machine, step.next, path, self.tick, self._took)
         resumed = step.resumed
         mark = self.machine.fingerprint(state)
         if mark not in self._numbers:
@@ -129,6 +128,9 @@ class States(Space, Generic[S]):
         step = self.machine.step(self._states[node], path)
         assert isinstance(step, Step)
         return step
+
+    def _took(self, step: Step[S]) -> None:
+        self.steps += 1
 
     def _kept_step(self, node: int, path: str) -> Step[S]:
         kept = self._kept.get(node, {})

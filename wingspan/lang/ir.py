@@ -11,8 +11,8 @@ Source spans take part in neither equality nor hashing; hashes are computed once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -30,26 +30,39 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: type[_T]) -> type[_T]:
-    """A frozen dataclass that computes its hash once, and knows the names of its fields."""
-    made: Any = dataclass(frozen=True)(cls)
+    """A dataclass that computes its hash once, and knows the names of its parts. Its classes descend from `Term`.
+
+    Type checkers take it as frozen. At run time nothing stands in the way of an assignment: a dataclass that forbids it
+    takes three times as long to build, and a machine's steps are mostly that.
+    """
+    made: Any = dataclass(slots=True, unsafe_hash=True)(cls)
     structural: Callable[[Any], int] = made.__hash__
 
     def cached_hash(self: Any) -> int:
-        known: int | None = self.__dict__.get("_hash")
-        if known is None:
-            known = self.__dict__["_hash"] = structural(self)
+        try:
+            known: int = self._hash
+        except AttributeError:
+            known = self._hash = structural(self)
         return known
 
     made.__hash__ = cached_hash
-    made.names = tuple(f.name for f in fields(made))
+    made.names = tuple(f.name for f in fields(made) if f.init and f.name != "span")
     return made  # type: ignore[no-any-return]
 
 
 @node
-class Node:
+class Term:
+    """What all immutable values of the semantics have: a place for their hash."""
+
+    _hash: int = field(init=False, compare=False, repr=False)
+
+
+@node
+class Node(Term):
     """What every tree has: where it was written, outside of equality, and its parts."""
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _accesses: tuple[tuple[Access, bool], ...] = field(init=False, compare=False, repr=False)
 
     names: ClassVar[tuple[str, ...]]
 
@@ -75,19 +88,21 @@ class Node:
 
         Parts in which nothing changes are kept as they are.
         """
-        changes = {}
+        return change(self.map_children(lambda child: child.map(change)))
+
+    def map_children(self, change: Callable[[Any], Any]) -> Any:
+        """This node with what `change` makes of each child; the node itself if nothing changes."""
+        made, changed = {}, False
         for name in self.names:
-            value = getattr(self, name)
+            value = made[name] = getattr(self, name)
             if isinstance(value, Node):
-                made: Any = value.map(change)
+                made[name] = change(value)
+                changed |= made[name] is not value
             elif isinstance(value, tuple):
-                made = tuple(item.map(change) if isinstance(item, Node) else item for item in value)
-                made = value if all(a is b for a, b in zip(value, made, strict=True)) else made
-            else:
-                continue
-            if made is not value:
-                changes[name] = made
-        return change(replace(self, **changes) if changes else self)
+                items = tuple([change(item) if isinstance(item, Node) else item for item in value])
+                if any([a is not b for a, b in zip(value, items, strict=True)]):
+                    made[name], changed = items, True
+        return type(self)(**made, span=self.span) if changed else self
 
 
 # ---------------------------------------------------------------------------------------------- fibers and accesses
@@ -133,7 +148,7 @@ class Literal(Node):
     kind: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.__dict__["kind"] = kind_of(self.value)
+        self.kind = kind_of(self.value)  # type: ignore[misc]
 
 
 @node
@@ -529,19 +544,21 @@ def accesses(s: Node) -> tuple[tuple[Access, bool], ...]:
 
     The answer is kept in the node, not by its value: equal terms stand in different places.
     """
-    known: tuple[tuple[Access, bool], ...] | None = s.__dict__.get("_accesses")
-    if known is None:
-        known = s.__dict__["_accesses"] = tuple(_accesses(s))
-    return known
+    try:
+        return s._accesses
+    except AttributeError:
+        s._accesses = found = tuple(_accesses(s))  # type: ignore[misc]
+        return found
 
 
-def _accesses(s: Node) -> Iterator[tuple[Access, bool]]:
+def _accesses(s: Node) -> list[tuple[Access, bool]]:
+    found: list[tuple[Access, bool]] = []
+    below: Iterable[Node] = s.children()
     if isinstance(s, Assign):
-        yield s.access, True
-        for e in (*s.access.subscripts, s.value):
-            yield from accesses(e)
-        return
-    if isinstance(s, Access):
-        yield s, False
-    for below in s.children():
-        yield from accesses(below)
+        found.append((s.access, True))
+        below = (*s.access.subscripts, s.value)
+    elif isinstance(s, Access):
+        found.append((s, False))
+    for part in below:
+        found += accesses(part)
+    return found

@@ -18,9 +18,9 @@ def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
     return found
 
 
-def mentions(s: Statement, F: Fiber) -> bool:
+def mentions(s: ir.Node, F: Fiber) -> bool:
     """Whether an access to F is left in s."""
-    return any(access.fiber == F for access, _ in accesses(s))
+    return any([access.fiber == F for access, _ in accesses(s)])
 
 
 def tensors(s: Statement) -> tuple[str, ...]:
@@ -36,14 +36,16 @@ def replace_access(s: Statement, F: Fiber, index: str, by: Fiber | Expression) -
     last = Index(index)
 
     def change(node: ir.Node) -> ir.Node:
-        if not isinstance(node, Access) or node.fiber != F or node.subscripts[-1:] != (last,):
+        if not mentions(node, F):
             return node
+        made: ir.Node = node.map_children(change)
+        if not isinstance(made, Access) or made.fiber != F or made.subscripts[-1:] != (last,):
+            return made
         if isinstance(by, Fiber):
-            return Access(by, node.subscripts[:-1], span=node.span)
-        return replace(by, span=node.span)
+            return Access(by, made.subscripts[:-1], span=made.span)
+        return replace(by, span=made.span)
 
-    changed: Statement = s.map(change)
-    return changed
+    return change(s)  # type: ignore[return-value]
 
 
 def replace_fiber(s: Statement, F: Fiber, by: Expression) -> Statement:

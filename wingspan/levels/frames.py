@@ -8,12 +8,11 @@ registers that no later instruction reads are blank, so that two runs which diff
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
-from wingspan.lang.ir import Instance
+from wingspan.lang.ir import Instance, Term, node
 from wingspan.levels.linear import Code, Instruction, Registers
 
 __all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
@@ -60,8 +59,8 @@ class Held(Exception):
         self.cell, self.position, self.holder = cell, position, holder
 
 
-@dataclass(frozen=True)
-class Frame:
+@node
+class Frame(Term):
     """A run of a code on the buffers of one tensor, resting before its next access or at its end."""
 
     code: Code

@@ -53,11 +53,11 @@ class Instruction:
     target: int = 0
     message: str = ""
     op: str = ""
+    rests: bool = field(init=False)
+    """whether a frame stops before this instruction"""
 
-    @property
-    def rests(self) -> bool:
-        """Whether a frame stops before this instruction."""
-        return self.kind in ACCESSES or self.kind == "end"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rests", self.kind in ACCESSES or self.kind == "end")
 
 
 @dataclass(frozen=True, eq=False)

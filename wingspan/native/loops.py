@@ -323,7 +323,7 @@ def _lost(before: ir.Expression, after: ir.Expression, fibers: Sequence[ir.Fiber
 
     def others(e: ir.Expression) -> Counter[ir.Node]:
         parts = (n for n in e.walk() if isinstance(n, ir.Access | ir.Call))
-        return Counter(n for n in parts if not any(mentions(n, F) for F in fibers))  # type: ignore[arg-type]
+        return Counter(n for n in parts if not any(mentions(n, F) for F in fibers))
 
     return bool(others(before) - others(after))
 

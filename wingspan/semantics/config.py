@@ -11,15 +11,17 @@ task that spawned them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import immutables
 
 from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
-from wingspan.lang.devices import ROOT, Task
-from wingspan.lang.ir import Instance, Literal, node
+from wingspan.lang.devices import Task
+from wingspan.lang.ir import Instance, Literal, Term, node
 from wingspan.levels.heap import Heap
 
 Store = immutables.Map[Any, Any]
@@ -32,7 +34,7 @@ EMPTY: Store = immutables.Map()
 
 
 @node
-class Handle:
+class Handle(Term):
     """A tensor's entry in σ: its mode, the operator of its phase, its fill value and the instance of its root."""
 
     mode: str
@@ -42,7 +44,7 @@ class Handle:
 
 
 @node
-class Cursor:
+class Cursor(Term):
     """A fiber being iterated, in read or in update mode, and the registers of its cursor."""
 
     updating: bool
@@ -50,14 +52,14 @@ class Cursor:
 
 
 @node
-class Chunk:
+class Chunk(Term):
     """The name of i_chunk, the first iteration of loop i that no task has claimed."""
 
     index: str
 
 
 @node
-class Dirty:
+class Dirty(Term):
     """The name of the flag that says whether something below a fiber was written in this iteration."""
 
     fiber: ir.Fiber
@@ -67,7 +69,7 @@ class Dirty:
 
 
 @node
-class Then:
+class Then(Term):
     """E; s"""
 
     rest: tuple[ir.Statement, ...]
@@ -75,7 +77,7 @@ class Then:
 
 
 @node
-class Scope:
+class Scope(Term):
     """⟨E, t, σ⟩: σ is the store around the scope"""
 
     store: Store
@@ -83,7 +85,7 @@ class Scope:
 
 
 @node
-class Hole:
+class Hole(Term):
     """A statement or expression whose part number k is being evaluated"""
 
     node: Any
@@ -98,7 +100,7 @@ Context = Then | Scope | Hole | None
 
 
 @node
-class Config:
+class Config(Term):
     """⟨s, t, σ⟩ in its context E: `s` is the redex, `σ` the innermost store."""
 
     s: Any
@@ -115,6 +117,17 @@ class Config:
         return Config(self.s, self.t, self.σ.set(name, value), self.E)
 
     @property
+    def tasks(self) -> tuple[str, ...]:
+        """The paths of the tasks that can step: this one, or those that it has spawned and waits for."""
+        if isinstance(self.s, ir.Par):
+            return self.tasks_among([child.tasks for child in self.s.contexts])
+        return () if self.finished else (self.t.path,)
+
+    def tasks_among(self, spawned: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        """The same for a task that has spawned others, given theirs: it waits until none of them can step."""
+        return tuple(chain(*spawned)) or (self.t.path,)
+
+    @property
     def finished(self) -> bool:
         """Whether the task has nothing left to do."""
         return self.E is None and isinstance(self.s, ir.Skip)
@@ -125,36 +138,102 @@ class Config:
         s = self.s
         if isinstance(s, ir.Enter):
             s = next(iter((*s.reads, *s.updates)), s.body)
-        span: Span | None = getattr(s, "span", None)
+        span: Span | None = s.span
         return span
 
 
-@node
+Conclude = Callable[[Config, int, Config], Config]
+
+
+@dataclass(slots=True, eq=False)
 class State:
-    """⟨μ; C⟩: the heap and the root task's configuration."""
+    """⟨μ; C⟩ in focus on the task that stepped last, as a configuration is in focus on its redex.
+
+    `outer` are the tasks that it descends from, innermost first, and `places` which of the contexts that each has
+    spawned leads to the focus; states that differ in these alone are equal. Rules ParLeft and ParRight are put off
+    until the root is asked for: `conclude` gives the spawning task once its k-th context has stepped.
+    """
 
     heap: Heap
-    root: Config
+    focus: Config
+    outer: tuple[Config, ...]
+    places: tuple[int, ...]
+    conclude: Conclude
+    _root: Config = field(init=False, compare=False, repr=False)
+    _tasks: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.heap == other.heap and self.root == other.root
 
-def initial(body: ir.Statement, store: Store, heap: Heap) -> State:
-    """The state before the first step."""
-    return State(heap, refocus(Config(body, ROOT, store)))
+    def __hash__(self) -> int:
+        return hash((self.heap, self.root))
+
+    @property
+    def root(self) -> Config:
+        """The root task's configuration."""
+        try:
+            return self._root
+        except AttributeError:
+            C = self.focus
+            for spawner, k in zip(self.outer, self.places, strict=True):
+                C = self.conclude(spawner, k, C)
+            self._root = C
+            return C
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The paths of the tasks that can step."""
+        try:
+            return self._tasks
+        except AttributeError:
+            found = self.focus.tasks
+            for spawner, k in zip(self.outer, self.places, strict=True):
+                spawned = [child.tasks for child in spawner.s.contexts]
+                spawned[k] = found
+                found = spawner.tasks_among(spawned)
+            self._tasks = found
+            return found
+
+    def stepped(self, heap: Heap, focus: Config, outer: tuple[Config, ...]) -> State:
+        """The state after a step of the task in focus."""
+        after = State(heap, focus, outer, self.places, self.conclude)
+        if focus.tasks == self.focus.tasks:
+            after._tasks = self.tasks
+        return after
+
+    def at(self, task: str) -> State:
+        """The same state in focus on another task."""
+        C = self.root
+        outer: tuple[Config, ...] = ()
+        places = tuple(int(q) - 1 for q in task.split(".")) if task else ()
+        for k in places:
+            C, outer = C.s.contexts[k], (C, *outer)
+        return State(self.heap, C, outer, places[::-1], self.conclude)
 
 
 # -------------------------------------------------------------------------------------------------- finding the redex
 
 
+def _ends(loop: ir.For) -> tuple[Any, ...]:
+    r = loop.range.range if isinstance(loop.range, ir.Parallel) else loop.range
+    return (r.start, r.stop) if isinstance(r, ir.Range) else ()
+
+
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    ir.Call: lambda s: s.args,
+    ir.If: lambda s: (s.condition,),
+    ir.Set: lambda s: (s.value,),
+    ir.Assign: lambda s: (s.value,),
+    ir.Declare: lambda s: (s.init,),
+    ir.Spawn: lambda s: (s.count,),
+    ir.For: _ends,
+}
+
+
 def parts(s: Any) -> tuple[Any, ...]:
     """The expressions that must be values before `s` can be reduced, in the order of evaluation."""
-    match s:
-        case ir.Call(args=args):
-            return args
-        case ir.If(condition=e) | ir.Set(value=e) | ir.Assign(value=e) | ir.Declare(init=e) | ir.Spawn(count=e):
-            return (e,)
-        case ir.For(range=ir.Range(start=a, stop=b)) | ir.For(range=ir.Parallel(range=ir.Range(start=a, stop=b))):
-            return (a, b)
-    return ()
+    of = _PARTS.get(type(s))
+    return () if of is None else of(s)
 
 
 def with_part(s: Any, k: int, value: Any) -> Any:
@@ -204,7 +283,7 @@ def refocus(C: Config) -> Config:
                         s, E = part, Hole(s, k, E)
                         break
                 else:
-                    return Config(s, C.t, σ, E)
+                    return C if s is C.s else Config(s, C.t, σ, E)
 
 
 def whole(C: Config) -> ir.Context:

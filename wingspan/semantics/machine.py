@@ -11,14 +11,15 @@ from wingspan.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
+from wingspan.lang.devices import ROOT
 from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.levels.frames import Cell, Held
 from wingspan.levels.heap import lock
 from wingspan.outcome import Outcome
-from wingspan.semantics.config import Config, Handle, State, initial, refocus
-from wingspan.semantics.memory import Facts, Memory, stores
+from wingspan.semantics.config import Config, Handle, State, refocus
+from wingspan.semantics.memory import NOTHING, Facts, Memory, stores
 from wingspan.semantics.rules import rules_for
 from wingspan.tensor import Cells, Tensor
 
@@ -46,38 +47,26 @@ class Semantics:
         for name, tensor in self.inputs.items():
             store[name] = Handle("read", "", tensor.fill)
             heap.update((cell._replace(tensor=name), value) for cell, value in tensor.cells.values.items())
-        return initial(self.body, immutables.Map(store), immutables.Map(heap))
+        root = refocus(Config(self.body, ROOT, immutables.Map(store)))
+        return State(immutables.Map(heap), root, (), (), _conclude)
 
     def tasks(self, state: State) -> Sequence[str]:
         """The paths of the tasks that can step: those at the leaves of the tree of parallel contexts."""
-        found: list[str] = []
-        _leaves(state.root, found)
-        return found
+        return state.tasks
 
     def step(self, state: State, task: str) -> Step[State] | Blocked:
         """The next step of a task, or the lock that it waits for."""
-        above: list[tuple[Config, int]] = []
-        C = state.root
-        for q in task.split(".") if task else ():
-            above.append((C, int(q) - 1))
-            C = C.s.contexts[int(q) - 1]
-        outer = [config for config, _ in reversed(above)]
-        μ = Memory(state.heap, self._facts, outer)
+        if state.focus.t.path != task:
+            state = state.at(task)
+        C = state.focus
+        μ = Memory(state.heap, self._facts, state.outer)
         try:
             name, after = _reduce(C, μ)
         except Held as held:
             return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
-        following: State | Fault
-        if isinstance(after, Fault):
-            following = after
-        else:
-            for (_, k), level in zip(reversed(above), range(len(above)), strict=True):
-                μ.premise = (k, after)
-                _, after = _reduce(μ.outer[level], μ)
-                assert isinstance(after, Config)
-            following = State(μ.heap, after)
+        following = after if isinstance(after, Fault) else state.stepped(μ.heap, after, μ.outer)
         visible = μ.visible or isinstance(following, Fault)
-        indices = self._in_force(C, outer) if visible else ()
+        indices = self._in_force(C, state.outer) if visible else ()
         return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
 
     def fingerprint(self, state: State) -> Hashable:
@@ -109,7 +98,7 @@ class Semantics:
         """The variables of the outermost scope after a finished run."""
         return {name: value.value for name, value in state.root.σ.items() if isinstance(value, ir.Literal)}
 
-    def _in_force(self, C: Config, outer: list[Config]) -> tuple[tuple[str, int], ...]:
+    def _in_force(self, C: Config, outer: tuple[Config, ...]) -> tuple[tuple[str, int], ...]:
         """The loop indices of a task and those it descends from, outermost first; variables are literals in σ."""
         found: dict[str, int] = {}
         for config in (C, *outer):
@@ -120,15 +109,13 @@ class Semantics:
         return tuple(reversed(found.items()))
 
 
-def _leaves(C: Config, found: list[str]) -> None:
-    if isinstance(C.s, ir.Par):
-        running = [child for child in C.s.contexts if not child.finished]
-        for child in running:
-            _leaves(child, found)
-        if running:
-            return
-    if not C.finished:
-        found.append(C.t.path)
+def _conclude(spawner: Config, k: int, stepped: Config) -> Config:
+    """C₁ ‖ … ‖ Cₙ after a step of its k-th context, by ParLeft or ParRight, which look at no memory."""
+    μ = Memory(immutables.Map(), NOTHING, ())
+    μ.premise = (k, stepped)
+    _, after = _reduce(spawner, μ)
+    assert isinstance(after, Config)
+    return after
 
 
 def _reduce(C: Config, μ: Memory) -> tuple[str, Config | Fault]:

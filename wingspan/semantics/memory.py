@@ -5,7 +5,7 @@ A `Memory` lives for one step. It records what the step touches, so that the rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,28 +44,36 @@ class Facts:
     """the tensors no cell of which is written twice in a phase"""
 
 
+NOTHING = Facts({}, frozenset(), frozenset())
+"""What the rules of parallel composition need to know."""
+
+
 class Memory:
     """μ and the stores around one task, for one step of it; `outer` holds the spawning tasks, innermost first."""
 
-    def __init__(self, heap: Heap, facts: Facts, outer: list[Config]) -> None:
-        self.heap, self.facts, self.outer = heap, facts, outer
+    C: Config
+    """the configuration of the rule whose program is running"""
+    premise: tuple[int, Config] | None = None
+    """for ParLeft and ParRight: which of the contexts has stepped, and to what"""
+    begun: Frame | None = None
+    """for Payload and Child, which ask the level for the same: its program before the first access"""
+    visible = False
+
+    def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
+        self.heap, self.facts, self.outer = heap, facts, tuple(outer)
         self.towers = facts.towers
         self.touches: list[Touch] = []
-        self.visible = False
-        self.C: Config
-        """the configuration of the rule whose program is running"""
-        self.premise: tuple[int, Config] | None = None
-        """for ParLeft and ParRight: which of the contexts has stepped, and to what"""
 
     # ------------------------------------------------------------------------------------------------- stores
 
     def lookup(self, C: Config, name: Any) -> Any:
         """The value of a name in the nearest store that binds it, or None; nothing is recorded."""
         found = _find(C, name)
-        for config in self.outer:
-            if found is not None:
-                break
-            found = _find(config, name)
+        if found is None:
+            for config in self.outer:
+                found = _find(config, name)
+                if found is not None:
+                    break
         return found
 
     def read(self, C: Config, name: str) -> Any:
@@ -90,7 +98,7 @@ class Memory:
             if changed is not None:
                 if effect is not None:
                     self._touch_name(config, name, effect, value)
-                self.outer[k] = changed
+                self.outer = (*self.outer[:k], changed, *self.outer[k + 1 :])
                 return C
         raise KeyError(name)
 
@@ -209,12 +217,16 @@ def stores(C: Config) -> Iterator[Store]:
 
 def _find(C: Config, name: Any) -> Any:
     found = C.σ.get(name)
+    if found is not None:
+        return found
     E = C.E
-    while found is None and E is not None:
-        if isinstance(E, Scope):
+    while E is not None:
+        if type(E) is Scope:
             found = E.store.get(name)
+            if found is not None:
+                return found
         E = E.E
-    return found
+    return None
 
 
 def _assign(C: Config, name: Any, value: Any) -> Config | None:

@@ -207,13 +207,15 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
     """The level's program for going from F to its child at the index, as far as it has run; None if F is all fill."""
     if C.s.frame is not None:
         return C.s.frame  # type: ignore[no-any-return]
-    cursor: Cursor = μ.lookup(C, F)
-    registers = dict(cursor.registers)
-    if registers["c.p"] == 0:
-        return None
-    tower = μ.towers[F.tensor]
-    code = (procedures.enter if cursor.updating else procedures.child)(tower, F.level)
-    return μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at)
+    if μ.begun is None:
+        cursor: Cursor = μ.lookup(C, F)
+        registers = dict(cursor.registers)
+        if registers["c.p"] == 0:
+            return None
+        tower = μ.towers[F.tensor]
+        code = (procedures.enter if cursor.updating else procedures.child)(tower, F.level)
+        μ.begun = μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at)
+    return μ.begun
 
 
 def _leads_nowhere(frame: Frame) -> bool:
