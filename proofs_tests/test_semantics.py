@@ -254,7 +254,7 @@ def test_dynamic_claims_are_single_steps() -> None:
     effects = [
         step.footprint[0].effect for step in steps(text) if step.visible and step.footprint[0].tensor == "i_chunk"
     ]
-    assert effects == ["atomic"] * 4
+    assert effects == ["atomic", "atomic", "look", "look"]
     assert outcomes(text).keys() == {"{'y': [1, 1]}"}
 
 
