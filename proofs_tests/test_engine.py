@@ -320,9 +320,14 @@ def test_a_hashed_buffer_loses_nothing_when_tasks_share_it():
     assert len(made.at) == 400000
 
 
+def near(bits):
+    return st.lists(st.integers(-(2**bits), 2**bits), unique=True, min_size=25, max_size=60)
+
+
 @settings(deadline=None)
-@given(st.lists(INT64, max_size=400), st.booleans())
+@given(st.lists(INT64, max_size=400) | st.integers(5, 20).flatmap(near), st.booleans())
 def test_sort_is_sorted(numbers, narrow):
+    """Few or many, far apart or so near each other that most words of a bitmap have marks, or that few have."""
     buffer = SMALL if narrow else NUMBERS
     numbers = [n % 2**32 - 2**31 for n in numbers] if narrow else numbers
     given = {(0, buffer.name, ()): Stored(np.array([*numbers, -5], dtype=np.int32 if narrow else np.int64))}

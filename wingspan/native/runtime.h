@@ -29,7 +29,9 @@
 #define WS_API static __attribute__((unused))
 #define WS_PAGE ((uint64_t)4096)
 #define WS_HUGE ((uint64_t)2 << 20)
+#define WS_CROWD ((uint64_t)128 << 10)    /* beyond so many bytes huge pages pay */
 #define WS_ARENA ((uint64_t)1 << 40)      /* address space is taken in pieces of this size, in bytes */
+#define WS_NURSERY ((uint64_t)1 << 28)    /* and in pieces of this size for what is smaller than a huge page */
 #define WS_SMALLEST ((uint64_t)16 << 20)  /* what each of very many instances reserves for a buffer, in bytes */
 #ifdef __SANITIZE_THREAD__
 #define WS_RESERVATION ((uint64_t)1 << 30)
@@ -105,14 +107,14 @@ typedef struct ws_instance {
     ws_buffer buffers[];
 } ws_instance;
 
-typedef struct ws_arena { struct ws_arena *older; unsigned char *base; uint64_t size, used; } ws_arena;
+typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; uint64_t size, used; } ws_arena;
 
 typedef struct ws_run {
     ws_group *groups;
     int64_t count;
     uint64_t limit, committed, reservation; /* bytes */
     pthread_mutex_t mutex;                  /* guards arenas, instances, growing and what is noted of the fault */
-    ws_arena *arenas;
+    ws_arena *arenas[2];                    /* for what is smaller than a huge page, and for what is not */
     ws_instance *instances;
     ws_order order;
     bool yields;
@@ -184,29 +186,52 @@ WS_API inline void ws_interrupt(ws_run *run) {
 
 WS_API inline uint64_t ws_round(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-/* Address space for *bytes; less, which it tells, if there is not so much. The mutex is held. NULL if there is none. */
-WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
-    *bytes = ws_round(*bytes, *bytes < WS_HUGE ? WS_PAGE : WS_HUGE);
-    ws_arena *a = run->arenas;
-    uint64_t at = a ? ws_round(a->used, *bytes < WS_HUGE ? WS_PAGE : WS_HUGE) : 0;
-    if (!a || at > a->size || a->size - at < *bytes) {
-        if (!(a = malloc(sizeof *a))) return NULL;
-        a->size = (*bytes < WS_ARENA ? WS_ARENA : *bytes) + WS_HUGE;
-        int kind = MAP_PRIVATE | MAP_ANONYMOUS;
-#ifdef MAP_NORESERVE
-        kind |= MAP_NORESERVE;
+/* Have memory mapped in huge pages, all but its first WS_CROWD bytes: see ws_arena_open. Bytes are cleared so at a sixth
+ * of what they cost page by page. */
+WS_API void ws_huge(unsigned char *data, uint64_t bytes) {
+#ifdef MADV_HUGEPAGE
+    madvise(data + WS_CROWD, bytes - WS_CROWD, MADV_HUGEPAGE);
+#else
+    (void)data, (void)bytes;
 #endif
-        while ((a->base = mmap(NULL, a->size, PROT_READ | PROT_WRITE, kind, -1, 0)) == MAP_FAILED) {
-            if ((a->size /= 2) >= 2 * WS_HUGE) continue;
-            free(a);
-            return NULL;
-        }
-        if (a->size - WS_HUGE < *bytes) *bytes = (a->size - WS_HUGE) / 4 / WS_PAGE * WS_PAGE;
-        a->older = run->arenas;
-        run->arenas = a;
-        at = ws_round((uint64_t)(uintptr_t)a->base, WS_HUGE) - (uint64_t)(uintptr_t)a->base;
+}
+
+/* More address space, of which *bytes can be reserved, or less, which it tells. NULL if there is none. What it has begins
+ * WS_CROWD bytes before where a huge page can: a buffer that stays small takes small pages, and one that outgrows them
+ * huge ones from there on, without having to move. */
+WS_API ws_arena *ws_arena_open(ws_arena *older, uint64_t size, uint64_t *bytes) {
+    ws_arena *a = malloc(sizeof *a);
+    if (!a) return NULL;
+    *a = (ws_arena){.older = older, .size = *bytes < size ? size : *bytes};
+    int kind = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef MAP_NORESERVE
+    kind |= MAP_NORESERVE;
+#endif
+    while ((a->mapped = mmap(NULL, a->size + WS_HUGE, PROT_READ | PROT_WRITE, kind, -1, 0)) == MAP_FAILED) {
+        if ((a->size /= 2) >= WS_HUGE) continue;
+        free(a);
+        return NULL;
     }
-    a->used = at + *bytes;
+    if (a->size < *bytes) *bytes = a->size / 4 / WS_PAGE * WS_PAGE;
+    const uint64_t start = (uint64_t)(uintptr_t)a->mapped;
+    a->base = a->mapped + (ws_round(start + WS_CROWD, WS_HUGE) - WS_CROWD - start);
+    return a;
+}
+
+/* Address space for *bytes; less, which it tells, if there is not so much. The mutex is held. NULL if there is none.
+ * What is smaller than a huge page lies side by side, since few of those hold it then. */
+WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
+    const bool large = *bytes >= WS_HUGE;
+    const uint64_t page = large ? WS_HUGE : WS_PAGE;
+    *bytes = ws_round(*bytes, page);
+    ws_arena *a = run->arenas[large];
+    if (!a || a->used + *bytes > a->size) {
+        if (!(a = ws_arena_open(a, large ? WS_ARENA : WS_NURSERY, bytes))) return NULL;
+        run->arenas[large] = a;
+    }
+    const uint64_t at = a->used;
+    a->used += ws_round(*bytes, page);
+    if (!large && at == 0) ws_huge(a->base, a->size);
     return a->base + at;
 }
 
@@ -235,12 +260,10 @@ WS_API __attribute__((noinline)) bool ws_grow(ws_task *t, ws_buffer *b, int64_t 
             bytes = ws_round(need * width, WS_PAGE) < all ? ws_round(need * width, WS_PAGE) : all;
             good = ws_charge(run, bytes - before);
         }
-#ifdef MADV_HUGEPAGE
-        if (good && !b->huge && bytes > WS_HUGE / 2) {
-            madvise(b->data, ws_round(all, WS_HUGE), MADV_HUGEPAGE);
+        if (good && !b->huge && bytes > WS_CROWD && all >= WS_HUGE) {
+            ws_huge(b->data, all);
             b->huge = true;
         }
-#endif
         if (good) __atomic_store_n(&b->cells, bytes / width, __ATOMIC_SEQ_CST);
         else ws_fail(t, WS_MEMORY, b, (int64_t)(run->committed + bytes - before), 0);
     }
@@ -548,8 +571,10 @@ WS_API inline void ws_release(ws_task *t, ws_buffer *b, int64_t index) {
 /* ---------------------------------------------------------------------------------------------------------- sorting */
 
 /* ws_sort_few_i32(x, n) and ws_sort_near_i32(x, n), and the same for i64. The first sorts by insertion. The second sorts
- * distinct numbers that lie near each other by marking them in a bitmap; it returns false, and has changed nothing, if
- * they are too far apart, or one comes twice, or others change them meanwhile. */
+ * distinct numbers that lie near each other by marking them in a bitmap of at most WS_MARKS words; if most of these have
+ * no marks, a second bitmap tells which do. It returns false, and has changed nothing, if they are too far apart, or one
+ * comes twice, or others change them meanwhile. */
+#define WS_MARKS 4096
 #define WS_SORTS(name, type)                                                                                           \
     WS_API void ws_sort_few_##name(type *x, uint64_t n) {                                                              \
         for (uint64_t i = 1; i < n; i++) {                                                                             \
@@ -560,34 +585,33 @@ WS_API inline void ws_release(ws_task *t, ws_buffer *b, int64_t index) {
         }                                                                                                              \
     }                                                                                                                  \
     WS_API bool ws_sort_near_##name(type *x, uint64_t n) {                                                             \
-        type least = x[0], most = x[0], before = x[0];                                                                 \
-        bool sorted = true;                                                                                            \
+        type least = x[0], most = x[0];                                                                                \
+        int sorted = 1;                                                                                                \
         for (uint64_t i = 1; i < n; i++) {                                                                             \
-            const type v = x[i];                                                                                       \
-            sorted &= before <= v;                                                                                     \
-            least = v < least ? v : least;                                                                             \
-            most = v > most ? v : most;                                                                                \
-            before = v;                                                                                                \
+            sorted &= x[i - 1] <= x[i];                                                                                \
+            least = x[i] < least ? x[i] : least;                                                                       \
+            most = x[i] > most ? x[i] : most;                                                                          \
         }                                                                                                              \
         if (sorted) return true;                                                                                       \
         const uint64_t span = (uint64_t)most - (uint64_t)least, words = span / 64 + 1;                                 \
-        if (words > 4 * n) return false;                                                                               \
-        uint64_t few[512], *marks = words <= 512 ? few : malloc(words * sizeof *marks), twice = marks == NULL;         \
-        if (!twice) memset(marks, 0, words * sizeof *marks);                                                           \
-        for (uint64_t i = 0; i < n && !twice; i++) {                                                                   \
+        if (words > WS_MARKS) return false;                                                                            \
+        uint64_t marks[WS_MARKS], marked[WS_MARKS / 64] = {0}, k = 0;                                                  \
+        const bool rare = words > 2 * n;                                                                               \
+        memset(marks, 0, words * sizeof *marks);                                                                       \
+        for (uint64_t i = 0; i < n; i++) {                                                                             \
             const uint64_t d = (uint64_t)x[i] - (uint64_t)least, bit = UINT64_C(1) << d % 64;                          \
-            if (d > span) twice = 1;                                                                                   \
-            else {                                                                                                     \
-                twice = marks[d / 64] & bit;                                                                           \
-                marks[d / 64] |= bit;                                                                                  \
-            }                                                                                                          \
+            if (WS_UNLIKELY(d > span || (marks[d / 64] & bit))) return false;                                          \
+            marks[d / 64] |= bit;                                                                                      \
+            if (rare) marked[d / 4096] |= UINT64_C(1) << d / 64 % 64;                                                  \
         }                                                                                                              \
-        uint64_t k = 0;                                                                                                \
-        for (uint64_t w = 0; w < words && !twice; w++)                                                                 \
+        for (uint64_t w = 0; w < words && !rare; w++)                                                                  \
             for (uint64_t m = marks[w]; m; m &= m - 1)                                                                 \
                 x[k++] = (type)(least + (type)(64 * w + (unsigned)__builtin_ctzll(m)));                                \
-        if (marks != few) free(marks);                                                                                 \
-        return !twice;                                                                                                 \
+        for (uint64_t r = 0; r <= words / 64 && rare; r++)                                                             \
+            for (uint64_t o = marked[r], w; o; o &= o - 1)                                                             \
+                for (uint64_t m = marks[w = 64 * r + (unsigned)__builtin_ctzll(o)]; m; m &= m - 1)                     \
+                    x[k++] = (type)(least + (type)(64 * w + (unsigned)__builtin_ctzll(m)));                            \
+        return true;                                                                                                   \
     }
 WS_SORTS(i32, int32_t)
 WS_SORTS(i64, int64_t)
@@ -817,11 +841,12 @@ WS_API void ws_close(ws_run *run) {
         free(x->tables);
         free(x);
     }
-    for (ws_arena *a = run->arenas, *next; a; a = next) {
-        next = a->older;
-        munmap(a->base, a->size);
-        free(a);
-    }
+    for (int large = 0; large < 2; large++)
+        for (ws_arena *a = run->arenas[large], *next; a; a = next) {
+            next = a->older;
+            munmap(a->mapped, a->size + WS_HUGE);
+            free(a);
+        }
     free(run->registers);
     pthread_mutex_destroy(&run->mutex);
 }
