@@ -5,6 +5,7 @@ Skipped only where there is no compiler.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -190,6 +191,61 @@ def test_a_printed_command_runs_by_itself(tmp_path, command):
     values = [float(v) for t in (1, 2) for v in cells[f"C t={t} val"].split()]
     expected = api.run(EXAMPLES / "karate.ws", engine="reference").tensors["C"].to_numpy()
     assert sum(values) == expected.sum() and len(values) == np.count_nonzero(expected)
+    limited = run(tmp_path / "karate", "karate.inputs", "--max-memory", "5000")
+    assert limited.returncode == 1 and limited.stderr.startswith("out of memory: the run needs ")
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory):
+    """A command whose buffers grow many times, to 20 000 cells of 12 bytes, or 8 MB of them for `wide`."""
+    folder = tmp_path_factory.mktemp("growing")
+    made = {}
+    for name, extent in (("narrow", 20_000), ("wide", 700_000)):
+        program = GROWING.replace("EXTENT", str(extent))
+        (folder / f"{name}.ws").write_text(program)
+        path, *_ = api.emit_c(folder / f"{name}.ws", folder, main=True)
+        compile_ = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// ")
+        subprocess.run(compile_, shell=True, cwd=folder, check=True)
+        made[name] = folder / name
+    return made
+
+
+GROWING = """
+c = Tensor(SparseList(Element(0.0)), EXTENT)
+c .= 0
+for i = 1:EXTENT
+    c[i] += i
+end
+return c
+"""
+
+
+def run(command: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([command, *arguments], cwd=command.parent, capture_output=True, text=True)
+
+
+def test_buffers_that_outgrow_what_they_begin_with_keep_all_their_cells(growing):
+    made = run(growing["narrow"])
+    cells = dict(line.split(": ", 1) for line in made.stdout.splitlines())
+    numbers = [str(i) for i in range(1, 20_001)]
+    assert made.stderr == "" and cells["c idx"].split() == cells["c val"].split() == numbers
+
+
+@pytest.mark.parametrize("limit", [0, 4000, 10**5, 10**6])
+def test_a_printed_command_ends_at_its_memory_limit(growing, limit):
+    """Also a limit that the first cells of a buffer keep to, and those that it grows by do not."""
+    made = run(growing["wide"], "--max-memory", str(limit))
+    assert made.returncode == 1 and made.stdout == ""
+    assert re.fullmatch(
+        r"(\S*wide.ws:\d:\d: )?out of memory: the run needs \d+ bytes, which is more than its limit\n", made.stderr
+    )
+    assert run(growing["wide"], "--max-memory", str(10**7 + limit)).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [("--max-memory",), ("--max-memory", "much"), ("narrow.inputs",), ("-h",)])
+def test_a_printed_command_tells_what_arguments_it_takes(growing, arguments):
+    made = run(growing["narrow"], *arguments)
+    assert made.returncode == 2 and made.stderr.startswith("usage: [INPUTS] [--max-memory BYTES], not ")
 
 
 def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):

@@ -105,9 +105,8 @@ class Printer:
         yield from ("    (void)results;", *_indented(lines), "}", "")
         yield from self._tables([name for name, _ in self.plan.variables], [e.type for _, e in results])
         if main:
-            inputs = f'argc > 1 ? argv[1] : "{name}.inputs"' if self.plan.inputs else "NULL"
-            yield from ("int main(int argc, char **argv) {", "    (void)argc, (void)argv;")
-            yield from (f"    return ws_main({inputs});", "}")
+            inputs = f'"{name}.inputs"' if self.plan.inputs else "NULL"
+            yield from ("int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}")
 
     def _head(self, name: str, main: bool) -> Iterator[str]:
         command = COMPILE.format(name=name)

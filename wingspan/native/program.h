@@ -151,6 +151,9 @@ ws_session *ws_session_open(void) {
     return s;
 }
 
+/* How many bytes it may use from now on, inputs that it reads where they are apart; any number unless told. */
+void ws_session_limit(ws_session *s, uint64_t bytes) { s->run.limit = bytes; }
+
 /* Make it as new, but for the memory that it has already. */
 void ws_session_reset(ws_session *s) { ws_reset(&s->run); }
 
@@ -216,8 +219,11 @@ WS_API int ws_tell(char type, ws_value v, char *text, size_t size) {
 const char *ws_session_fault(const ws_session *s, char *text, size_t size) {
     const ws_run *run = &s->run;
     const ws_site *site = run->where < 0 ? &(ws_site){"", "", ""} : &ws_printed.sites[run->where];
-    size_t n = (size_t)snprintf(text, size, "%s: ", site->where);
-    if (run->fault != WS_OPERATOR && run->fault != WS_CHECK)
+    size_t n = *site->where ? (size_t)snprintf(text, size, "%s: ", site->where) : 0;
+    if (run->fault == WS_MEMORY)
+        n += (size_t)snprintf(text + n, size - n, "out of memory: the run needs %" PRId64 " bytes, which is more than its limit",
+                              run->values[0].i);
+    else if (run->fault != WS_OPERATOR && run->fault != WS_CHECK)
         n += (size_t)snprintf(text + n, size - n, "fault %d of %" PRId64 ": ", (int)run->fault, run->values[0].i);
     for (const char *m = site->message; *m && n + 32 < size; m++) {
         if (m[0] == '{' && run->registers) {
@@ -288,16 +294,28 @@ WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
     printf("\n");
 }
 
-/* Run the program on the inputs in a file and print its variables, and the buffers of its outputs. */
-WS_API int ws_main(const char *inputs) {
+WS_API int ws_quit(const char *problem, const char *about) {
+    fprintf(stderr, "%s%s\n", problem, about);
+    return 2;
+}
+
+/* Run the program on the inputs in a file, this one unless the arguments tell another, and print its variables, and the
+ * buffers of its outputs. */
+WS_API int ws_main(int argc, char **argv, const char *inputs) {
     ws_session *s = ws_session_open();
-    FILE *file = inputs ? fopen(inputs, "rb") : NULL;
-    if (!s || (inputs && (!file || !ws_read(s, file)))) {
-        fprintf(stderr, "cannot read %s\n", inputs);
-        return 2;
+    if (!s) return ws_quit("out of memory", "");
+    for (int i = 1; i < argc; i++) {
+        char *end = "no number";
+        if (!strcmp(argv[i], "--max-memory") && i + 1 < argc) ws_session_limit(s, strtoull(argv[++i], &end, 10));
+        else if (inputs && argv[i][0] != '-') inputs = argv[i], end = "";
+        if (*end) return ws_quit("usage: [INPUTS] [--max-memory BYTES], not ", argv[i]);
     }
+    FILE *file = inputs ? fopen(inputs, "rb") : NULL;
+    bool good = !inputs || (file && ws_read(s, file));
     if (file) fclose(file);
-    if (ws_session_run(s)) {
+    if (!good && s->outside.fault == WS_NONE) return ws_quit("cannot read ", inputs);
+    if (!good) ws_stop(&s->outside, -1, NULL, 0);
+    if (!good || ws_session_run(s)) {
         char text[4096];
         fprintf(stderr, "%s\n", ws_session_fault(s, text, sizeof text));
         return 1;
