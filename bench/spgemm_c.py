@@ -3,10 +3,14 @@
     python bench/spgemm_c.py [FOLDER] [--only NAME,…] [--repeat N] [--kernels spgemm,spadd]
 
 FOLDER has matrices as SciPy's save_npz writes them; without it some are generated. Engines take turns, call by call,
-so that ratios hold on a machine with other work: each is a ratio of times of one run. All results have sorted columns.
-*Fresh* memory is new for each call; a *pool* is used again, and cleared when a result is freed, which no engine's time
-includes. While others use the machine, only the minima mean something, and those on two threads little. Minimum and
-median are printed, and kept with commit and machine in results/spgemm_c.jsonl.
+so that ratios hold on a machine with other work: each is a ratio of times of one run. All results have sorted columns;
+stored zeros are left out of the matrices, since SciPy drops zeros from products, and others do not.
+
+*Fresh* memory comes from the system in each call: SciPy's is given back before it by glibc's malloc_trim. *Warm* memory
+is used again: glibc is told to keep all that is freed, and the printed program clears what it used when a result is
+freed, which is in no engine's time. Each is compared with SciPy in the same memory, MKL with SciPy in warm memory. Each
+turn begins with a call that is not timed. While others use the machine, only the minima mean something, and those on
+two threads little. Minimum and median are printed, and kept with commit and machine in results/spgemm_c.jsonl.
 """
 
 from __future__ import annotations
@@ -39,10 +43,16 @@ SCHEDULES = {"static": "static_schedule()", "dynamic": "dynamic_schedule(64)"}
 
 @dataclass(frozen=True)
 class Engine:
-    """What is timed, and what frees its result, which is not."""
+    """What is timed, and what frees its result and gets ready for the next call, which is not."""
 
     run: Callable[[], Any]
     free: Callable[[Any], None] = lambda _: None
+    ready: Callable[[], object] = lambda: None
+
+
+LIBC = ctypes.CDLL(None)
+TRIM_THRESHOLD, MMAP_MAX = -1, -4
+"""glibc's names for how much freed memory it keeps, and how many arrays it asks the system for by themselves."""
 
 
 def generated() -> Iterator[tuple[str, Any]]:
@@ -69,6 +79,7 @@ def matrices(folder: str | None, only: str | None) -> Iterator[tuple[str, Any]]:
     for name, matrix in found:
         if only is None or name in only.split(","):
             matrix = scipy.sparse.csc_array(matrix)
+            matrix.eliminate_zeros()
             matrix.sort_indices()
             matrix.indptr, matrix.indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
             yield name, matrix
@@ -164,7 +175,10 @@ class Mkl:
 
 def engines(kernel: str, matrix: Any, mkl: Mkl) -> dict[str, Engine]:
     """What to measure, by name; results of the printed programs are compared with SciPy's first."""
-    made = {"scipy @1": Engine(lambda: scipy_run(kernel, matrix))}
+    made = {
+        "scipy warm @1": Engine(lambda: scipy_run(kernel, matrix)),
+        "scipy fresh @1": Engine(lambda: scipy_run(kernel, matrix), ready=lambda: LIBC.malloc_trim(0)),
+    }
     expected = scipy_run(kernel, matrix)
     for threads in (1, 2):
         for schedule in SCHEDULES:
@@ -173,7 +187,7 @@ def engines(kernel: str, matrix: Any, mkl: Mkl) -> dict[str, Engine]:
             checked(one)
             if not np.allclose(moments(one), (expected.data.sum(), expected.data @ (expected.indices + 1.0)), 1e-9):
                 raise SystemExit(f"{kernel} on {threads} threads, {schedule}: a wrong result")
-            made[f"pool @{threads} {schedule}"] = printed_run(one, new=False)
+            made[f"warm @{threads} {schedule}"] = printed_run(one, new=False)
             made[f"fresh @{threads} {schedule}"] = printed_run(printed(kernel, matrix, threads, schedule), new=True)
         if mkl.library and matrix.indptr.dtype == np.int32:
             made[f"mkl @{threads}"] = mkl.engine(kernel, matrix, threads)
@@ -188,8 +202,10 @@ def measure(made: dict[str, Engine], repeat: int) -> dict[str, tuple[float, floa
     times: dict[str, list[float]] = {name: [] for name in made}
     for _ in range(repeat):
         for name, engine in made.items():
+            engine.free(engine.run())
             spent = 0.0
             while spent < 500 / repeat / len(made) or not spent:
+                engine.ready()
                 began = time.perf_counter()
                 result = engine.run()
                 times[name].append(1e3 * (time.perf_counter() - began))
@@ -205,15 +221,17 @@ def main() -> None:
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--only", metavar="NAME,…")
     parser.add_argument("--kernels", default="spgemm,spadd")
-    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--repeat", type=int, default=9)
     options = parser.parse_args()
+    LIBC.mallopt(TRIM_THRESHOLD, 2**31 - 1)
+    LIBC.mallopt(MMAP_MAX, 0)
     mkl = Mkl()
     for name, matrix in matrices(options.folder, options.only):
         for kernel in options.kernels.split(","):
             times = measure(engines(kernel, matrix, mkl), options.repeat)
-            base = times["scipy @1"]
             print(f"{kernel} {name}: {matrix.shape[0]} rows, {matrix.nnz} entries", flush=True)
             for engine, (best, middle) in times.items():
+                base = times["scipy fresh @1" if "fresh" in engine else "scipy warm @1"]
                 told = f"{best:>9.1f} {middle:>9.1f} ms"
                 print(f"  {engine:<18}{told}   {base[0] / best:>5.2f} {base[1] / middle:>5.2f} × SciPy", flush=True)
             about = {"kernel": kernel, "matrix": name, "entries": matrix.nnz, "repeat": options.repeat}
