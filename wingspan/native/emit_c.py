@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from wingspan.errors import InternalError, Span
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.native import plan
+from wingspan.native.c_cells import kept
 from wingspan.native.c_expressions import SUFFIX, constant, expression, offset, told
 from wingspan.native.c_registers import TYPES, Declared, Names, declared, mentioned, useful, within
 from wingspan.native.c_stores import needed
@@ -33,7 +34,7 @@ COMPILE = "cc -std=gnu11 -O3 -march=native -fwrapv -ffp-contract=off -pthread {n
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
     """A plan as a C file, to be called `name`.c. With a `main`, it reads inputs, if any, from `name`.inputs."""
-    return "\n".join(Printer(needed(made)).file(name, main)) + "\n"
+    return "\n".join(Printer(kept(needed(made))).file(name, main)) + "\n"
 
 
 def read_only(made: Plan) -> frozenset[str]:
