@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def shape(body: tuple[Stmt, ...]) -> list[str]:
     return [type(s).__name__ for s in body]
 
 
-def body_of(par: Par) -> tuple[Stmt, ...]:
+def body_of(par: Par) -> Any:
     (made,) = kept(Plan((), (), (par,), (), ())).body
     assert isinstance(made, Par)
     return made.body
