@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ sys.path.insert(0, str(ROOT))
 from bench import records  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.api import Program  # noqa: E402
+from wingspan.native.assemble import assemble  # noqa: E402
+from wingspan.native.engine import Engine  # noqa: E402
+from wingspan.native.lower import lower  # noqa: E402
+from wingspan.native.memory import buffers  # noqa: E402
 from wingspan.tensor import Tensor  # noqa: E402
 from wingspan.testing import campaign  # noqa: E402
 
@@ -134,6 +139,31 @@ def kernels() -> dict[str, tuple[str, dict[str, Any], Callable[[], object] | Non
     }
 
 
+def merging(repeat: int) -> Iterator[Record]:
+    """Bringing two copies of 10⁶ entries in all together: one thread does it, or two do. All else is the same."""
+    A = scipy.sparse.random_array((50_000, 50_000), density=10 / 50_000, format="csc", rng=np.random.default_rng(0))
+    for form in ("SparseList(SparseList(Element(0.0)))", "SparseDict(SparseDict(Element(0.0)))"):
+        lines = ["dev = cpu(:dev, 2)", f"C = Tensor(Merge(dev, {form}))", "C .= 0", "for k = parallel(1:2, dev)"]
+        lines += ["for j = _", "for i = _", "C[i, j] += A[i, j]", "end", "end", "end", "return C"]
+        bound = api.bind(api.parse("\n".join(lines)), inputs={"A": A})
+        plans = {"two": lower(bound), "one": lower(bound, dealt=False)}
+        whole = plans["two"].body
+        freezes = next(
+            k for k, s in enumerate(whole) if (made := getattr(s, "origin", None)) and made.operation == "Freeze"
+        )
+        plans["copies"] = replace(plans["two"], body=whole[:freezes])
+        given = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
+        engines = {name: Engine(assemble(each)) for name, each in plans.items()}
+        ways: dict[str, Callable[[], object]] = {
+            name: lambda engine=engine, given=given: engine.run(given)  # type: ignore[misc]
+            for name, engine in engines.items()
+        }
+        found = rounds(ways, repeat)
+        one, two = ([a - b for a, b in zip(found[n], found["copies"], strict=True)] for n in ("one", "two"))
+        yield record(f"merging {form.partition('(')[0]}s, 1 thread", one)
+        yield record(f"merging {form.partition('(')[0]}s, 2 threads", two, speed_up=ratio(one, two))
+
+
 def differential(repeat: int, examples: int = 50) -> Iterator[Record]:
     """Random programs through all engines."""
     oracles, subjects = ["semantics", "native-controlled", "reference"], ["native"]
@@ -164,6 +194,7 @@ def exploring(repeat: int) -> Iterator[Record]:
 QUESTIONS: dict[str, Callable[[int], Iterator[Record]]] = {
     "regions": regions,
     "threads": threads,
+    "merging": merging,
     "differential": differential,
     "exploring": exploring,
 }

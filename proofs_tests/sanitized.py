@@ -27,6 +27,7 @@ import scipy.sparse
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.errors import WingspanError
+from wingspan.levels import staging
 from wingspan.levels.frozen import Key, Stored
 from wingspan.levels.registry import REGISTRY
 from wingspan.native.assemble import Code
@@ -141,8 +142,36 @@ class Keep:
         return api.engine(self.name).run(program, inputs)
 
 
+MERGED = ("Dense(SparseList(Element(0.0)))", "SparseDict(SparseDict(Element(0.0)))", "SparseByteMap(Element(0.0))")
+COPIES = """
+dev = cpu(:dev, 4)
+C = Tensor(Merge(dev, {form}))
+C .= 0
+for k = parallel(1:4, dev)
+    {loops}
+end
+return C
+"""
+
+
+def merging() -> Iterator[Ready]:
+    """Copies that all hold some elements: threads share the work of bringing them together."""
+    for form in MERGED:
+        axes = "ij"[: form.count("Dense") + form.count("Sparse")]
+        at = ", ".join(axes)
+        loops = "\n".join([*(f"for {i} = _" for i in reversed(axes)), f"C[{at}] += A[{at}]", *["end"] * len(axes)])
+        given = A if len(axes) == 2 else A.toarray().sum(1)
+        bound = api.bind(api.parse(COPIES.format(form=form, loops=loops)), inputs={"A": given})
+        yield ready(f"copies of {form}", bound)
+
+
 def safe() -> Iterator[Ready]:
-    """The safe examples, and random programs that the level dependence test accepts."""
+    """The safe examples, merges of copies, and random programs that the level dependence test accepts.
+
+    Threads are started for the smallest pieces of what levels do, not only where that pays.
+    """
+    staging.GRAIN = 1
+    yield from merging()
     yield from examples(SAFE)
     keep = Keep()
     print(campaign(["reference"], [keep], examples=100, threads=(2, 4), dealt=4))

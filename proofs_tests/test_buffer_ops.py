@@ -17,6 +17,7 @@ from wingspan.levels.buffer_ops import (
     Atomic,
     Check,
     Const,
+    Each,
     Load,
     Op,
     Place,
@@ -153,19 +154,21 @@ def test_coalesce_reads_copies_and_writes_the_merged_level():
     Below a Shard over 3 threads, processors are numbered t + P·s.
     """
     out = procedures.whole(tower("Merge(dev, Shard(far, Element(0)))"), "freeze", "-").procedure.body
-    loops = [s for s in out if isinstance(s, While)]
-    (claims, values) = loops[1:3]
+    (some,) = (s for s in out if isinstance(s, When))
+    (claims,) = (s for s in some.then if isinstance(s, While))
+    (values,) = (s for s in some.then if isinstance(s, Each))
+    head = [s for s in values.body if isinstance(s, When)][-1]
     lists = [Ref(0, name) for name in ("tasks", "locals", "globals")]
     loads = [s for s in claims.body if isinstance(s, Load)]
     t, claimed = Reg(loads[0].reg), loads[2]
     assert loads[0].ref == lists[0] and loads[1].ref == lists[1]
     assert claimed.ref == Ref(1, "ptr", (("dev", _kept(claims.body, t)),))
-    copies = [s.ref.keys for s in values.body if isinstance(s, Load) and s.ref.buffer == "val"]
+    copies = [s.ref.keys for s in head.then if isinstance(s, Load) and s.ref.buffer == "val"]
     (((dev, outer), (far, inner)),) = copies
     assert (dev, far) == ("dev", "far")
     assert isinstance(outer, Op) and isinstance(inner, Op)
     assert (outer.op, outer.args[1], inner.op, inner.args[1]) == ("%", Const(4), "//", Const(4))
-    (((_, child), (_, owner)),) = {s.ref.keys for s in values.body if isinstance(s, Store)}
+    (((_, child), (_, owner)),) = {s.ref.keys for s in head.then if isinstance(s, Store)}
     assert isinstance(child, Reg) and owner == Const(1)
 
 
@@ -227,6 +230,16 @@ REFUSED = {
     "def f():\n    release(d, 1)": "`d`.*no such buffer",
     "def f():\n    x = lvl[1].a[1]": "there are copies in coalesce only",
     "def f():\n    lvl.unheard()": "Novel has no operation unheard",
+    "def f():\n    for k in parallel(1):\n        pass": "for k in parallel",
+    "def f():\n    for k in parallel(1, 2, 3, 4):\n        pass": "for k in parallel",
+    "def f():\n    for k in parallel(1, 2):\n        for j in parallel(1, 2):\n            pass": "inside of another",
+    "def f():\n    for k in parallel(1, 2):\n        child.coalesce(a, a, a, 1, 1)": "inside of a parallel loop",
+    "def f():\n    x = 1\n    for k in parallel(1, 2):\n        x = x + k": r"`x = …`: it outlives the iteration",
+    "def f():\n    for k in parallel(1, 2):\n        k = 1": r"`k = …`: it outlives the iteration",
+    "def f(c):\n    for k in parallel(1, 2):\n        c.x = k": r"`c.x = k`: it outlives the iteration",
+    "def f():\n    for k in parallel(1, 2):\n        x = k\n    a[1] = x": "`x`.*nothing is called so",
+    "def f():\n    for k in parallel(1, 2):\n        pass\n    a[1] = k": "`k`.*nothing is called so",
+    "def f():\n    grain = 1": "`grain = …`.*from outside",
 }
 
 

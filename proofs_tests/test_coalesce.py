@@ -63,12 +63,18 @@ class Updates:
                     found[at] = MEANS[op](found.get(at, worth(self.fill)), value)
         return {at: exact(value) for at, value in found.items()}
 
-    def run(self, threads: int = 3, order: tuple[int, ...] = (1, 2, 3), idle: bool = False) -> ByHand:
+    def run(
+        self,
+        threads: int = 3,
+        order: tuple[int, ...] = (1, 2, 3),
+        idle: bool = False,
+        by: type[ByHand] = ByHand,
+    ) -> ByHand:
         """The tensor after all phases; the k-th task is thread order[k] of dev, and of far counted from the last.
 
         Invariants hold throughout. With `idle`, threads that write nothing come and go too.
         """
-        h = ByHand(tower(self.around.format(self.below), *self.shape, devices=devices(threads)))
+        h = by(tower(self.around.format(self.below), *self.shape, devices=devices(threads)))
         for k, (op, tasks) in enumerate(self.phases):
             h.op = op
             h.whole("thaw" if k else "declare")

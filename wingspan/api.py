@@ -273,7 +273,7 @@ def semantics(bound: Elaborated) -> Semantics:
 def native(bound: Elaborated) -> Native:
     """The machine that runs the compiled plan of a bound program, one access of one task at a time; the same."""
     _require_room(bound)
-    return Native(code_of(bound), bound)
+    return Native(code_of(bound, dealt=False), bound)
 
 
 def _require_room(bound: Elaborated) -> None:

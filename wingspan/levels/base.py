@@ -60,9 +60,54 @@ LISTS = (
     Buffer("locals", "position", "fibers", "what coalesce hands to the child as `local`"),
     Buffer("globals", "position", "fibers + 1", "what coalesce hands to the child as `global_`"),
     Buffer("tasks", "thread", "fibers", "what coalesce hands to the child as `task`"),
-    Buffer("here", "position", "fibers", "how far coalesce has come in each of the fibers that it reads"),
+    Buffer("sums", "count", "fibers + 1", "the entries of the fibers before, and the number of these fibers"),
+    Buffer("first", "position", "pieces + 1", "the fiber with whose group a piece of work begins"),
+    Buffer("least", "index", "pieces + 1", "the index of that group from which it begins"),
+    Buffer("starts", "count", "pieces", "how many entries of copies are before the piece"),
+    Buffer("news", "count", "pieces + 1", "how many entries of the merged level are before the piece"),
+    Buffer("members", "position", "entries of copies", "the fibers of a group that have entries"),
+    Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
+    Buffer("ahead", "index", "entries of copies", "the index that is there"),
 )
-"""Room for coalesce, which every level has beside its own buffers."""
+"""Room for coalesce, which every level that has a child has beside its own buffers."""
+
+GROUPS = """
+    def joins(global_, k):
+        before = 0
+        if k > 1:
+            before = global_[k - 1]
+        return before == global_[k]
+    def next_group(global_, k):
+        b = k + 1
+        while lvl.joins(global_, b):
+            b = b + 1
+        return b
+    def accumulate(buf, cells):
+        pieces = (cells + grain - 1) // grain
+        for j in parallel(1, pieces, grain):
+            k = (j - 1) * grain + 1
+            sum = buf[k]
+            while k < cells and k < j * grain:
+                k = k + 1
+                sum = sum + buf[k]
+                buf[k] = sum
+        j = 2
+        while j <= pieces:
+            k = j * grain if j < pieces else cells
+            buf[k] = buf[(j - 1) * grain] + buf[k]
+            j = j + 1
+        for j in parallel(2, pieces, grain):
+            k = (j - 1) * grain
+            sum = buf[k]
+            while k + 1 < cells and k + 1 < j * grain:
+                k = k + 1
+                buf[k] = sum + buf[k]
+"""
+"""What operations that bring copies together have in common.
+
+joins(global_, k): whether fiber k joins the same one as the fiber before it. next_group(global_, k): the fiber after k
+that does not. accumulate(buf, cells): every cell becomes the sum of those up to it.
+"""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ The text may use::
     child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
     lvl.op(…)                        another operation of this very level
     if / else, while, pass, return   return only as the last statement
+    for k in parallel(a, b): …       each k from a to b, in any order or at once; parallel(a, b, w) if each is w times
+                                     the work of one entry
+    grain                            how many entries make a piece of work
     check(e, "message {x}")          a fault unless e holds
     sort(buf, n)                     the first n cells in ascending order, in one step
     combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
@@ -25,6 +28,10 @@ The text may use::
 
 A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. All else is an
 `InternalError` when the level is staged.
+
+Iterations of a parallel loop are independent: none touches a cell that another one writes. Such loops do not nest,
+begin no coalesce, and set no register that outlives an iteration. The semantics runs them in ascending order; a
+compiler may deal them to the threads of the device whose level is being frozen.
 
 `coalesce(local, global_, task, m, P)` brings copies of a level together. Its first three arguments are buffers, which
 the operation reads by these names. Processors are numbered from 0 to P - 1, and `lvl[t].buf[e]`, `lvl[t].op(…)` is the
@@ -39,6 +46,8 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from wingspan.lang.devices import Device
 
 # ------------------------------------------------------------------------------------------------------- expressions
 
@@ -185,7 +194,25 @@ class While:
     body: tuple[Stmt, ...]
 
 
-Stmt = SetReg | Load | Store | Atomic | Acquire | Release | Sort | Check | When | While
+@dataclass(frozen=True)
+class Each:
+    """for reg = start:stop, iterations being independent; at once, if `pays` holds, on the threads of the device."""
+
+    reg: str
+    start: Expr
+    stop: Expr
+    body: tuple[Stmt, ...]
+    pays: Expr
+    device: Device | None
+
+    def in_order(self) -> tuple[Stmt, ...]:
+        """The same, one iteration after the other."""
+        k = Reg(self.reg)
+        step = SetReg(self.reg, fold("+", k, Const(1)))
+        return SetReg(self.reg, self.start), While((), fold("<=", k, self.stop), (*self.body, step))
+
+
+Stmt = SetReg | Load | Store | Atomic | Acquire | Release | Sort | Check | When | While | Each
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import EVERY, Dependence, Storage
+from wingspan.levels.base import EVERY, GROUPS, Dependence, Storage
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class Dense(Storage):
 
     lookup = True
     full = True
-    operations = """
+    operations = (
+        GROUPS
+        + """
     def declare():
         child.declare()
     def assemble(p):
@@ -37,24 +39,24 @@ class Dense(Storage):
     def thaw(P):
         child.thaw(P * n)
     def coalesce(local, global_, task, m, P):
-        made = 0
-        a = 1
-        while a <= m:
-            g = global_[a]
-            b = a
-            while global_[b] == g:
-                b = b + 1
-            i = 1
-            while i <= n:
-                k = a
-                while k < b:
-                    made = made + 1
-                    locals[made] = (local[k] - 1) * n + i
-                    globals[made] = (g - 1) * n + i
-                    tasks[made] = task[k]
-                    k = k + 1
-                i = i + 1
-            a = b
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                b = lvl.next_group(global_, k)
+                q = k
+                while q < b:
+                    here[q] = k
+                    members[q] = b - k
+                    q = q + 1
+        made = m * n
+        for q in parallel(1, made):
+            k = (q - 1) // n + 1
+            a = here[k]
+            before = q - (a - 1) * n - 1
+            i = before // members[k]
+            k = a + before - i * members[k]
+            locals[q] = (local[k] - 1) * n + i + 1
+            globals[q] = (global_[k] - 1) * n + i + 1
+            tasks[q] = task[k]
         globals[made + 1] = 0
         child.coalesce(locals, globals, tasks, made, P)
 
@@ -76,6 +78,7 @@ class Dense(Storage):
     def close(c):
         pass
     """
+    )
 
     def stability(self) -> frozenset[Dependence]:
         return EVERY

@@ -15,6 +15,7 @@ from wingspan.levels.buffer_ops import (
     Acquire,
     Atomic,
     Check,
+    Each,
     Expr,
     Keys,
     Load,
@@ -119,6 +120,9 @@ class _Writer:
                 self.block(test, depth + 1)
                 put(f"    if not {self.text(condition)}: break")
                 self.block(body, depth + 1)
+            case Each():
+                for each in s.in_order():
+                    self.statement(each, depth)
             case _:
                 raise InternalError(f"not a statement: {s}")
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Dependence, Leaf
+from wingspan.levels.base import GROUPS, Buffer, Dependence, Leaf
 
-VALUES = """
+VALUES = f"""{GROUPS}
     def declare():
         pass
     def assemble(p):
@@ -29,16 +29,14 @@ VALUES = """
     def thaw(P):
         pass
     def coalesce(local, global_, task, m, P):
-        before = 0
-        k = 1
-        while k <= m:
-            g = global_[k]
-            v = lvl[task[k]].val[local[k]]
-            if g == before:
-                v = merge(val[g], v)
-            val[g] = v
-            before = g
-            k = k + 1
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                v = lvl[task[k]].val[local[k]]
+                b = k + 1
+                while lvl.joins(global_, b):
+                    v = merge(v, lvl[task[b]].val[local[b]])
+                    b = b + 1
+                val[global_[k]] = v
     def unwrap(p):
         return val[p]
 """

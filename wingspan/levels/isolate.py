@@ -12,6 +12,7 @@ Invariant: there is a level for p, whose only fiber is p's, exactly if state[p] 
 The level is loaded when an update reaches p: made if it is not there, else thawed. It is stored when that update is
 over: frozen, and state[p] written. So a second visit adds to what the first one wrote (unless an ordered level refuses
 it); a visit while another goes on faults.
+Below a Merge, copies are brought together fiber by fiber, one after the other; the threads share what is in a fiber.
 Stability: adds cousin from its level down (figure "stability"): different positions lie in different levels. One
 position is another matter: loading and storing it are a read and a write.
 

@@ -14,6 +14,7 @@ from wingspan.levels.buffer_ops import (
     Atomic,
     Check,
     Const,
+    Each,
     Expr,
     Load,
     Op,
@@ -181,6 +182,8 @@ class _Linearizer:
                 self.block(body)
                 self.instructions.append(Instruction("jump", target=top))
                 self.fill(exit_at)
+            case Each():
+                self.block(s.in_order())
 
     def access(
         self,

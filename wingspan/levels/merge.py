@@ -12,7 +12,9 @@ merged level held before the phase and then the copies, in the order of the thre
 one task would have computed if ⊕ is associative and commutative and the fill value changes nothing (x ⊕ fill = x).
 Thawing leaves the merged level aside as it is, to be folded in, and begins another: now is 0 or threads + 1 in turn.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
-(section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout).
+(section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout). The threads
+share the work of bringing the copies together: those that hold a fiber p are listed after those that hold the fibers
+before it, of which thread t has min(used[t], p - 1).
 Stability: adds node, sibling and cousin from its level down (figure "stability").
 
 | buffer | cell   | length  | meaning                                                                |
@@ -57,26 +59,35 @@ class Merge(Gated):
     def freeze(P):
         merged = now[1]
         before = kept[1]
-        m = 0
-        p = 1
-        while p <= P:
+        for p in parallel(1, P, threads):
+            k = lvl.listed(p - 1)
             if p <= before:
-                m = m + 1
-                locals[m] = p
-                globals[m] = p
-                tasks[m] = threads + 1 - merged
+                k = k + 1
+                locals[k] = p
+                globals[k] = p
+                tasks[k] = threads + 1 - merged
             t = 1
             while t <= threads:
                 if p <= used[t]:
-                    m = m + 1
-                    locals[m] = p
-                    globals[m] = p
-                    tasks[m] = t
+                    k = k + 1
+                    locals[k] = p
+                    globals[k] = p
+                    tasks[k] = t
                 t = t + 1
-            p = p + 1
-        globals[m + 1] = 0
-        child[merged].coalesce(locals, globals, tasks, m, threads + 2)
+        m = lvl.listed(P)
+        if m > 0:
+            globals[m + 1] = 0
+            child[merged].coalesce(locals, globals, tasks, m, threads + 2)
         child[merged].freeze(P)
+    def listed(p):
+        before = kept[1]
+        fibers = p if p < before else before
+        t = 1
+        while t <= threads:
+            q = used[t]
+            fibers = fibers + p if p < q else fibers + q
+            t = t + 1
+        return fibers
     def thaw(P):
         merged = threads + 1 - now[1]
         now[1] = merged
@@ -88,11 +99,9 @@ class Merge(Gated):
             p = p + 1
         lvl.empty()
     def coalesce(local, global_, task, m, P):
-        k = 1
-        while k <= m:
+        for k in parallel(1, m):
             t = task[k]
             tasks[k] = t + P * lvl[t].now[1]
-            k = k + 1
         child[now[1]].coalesce(local, global_, tasks, m, P * (threads + 2))
 
     def bind(p):

@@ -13,6 +13,7 @@ owner[p], and 1 ≤ ptr[p] ≤ used[owner[p]]. A claim lasts until the tensor is
 faults.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its own level when it ends (commit) and thaws it when it starts (checkout).
+Below a Merge, copies are claimed by thread 1 fiber by fiber, one after the other.
 Stability: adds cousin from its level down (figure "stability"), since different positions lie in different levels or
 belong to one thread.
 

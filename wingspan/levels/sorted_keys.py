@@ -1,71 +1,190 @@
 """What levels have in common whose frozen form lists entries in order, fiber by fiber; as text in the buffer language.
 
-In all of them ptr[p] ≤ k < ptr[p+1] are the entries of fiber p. `UNION` coalesces them by the operations ::
+In all of them ptr[p] ≤ k < ptr[p+1] are the entries of fiber p. `KEYED` are the operations of those that list the
+*keys* of the entries, (p - 1)·n + i, in `srt`. `UNION` coalesces copies of any of them by the operations ::
 
     entry(p, k) → index of entry k of fiber p       below(p, k) → its child
-    insert(p, i) → child                            a new entry, after all of those before it
+    put(p, i, q) → child                            entry q is the one with index i of fiber p
+    complete(global_, m, entries)                   all entries have been put
 
-`KEYED` are the operations of those that list the *keys* of the entries, (p - 1)·n + i, in `srt`.
+A fiber of the merged level is the union of a *group*: the fibers of the copies with the same number in `global_`. The
+entries of all groups, group by group and then index by index, are cut into pieces of `grain` entries; a fiber counts as
+one entry more. Piece j begins with the index least[j] of the group of fiber first[j], and starts[j] entries of copies
+are before it. It may be a part of one group, or several groups, so the work is dealt evenly whatever their sizes are.
+The pieces are united twice: at first they only count their entries, so that each knows where to put them.
 """
 
 UNION = """
     def coalesce(local, global_, task, m, P):
-        made = 0
-        a = 1
-        while a <= m:
-            g = global_[a]
-            b = a
-            while global_[b] == g:
-                here[b] = lvl[task[b]].ptr[local[b]]
-                b = b + 1
-            least = 1
-            while least <= n:
-                least = n + 1
-                k = a
-                while k < b:
-                    t = task[k]
-                    p = local[k]
-                    q = here[k]
-                    if q < lvl[t].ptr[p + 1]:
-                        i = lvl[t].entry(p, q)
-                        if i < least:
-                            least = i
-                    k = k + 1
-                if least <= n:
-                    new = lvl.insert(g, least)
-                    k = a
-                    while k < b:
-                        t = task[k]
-                        p = local[k]
-                        q = here[k]
-                        if q < lvl[t].ptr[p + 1]:
-                            if lvl[t].entry(p, q) == least:
-                                made = made + 1
-                                locals[made] = lvl[t].below(p, q)
-                                globals[made] = new
-                                tasks[made] = t
-                                here[k] = q + 1
-                        k = k + 1
-            a = b
+        sums[1] = 0
+        for k in parallel(1, m):
+            t = task[k]
+            p = local[k]
+            sums[k + 1] = lvl[t].ptr[p + 1] - lvl[t].ptr[p] + 1
+        lvl.accumulate(sums, m + 1)
+        made = sums[m + 1] - m
+        pieces = sums[m + 1] // grain + 1
+        first[1] = 1
+        least[1] = 1
+        starts[1] = 0
+        news[1] = 0
+        for j in parallel(2, pieces, grain):
+            lvl.cut(local, global_, task, m, j)
+        first[pieces + 1] = m + 1
+        least[pieces + 1] = 1
+        for j in parallel(1, pieces - 1, grain):
+            news[j + 1] = lvl.unite(local, global_, task, j, False)
+        j = 2
+        while j <= pieces:
+            news[j] = news[j - 1] + news[j]
+            j = j + 1
+        for j in parallel(1, pieces, grain):
+            entries = lvl.unite(local, global_, task, j, True)
+            if j == pieces:
+                news[pieces + 1] = entries
+        lvl.complete(global_, m, news[pieces + 1])
         globals[made + 1] = 0
         child.coalesce(locals, globals, tasks, made, P)
+
+    def cut(local, global_, task, m, j):
+        before = (j - 1) * grain
+        k = 1
+        high = m
+        while k < high:
+            middle = (k + high + 1) // 2
+            if sums[middle] <= before:
+                k = middle
+            else:
+                high = middle - 1
+        while lvl.joins(global_, k):
+            k = k - 1
+        rest = before - sums[k]
+        i = 1
+        high = n + 1
+        while i < high:
+            middle = (i + high) // 2
+            if lvl.smaller(local, global_, task, k, middle) < rest:
+                i = middle + 1
+            else:
+                high = middle
+        if i > n:
+            k = lvl.next_group(global_, k)
+            i = 1
+        start = sums[k] - k + 1
+        if i > 1:
+            start = start + lvl.smaller(local, global_, task, k, i)
+        first[j] = k
+        least[j] = i
+        starts[j] = start
+
+    def smaller(local, global_, task, a, i):
+        g = global_[a]
+        entries = 0
+        k = a
+        while global_[k] == g:
+            t = task[k]
+            p = local[k]
+            entries = entries + lvl[t].find(p, i) - lvl[t].ptr[p]
+            k = k + 1
+        return entries
+
+    def find(p, i):
+        k = ptr[p]
+        high = ptr[p + 1]
+        while k < high:
+            middle = (k + high) // 2
+            if lvl.entry(p, middle) < i:
+                k = middle + 1
+            else:
+                high = middle
+        return k
+
+    def unite(local, global_, task, j, writes):
+        a = first[j]
+        low = least[j]
+        last = first[j + 1]
+        stop = least[j + 1]
+        made = starts[j]
+        q = 0
+        if writes:
+            q = news[j]
+        while a < last or low < stop:
+            g = global_[a]
+            bound = n + 1 if a < last else stop
+            before = made
+            there = made
+            i = bound
+            b = a
+            while global_[b] == g:
+                t = task[b]
+                p = local[b]
+                k = lvl[t].ptr[p]
+                if low > 1:
+                    k = lvl[t].find(p, low)
+                if k < lvl[t].ptr[p + 1]:
+                    x = lvl[t].entry(p, k)
+                    if x < bound:
+                        there = there + 1
+                        members[there] = b
+                        here[there] = k
+                        ahead[there] = x
+                        i = x if x < i else i
+                b = b + 1
+            while i < bound:
+                q = q + 1
+                new = q
+                if writes:
+                    new = lvl.put(g, i, q)
+                following = bound
+                at = before
+                while at < there:
+                    at = at + 1
+                    x = ahead[at]
+                    if x == i:
+                        member = members[at]
+                        t = task[member]
+                        p = local[member]
+                        k = here[at]
+                        made = made + 1
+                        if writes:
+                            locals[made] = lvl[t].below(p, k)
+                            globals[made] = new
+                            tasks[made] = t
+                        x = bound
+                        if k + 1 < lvl[t].ptr[p + 1]:
+                            x = lvl[t].entry(p, k + 1)
+                        here[at] = k + 1
+                        ahead[at] = x
+                    following = x if x < following else following
+                i = following
+            if a < last:
+                a = b
+                low = 1
+            else:
+                low = stop
+        return q
 """
 
 KEYED = """
     def split(P, entries):
         sort(srt, entries)
-        ptr[1] = 1
-        k = 1
-        p = 1
-        while p <= P:
-            inside = k <= entries
-            while inside:
-                inside = srt[k] <= p * n
-                if inside:
-                    k = k + 1
-                    inside = k <= entries
-            ptr[p + 1] = k
-            p = p + 1
+        pieces = entries // grain + 1
+        for j in parallel(1, pieces, grain):
+            k = (j - 1) * grain + 1
+            p = 0
+            if j > 1:
+                p = (srt[k - 1] - 1) // n + 1
+            last = j * grain if j < pieces else entries
+            while k <= last:
+                key = srt[k]
+                while p * n < key:
+                    p = p + 1
+                    ptr[p] = k
+                k = k + 1
+            if j == pieces:
+                while p <= P:
+                    p = p + 1
+                    ptr[p] = k
     def entry(p, k):
         return srt[k] - (p - 1) * n
 

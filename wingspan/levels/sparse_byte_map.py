@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.base import GROUPS, Buffer, Storage
 from wingspan.levels.sorted_keys import KEYED, UNION
 
 
@@ -43,7 +43,8 @@ class SparseByteMap(Storage):
         Buffer("fill", "count", "1", "the number of entries"),
     )
     operations = (
-        KEYED
+        GROUPS
+        + KEYED
         + UNION
         + """
     def declare():
@@ -80,15 +81,15 @@ class SparseByteMap(Storage):
         child.thaw(P * n)
     def below(p, k):
         return srt[k]
-    def insert(p, i):
-        q = (p - 1) * n + i
-        tbl[q] = 2
-        new = fill[1] + 1
-        fill[1] = new
-        srt[new] = q
+    def put(p, i, q):
+        new = (p - 1) * n + i
+        tbl[new] = 2
+        srt[q] = new
         if child.leaf:
-            child.assemble(q)
-        return q
+            child.assemble(new)
+        return new
+    def complete(global_, m, entries):
+        fill[1] = entries
 
     def child(c, i):
         return c.key if lvl.index(c) == i else 0

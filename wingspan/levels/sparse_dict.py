@@ -12,6 +12,8 @@ knows its key: tbl[key[q]] = q. They are made in the order in which they are fir
 declaration. When frozen, srt lists the keys of the children that were written (set[q] = 1) in ascending order, and the
 entries of fiber p are at ptr[p] ≤ k < ptr[p+1]. Fibers may be visited in any order, any number of times, also while a
 visit goes on.
+Copies are brought together by several threads but for the dictionary, which one of them fills: threads that enter
+their keys in turns wait for each other longer than that takes.
 Stability ∅ ("for any other level format", section 3.1): the dictionary is shared by all fibers, and making a child may
 move all that it holds. That is why a lookup reads fill, which making a child writes.
 
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.base import GROUPS, Buffer, Storage
 from wingspan.levels.sorted_keys import KEYED, UNION
 
 
@@ -49,7 +51,8 @@ class SparseDict(Storage):
         Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
     )
     operations = (
-        KEYED
+        GROUPS
+        + KEYED
         + UNION
         + """
     def declare():
@@ -76,14 +79,17 @@ class SparseDict(Storage):
         child.thaw(fill[1])
     def below(p, k):
         return tbl[srt[k]]
-    def insert(p, i):
-        q = fill[1] + 1
-        fill[1] = q
+    def put(p, i, q):
         key[q] = (p - 1) * n + i
         set[q] = 1
         child.assemble(q)
-        tbl[(p - 1) * n + i] = q
         return q
+    def complete(global_, m, entries):
+        fill[1] = entries
+        q = 1
+        while q <= entries:
+            tbl[key[q]] = q
+            q = q + 1
 
     def child(c, i):
         q = 0

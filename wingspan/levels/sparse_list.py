@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Storage
+from wingspan.levels.base import GROUPS, Buffer, Storage
 from wingspan.levels.sorted_keys import UNION
 
 
@@ -47,7 +47,8 @@ class SparseList(Storage):
         Buffer("prev", "position", "1", "the last fiber with entries"),
     )
     operations = (
-        UNION
+        GROUPS
+        + UNION
         + """
     def declare():
         ptr[1] = 1
@@ -73,14 +74,23 @@ class SparseList(Storage):
         return idx[k]
     def below(p, k):
         return k
-    def insert(p, i):
-        q = fill[1] + 1
-        fill[1] = q
-        prev[1] = p
-        ptr[p + 1] = ptr[p + 1] + 1
+    def put(p, i, q):
         idx[q] = i
         child.assemble(q)
         return q
+    def complete(global_, m, entries):
+        fill[1] = entries
+        end = sums[m + 1] - m + 1
+        globals[end] = entries + 1
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                b = lvl.next_group(global_, k)
+                low = sums[k] - k + 2
+                high = sums[b] - b + 2
+                if low < high:
+                    ptr[global_[k] + 1] = globals[high] - globals[low]
+                    if high == end:
+                        prev[1] = global_[k]
 
     def unfurl(c):
         c.q = ptr[c.p]

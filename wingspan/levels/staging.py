@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from functools import cache
 from string import Formatter
 from typing import TypeVar
 
 from wingspan.errors import InternalError
+from wingspan.lang.devices import Device
 from wingspan.levels.base import LISTS, Level, Tower
 from wingspan.levels.buffer_ops import (
     Acquire,
     Atomic,
     Check,
     Const,
+    Each,
     Expr,
     Keys,
     Load,
@@ -36,8 +38,15 @@ from wingspan.levels.buffer_ops import (
 
 _T = TypeVar("_T")
 
+GRAIN = 4096
+"""How many entries a thread should have to deal with before it is started: that takes it some 100 µs, and starting it
+some 2 µs, or 20 where others want its core.
+"""
+
 Copies = Callable[[Expr], Keys]
 """The keys of the copy of a level on a processor, while copies are coalesced."""
+
+OUTLIVES = "it outlives the iteration of a parallel loop that sets it"
 
 INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
@@ -66,6 +75,10 @@ class Stager:
         self.op = op
         self.out: list[Stmt] = []
         self.count = 0
+        self.device: Device | None = None
+        """the device of the gated level that is being frozen"""
+        self.parallel = False
+        """whether a parallel loop is being staged"""
 
     def fresh(self, hint: str) -> str:
         """A register that no other statement uses."""
@@ -109,7 +122,11 @@ class Stager:
             raise InternalError(f"{level.name}: {name} takes ({', '.join(names)}), got {len(values)} values")
         iterates = len(names) < len(function.args.args)
         given = dict(zip(names, values, strict=True))
-        return _Inliner(self, level, depth, given, keys, copies, iterates).run(function.body)
+        around = self.device
+        self.device = level.device or around if name == "freeze" else around
+        results = _Inliner(self, level, depth, given, keys, copies, iterates).run(function.body)
+        self.device = around
+        return results
 
     def value(self, depth: int, name: str, args: Iterable[Expr | Ref], keys: Keys) -> Expr:
         """Inline an operation that returns one value."""
@@ -149,6 +166,8 @@ class _Inliner:
             n: stager.keep(n, v) if isinstance(v, Op) else v for n, v in given.items() if not isinstance(v, Ref)
         }
         self.place = Place(Reg("c.p") if iterates else self.names.get("p"), self.names.get("i"))
+        self.kept: Set[str] = frozenset()
+        """the names that the parallel loop at hand may not set"""
 
     def refuse(self, node: ast.AST | str, why: str = "it is not in the language") -> InternalError:
         """The error for a piece of text that cannot be staged."""
@@ -179,6 +198,8 @@ class _Inliner:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="c"), attr=field)], value=value):
                 if field == "p":
                     raise self.refuse(s, "the position of a cursor stays")
+                if self.stager.parallel:
+                    raise self.refuse(s, OUTLIVES)
                 emit(SetReg(self.field(field), self.expression(value)))
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=buffer), slice=index)], value=value):
                 at = self.expression(index)
@@ -188,6 +209,13 @@ class _Inliner:
             case ast.While(test=test, body=body, orelse=[]):
                 condition, before = self.stager.nested(lambda: self.expression(test))
                 emit(While(before, condition, self.inner(body)))
+            case ast.For(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id="parallel"), args=[start, stop, *weight], keywords=[]),
+                body=body,
+                orelse=[],
+            ) if len(weight) < 2:
+                self.each(name, [self.expression(e) for e in (start, stop, *weight)], body)
             case ast.Expr(value=ast.Call(keywords=[]) as call):
                 self.invoke(call)
             case _:
@@ -204,6 +232,20 @@ class _Inliner:
         self.names = known
         return emitted
 
+    def each(self, name: str, values: list[Expr], body: list[ast.stmt]) -> None:
+        """A parallel loop; the values are its ends, and how much work an iteration is."""
+        if self.stager.parallel:
+            raise self.refuse(f"for {name} in parallel(…)", "it is inside of another one")
+        start, stop = (self.stager.keep("end", e) if isinstance(e, Op) else e for e in values[:2])
+        count = fold("+", fold("-", stop, start), Const(1))
+        pays = fold(">", fold("*", count, *values[2:] or [Const(1)]), Const(GRAIN))
+        known, k = dict(self.names), self.stager.fresh(name)
+        self.names[name] = Reg(k)
+        self.stager.parallel, self.kept = True, frozenset(self.names)
+        emitted = self.inner(body)
+        self.stager.parallel, self.kept, self.names = False, frozenset(), known
+        self.stager.out.append(Each(k, start, stop, emitted, pays, self.stager.device))
+
     def when(self, condition: Expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         if isinstance(condition, Const):
             self.stager.out += self.inner(then if condition.value else otherwise)
@@ -212,8 +254,10 @@ class _Inliner:
 
     def assign(self, name: str, value: ast.expr) -> None:
         """A name keeps one register for the whole operation, so that branches and loops may set it again."""
-        if name in self.given or name in ("n", "z", "threads", "overwrites", "child", "c"):
+        if name in self.given or name in ("n", "z", "threads", "grain", "overwrites", "child", "c"):
             raise self.refuse(f"{name} = …", f"{name} has its value from outside")
+        if name in self.kept:
+            raise self.refuse(f"{name} = …", OUTLIVES)
         given = self.expression(value)
         known = self.names.get(name)
         if isinstance(known, Reg):
@@ -245,9 +289,11 @@ class _Inliner:
         assert isinstance(call.func, ast.Attribute)
         cursor = [a for a in call.args if self.fields and isinstance(a, ast.Name) and a.id == "c"]
         name, given = call.func.attr, [self.argument(a) for a in call.args if a not in cursor]
+        if name == "coalesce" and self.stager.parallel:
+            raise self.refuse(call, "it is inside of a parallel loop")
         match call.func.value:
             case ast.Name(id="lvl"):
-                return self.stager.call(self.depth, name, given, self.keys)
+                return self.stager.call(self.depth, name, given, self.keys, self.copies)
             case ast.Subscript(value=ast.Name(id="lvl"), slice=processor):
                 return self.stager.call(self.depth, name, given, self.copy(processor))
             case target:
@@ -354,6 +400,8 @@ class _Inliner:
                 return Const(self.level.device.nthreads)
             case "device" if self.level.device is not None:
                 return Const(self.level.device)
+            case "grain":
+                return Const(GRAIN)
             case "overwrites":
                 return Const(self.stager.op == "=")
         raise self.refuse(name, "nothing is called so here")

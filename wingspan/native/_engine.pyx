@@ -346,7 +346,7 @@ cdef inline bint put(ws_value *r, ws_instance *x) noexcept nogil:
 
 cdef bint par(ws_task *t, ws_value *r, const Instructions *code, const int64_t *row) noexcept nogil:
     """Run the tasks of a parallel region, each with a copy of the registers."""
-    cdef int64_t n = row[3], k
+    cdef int64_t n = r[row[3]].i, k
     cdef size_t size = HEAD + code.slots
     cdef const int64_t *joined = code.table + COLUMNS * row[2]
     cdef ws_value *frames = <ws_value *>malloc(<size_t>n * size * sizeof(ws_value))

@@ -78,7 +78,7 @@ OPCODES = {
     "fresh": "w...",  # r = an instance of group c
     "drop": ".u",  # a
     # tasks
-    "par": "w...",  # b tasks, r = 1, 2, … from the next instruction on to `done`; then a is next; it is par number c
+    "par": "w.u.",  # b tasks, r = 1, 2, … from the next instruction on to `done`; then a is next; it is par number c
     "done": "",
     "joined": ".",  # next after a par: r is true if it was true at the end of one of the tasks
     "halt": "",
@@ -328,7 +328,7 @@ class _Assembler:
         self.rows[skip][1] = len(self.rows)
 
     def par(self, s: Par) -> None:
-        start = self.emit("par", s, self.slot(s.task), 0, s.threads, self.pars, uses=_used(s))
+        start = self.emit("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars, uses=_used(s))
         self.pars += 1
         self.block(s.body)
         self.emit("done", s, uses=s.joined)

@@ -124,7 +124,7 @@ class _Homes:
     def own(self, s: Stmt) -> set[Reg]:
         """The registers that a statement itself needs."""
         if isinstance(s, Par):
-            return set(self._tasks[id(s)])
+            return {*self._tasks[id(s)], *reads(s)}
         return {*reads(s), *sets(s)}
 
     def all(self, s: Stmt) -> set[Reg]:

@@ -12,14 +12,15 @@ from wingspan.native.lower import lower
 from wingspan.native.memory import buffers, result
 from wingspan.tensor import Tensor
 
-_CODES: WeakKeyDictionary[Elaborated, Code] = WeakKeyDictionary()
+_CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
 
 
-def code_of(bound: Elaborated) -> Code:
-    """The code of a bound program, compiled when it is first asked for."""
-    if bound not in _CODES:
-        _CODES[bound] = assemble(lower(bound))
-    return _CODES[bound]
+def code_of(bound: Elaborated, dealt: bool = True) -> Code:
+    """The code of a bound program, compiled when it is first asked for; see `lower`."""
+    codes = _CODES.setdefault(bound, {})
+    if dealt not in codes:
+        codes[dealt] = assemble(lower(bound, dealt))
+    return codes[dealt]
 
 
 class Compiled:

@@ -352,10 +352,11 @@ class Function:
         given = self.printer.given[id(s)]
         name = self.names.new("region")
         self.printer.functions += Region(self.printer, s, name, given).function()
-        names, n = [self.names.register(reg) for reg in given], s.threads
+        names, most = [self.names.register(reg) for reg in given], s.device.nthreads
         frame = ", ".join(f".{name} = {name}" for name in names)
+        n = self.text(s.tasks)
         each = f"for (int k = 0; k < {n}; k++)"
-        lines = [f"struct {name} {name}_tasks[{n}];", f"{each} {name}_tasks[k] = (struct {name}){{{frame}}};"]
+        lines = [f"struct {name} {name}_tasks[{most}];", f"{each} {name}_tasks[k] = (struct {name}){{{frame}}};"]
         lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {name}_tasks, sizeof *{name}_tasks)", s))
         for reg in s.joined:
             joined = self.names.register(reg)

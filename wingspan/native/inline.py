@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from wingspan.errors import InternalError
@@ -33,11 +33,24 @@ class Instance:
 
 @dataclass(frozen=True)
 class Here:
-    """Where a procedure is written to: the origin, the thread of each device (a register), if the tensor is read."""
+    """Where a procedure is written to: the origin, the thread of each device (a register), if the tensor is read.
+
+    `device` is the one that a task of is at work here; None if independent iterations are not to be dealt to tasks.
+    """
 
     origin: Origin
     threads: Mapping[Device, Reg]
     frozen: bool
+    device: Device | None
+
+    def team(self, device: Device | None) -> Device | None:
+        """The device whose threads are free to share the iterations of a loop that one of its levels runs."""
+        if device is None or device.nthreads == 1 or self.device is None:
+            return None
+        above: Device | None = self.device
+        while above is not None and above != device:
+            above = above.parent
+        return device if above is None else None
 
 
 def inline(
@@ -121,6 +134,29 @@ class _Inliner:
                         self.builder.forget(known)
                 test, first = self.builder.nested(partial(self.test, before, condition))
                 emit(plan.While(first, test, self.builder.block(partial(self.block, body))))
+
+            case ops.Each():
+                self.each(s)
+
+    def each(self, s: ops.Each) -> None:
+        """A loop whose iterations are independent: where it pays, each thread of the device takes an equal share."""
+        team = self.here.team(s.device)
+        start, stop, pays = self.expression(s.start), self.expression(s.stop), self.expression(s.pays)
+        if team is None or pays == Const(False):
+            self.block(s.in_order())
+            return
+        origin, task = self.here.origin, self.builder.fresh("thread")
+        size = op("+", op("-", stop, start), Const(1))
+        tasks = self.builder.keep("tasks", op("select", pays, op("min", size, Const(team.nthreads)), Const(1)), origin)
+
+        def share() -> None:
+            first = op("+", start, op("÷", op("*", op("-", task, Const(1)), size), tasks))
+            past = op("+", start, op("÷", op("*", task, size), tasks))
+            self.names["first"] = self.builder.keep("first", first, origin)
+            self.names["last"] = self.builder.keep("last", op("-", past, Const(1)), origin)
+            self.block(replace(s, start=ops.Reg("first"), stop=ops.Reg("last")).in_order())
+
+        self.builder.emit(plan.Par(team, task, self.builder.block(share), (), origin, tasks))
 
     def test(self, before: tuple[ops.Stmt, ...], condition: ops.Expr) -> Expr:
         self.block(before)
@@ -219,6 +255,8 @@ def _assigned(body: tuple[ops.Stmt, ...]) -> list[str]:
                 found += _assigned(then) + _assigned(otherwise)
             case ops.While(test=test, body=inner):
                 found += _assigned(test) + _assigned(inner)
+            case ops.Each():
+                found += _assigned(s.in_order())
     return found
 
 

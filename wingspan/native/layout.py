@@ -47,7 +47,7 @@ def layout(tensor: str, tower: Tower, first: int) -> Layout:
     for depth, level in enumerate(tower.levels):
         extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
         room = counts[depth] * max(extent, 1)
-        for made in (*level.buffers, *(LISTS if merged else ())):
+        for made in (*level.buffers, *(LISTS if merged and not level.leaf else ())):
             buffers.append(_buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers)))
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
@@ -90,7 +90,7 @@ def _buffer(
         "entries": room, "children": room,
     }  # fmt: skip
     bound = bounds.get(made.length, 0)
-    largest = tower.extent(depth) if made.cell == "index" else bound and room
+    largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     return Buffer(
         tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own,

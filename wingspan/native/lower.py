@@ -34,10 +34,13 @@ from wingspan.native.tidy import tidy
 from wingspan.native.variables import variables
 
 
-def lower(bound: Elaborated) -> Plan:
-    """The plan of a bound program. InputError if a tensor is too large, or for what a plan cannot say."""
+def lower(bound: Elaborated, dealt: bool = True) -> Plan:
+    """The plan of a bound program. InputError if a tensor is too large, or for what a plan cannot say.
+
+    `dealt`: whether the operations of levels deal independent iterations to tasks of their own.
+    """
     try:
-        return Lowering(bound).plan()
+        return Lowering(bound, dealt).plan()
     except RecursionError:
         raise layout.unsupported(
             "its statements are nested too deeply", None, "use fewer loops inside each other"
@@ -47,8 +50,8 @@ def lower(bound: Elaborated) -> Plan:
 class Lowering:
     """A walk over a program that writes its plan."""
 
-    def __init__(self, bound: Elaborated) -> None:
-        self.bound = bound
+    def __init__(self, bound: Elaborated, dealt: bool = True) -> None:
+        self.bound, self.dealt = bound, dealt
         self.builder = Builder()
         self.layouts: dict[str, Layout] = {}
         self.roots: list[tuple[str, Reg]] = []
@@ -359,7 +362,8 @@ class Lowering:
         """Write a procedure of a tensor's levels, in the instance of a fiber unless told otherwise: see `inline`."""
         handle = self.handle(F.tensor)
         origin = under(self.builder.origin(span, rule), prefix)
-        here = Here(origin, self.threads, handle.mode == "read" if reading is None else reading)
+        frozen = handle.mode == "read" if reading is None else reading
+        here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
         inputs = {"z": handle.z if z is None else z, **given}
         return inline(self.builder, code, start or self.fiber(F).instance, here, inputs, into or {})
 

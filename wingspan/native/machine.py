@@ -153,7 +153,7 @@ class Native:
                 case Par(device=device, task=reg):
                     children = tuple(
                         self._proceed(pc + 1, self.code.put(registers, reg, q), (*chain, (device.id, q)), memory)
-                        for q in range(1, s.threads + 1)
+                        for q in range(1, device.nthreads + 1)
                     )
                     if not self._finished(children):
                         return self._rest(pc, registers, children)

@@ -316,7 +316,9 @@ class Drop:
 
 @dataclass(frozen=True)
 class Par:
-    """`threads` tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
+    """Tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
+
+    They are as many as the device has threads, or `count`, which is at most that and at least 1.
 
     The registers `joined`, truth values, are true after it if they are true at the end of one of the tasks; what else
     the tasks have done to registers is lost.
@@ -327,11 +329,12 @@ class Par:
     body: tuple[Stmt, ...]
     joined: tuple[Reg, ...]
     origin: Origin
+    count: Expr | None = None
 
     @property
-    def threads(self) -> int:
+    def tasks(self) -> Expr:
         """The number of tasks."""
-        return self.device.nthreads
+        return self.count or Const(self.device.nthreads)
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort

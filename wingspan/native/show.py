@@ -61,9 +61,9 @@ class _Printer:
                 if not test:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
-            case plan.Par(device=device, task=task, body=body, joined=joined):
+            case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
-                return [f"parallel {task.name} = 1:{device.nthreads} on {device}{told}:", *self.inner(body)]
+                return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
         return [_simple(s)]
 
     def inner(self, body: tuple[Stmt, ...]) -> list[str]:

@@ -27,7 +27,7 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Child: ("parent", "key", "origin"),
     plan.Fresh: ("origin",),
     plan.Drop: ("reg", "origin"),
-    plan.Par: ("origin",),
+    plan.Par: ("count", "origin"),
     Ref: ("instance",),
     Place: ("position", "index"),
 }

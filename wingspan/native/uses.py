@@ -50,6 +50,8 @@ def operands(s: Stmt) -> Iterator[Expr]:
             | plan.Claim(stop=e) | When(condition=e) | While(condition=e)
         ):  # fmt: skip
             yield e
+        case Par():
+            yield s.tasks
 
 
 def told(s: Stmt) -> Iterator[Expr]:
