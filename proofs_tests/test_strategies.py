@@ -17,9 +17,12 @@ from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
 from proofs_tests.litmus import Check, Litmus, Load, State, Store, lockinc, ninc
 from proofs_tests.test_dpor import findings
 from proofs_tests.test_explorer import Cheapest, Cost, cost, programs
+from proofs_tests.traces import Traces
 from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
+from wingspan.explorer.estimate import Estimate, Move, estimate_traces, walk
 from wingspan.explorer.settle import settle
+from wingspan.explorer.states import States
 
 
 def chances(machine: Litmus) -> dict[Hashable, Fraction]:
@@ -75,7 +78,7 @@ def test_auto_takes_the_graph_where_traces_are_too_many(monkeypatch: pytest.Monk
     monkeypatch.setattr(search, "MANY", 100)
     verdict = explore(ninc(4))
     assert (verdict.strategy, verdict.interleavings) == ("graph", 2520)
-    assert re.fullmatch(r"some \de\+\d\d traces are too many", verdict.reason)
+    assert re.fullmatch(r"there seem to be [\de+.]+ ± [\de+.]+ traces", verdict.reason)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)
@@ -92,6 +95,57 @@ def test_auto_finds_all_that_there_is(machine: Litmus, probe: int) -> None:
 def test_a_strategy_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError, match="there is no strategy swarm"):
         explore(ninc(2), Search("swarm"))
+
+
+# ------------------------------------------------------------------------------------------------- estimates of traces
+
+
+def expectation(machine: Litmus) -> Fraction:
+    """What a walk comes to on average, by making every choice that a walk can make, each with its probability."""
+    states, mean = States(machine), Fraction(0)
+    script: list[tuple[int, int]] = []
+
+    def take() -> None:
+        nonlocal mean
+        while True:
+            made = 0
+            chance = Fraction(1)
+
+            def choice(allowed: list[Move]) -> Move:
+                nonlocal made, chance
+                if made == len(script):
+                    script.append((0, len(allowed)))
+                made += 1
+                chance /= len(allowed)
+                return allowed[script[made - 1][0]]
+
+            product = Fraction(walk(states, choice))
+            mean += chance * product
+            while script and script[-1][0] + 1 == script[-1][1]:
+                script.pop()
+            if not script:
+                return
+            script[-1] = (script[-1][0] + 1, script[-1][1])
+
+    states.search(take)
+    return mean
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(programs())
+def test_the_estimate_is_unbiased(machine: Litmus) -> None:
+    """The mean over all walks, each as likely as it is, is the number of traces that walking every one finds."""
+    assert expectation(machine) == len(Traces(machine).traces)
+
+
+@pytest.mark.parametrize(("machine", "traces"), [(ninc(4), 576), (ninc(5), 14400), (lockinc(4), 24)])
+def test_the_error_of_an_estimate_is_told(machine: Litmus, traces: int) -> None:
+    """400 walks of a fixed seed; three standard errors. Under a lock every walk gives the number."""
+    states: States[State] = States(machine)
+    found: list[Estimate] = []
+    states.search(lambda: found.append(estimate_traces(states, 400)))
+    assert abs(found[0].mean - traces) <= 3 * found[0].error
+    assert (found[0].error == 0) == (traces == 24)
 
 
 # ------------------------------------------------------------------------------------------------------ random and pct

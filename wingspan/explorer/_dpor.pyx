@@ -37,7 +37,6 @@ cdef struct Frame:
     long node
     int tree          # the first child of its wakeup tree, NONE if there is none
     long asleep       # where its flags start, one for each edge
-    int tried         # branches that have been explored
     bint begun
 
 cdef struct Branch:   # of a wakeup tree
@@ -139,20 +138,6 @@ cdef class Dpor:
                 return True
         return False
 
-    def share(self):
-        """About which share of all there is has been explored, as if all branches known by now were equally large."""
-        cdef double done = 0.0, part = 1.0
-        cdef int k, known, branch
-        for k in range(self.depth + 1):
-            known, branch = self.frame[k].tried, self.frame[k].tree
-            while branch != NONE:
-                known += 1
-                branch = self.branch[branch].next
-            if known:
-                done += part * self.frame[k].tried / known
-                part /= known
-        return done
-
     cdef int _begin(self, Frame *here) except -1:
         """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
         cdef Space space = self.space
@@ -211,7 +196,7 @@ cdef class Dpor:
             self.room_asleep *= 2
             self.asleep = <unsigned char *>_more(self.asleep, self.room_asleep)
         memset(self.asleep + start, 0, count)
-        self.frame[self.depth] = Frame(node, NONE, start, 0, False)
+        self.frame[self.depth] = Frame(node, NONE, start, False)
         if by != NULL:
             for k in range(space.node[above.node].count):
                 e = space.node[above.node].first + k
@@ -239,7 +224,6 @@ cdef class Dpor:
             self.records -= 1
             self.went_on[self.record[self.records].task] = self.record[self.records].earlier
         self.depth -= 1
-        self.frame[self.depth].tried += 1
         gone = self.frame[self.depth].tree
         self.frame[self.depth].tree = self.branch[gone].next
         self.branch[gone].next = self.spare

@@ -213,6 +213,10 @@ cdef class Space:
         """Whether two acts race."""
         return bool(self.relation(one, other) & RACE)
 
+    def conflict(self, int one, int other):
+        """Whether the order of two acts matters."""
+        return bool(self.relation(one, other) & CONFLICT)
+
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
         cdef long p, q, first = self.node[node].first, last = first + self.node[node].count

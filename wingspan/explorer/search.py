@@ -10,6 +10,7 @@ from wingspan.errors import InputError
 from wingspan.explorer import dpor, graph
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounded import walk_bounded
+from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.states import Progress, States
@@ -19,8 +20,10 @@ from wingspan.explorer.walks import walk_by_priorities, walk_randomly
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
 PROBE = 2_000
-"""States after which `auto` tries something else, and then executions after which it decides."""
-MANY = 1e7
+"""States after which `auto` asks how many traces there are."""
+WALKS = 100
+"""How many walks that is estimated from."""
+MANY = 1e8
 """Traces that are too many: some minutes, if no new state comes with them."""
 
 
@@ -73,7 +76,7 @@ def explore(
 def choose(states: States[Any]) -> Coverage:
     """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
 
-    Both walk on the same states, so that what has been tried is not lost.
+    All of this walks on the same states, so that what has been tried is not lost.
     """
     search = Dpor(states)
     reasons: list[str] = []
@@ -82,10 +85,11 @@ def choose(states: States[Any]) -> Coverage:
         if states.flood(PROBE):
             return
         reasons.append(f"the graph has over {PROBE} states")
-        if search.run(PROBE) or search.executions <= MANY * search.share():
+        traces = estimate_traces(states, WALKS)
+        if traces.mean <= MANY:
             dpor.finish(states, search)
             return
-        reasons.append(f"some {search.executions / search.share():.0e} traces are too many")
+        reasons.append(f"there seem to be {traces} traces")
         states.flood()
 
     states.search(walk)

@@ -1,0 +1,67 @@
+"""How many traces there are, from a sample: an unbiased estimate, and its standard error.
+
+Of the runs of a trace one is the first in the order of task numbers, and sleep sets (Godefroid 1996) forbid all steps
+that lead to others. A walk that picks at random among the k steps allowed at each node, and multiplies the k, gives on
+average the number of its runs to an end: Knuth, "Estimating the efficiency of backtrack programs" (1975).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.states import States
+
+Move = tuple[int, int, int]
+"""A task, the act that it does next, and where that leads."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean and standard error of a sample."""
+
+    mean: float
+    error: float
+
+    @staticmethod
+    def of(sample: list[float]) -> Estimate:
+        """From a sample of at least two."""
+        n = len(sample)
+        mean = math.fsum(sample) / n
+        variance = math.fsum((x - mean) ** 2 for x in sample) / (n - 1)
+        return Estimate(mean, math.sqrt(variance / n))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2g} ± {self.error:.1g}"
+
+
+def estimate_traces(states: States[Any], walks: int, seed: int = 0) -> Estimate:
+    """The number of traces of a program, from so many walks."""
+    choice = random.Random(seed).choice
+    return Estimate.of([walk(states, choice) for _ in range(walks)])
+
+
+def walk(states: States[Any], choice: Callable[[list[Move]], Move]) -> float:
+    """The product of the numbers of steps to choose from on a walk; 0 if it comes to where none is allowed."""
+    node, product = 0, 1.0
+    asleep: dict[int, int] = {}
+    dead: set[int] = set()
+    while True:
+        states.tick()
+        moves = states.moves(node)
+        able = sorted((task, act, target) for task, act, target in moves if target != BLOCKED and task not in dead)
+        allowed = [move for move in able if move[0] not in asleep]
+        if not allowed:
+            return 0.0 if able else product
+        task, act, target = choice(allowed)
+        product *= len(allowed)
+        sleepy = asleep | {other: its for other, its, _ in able if other < task}
+        asleep = {other: its for other, its in sleepy.items() if not states.conflict(act, its)}
+        if target == FAULT:
+            dead.add(task)
+        else:
+            node = states.go(node, task)
