@@ -512,12 +512,12 @@ def test_a_stream_without_unicode_loses_only_characters():
     assert timeless[0] == timeless[1].encode("ascii", "replace").decode()
 
 
-def interrupting(message: str, stream: object):
+def interrupting(render: object, stream: object):
     """A spinner that is a Ctrl-C at the first progress."""
 
     @contextlib.contextmanager
     def pressed() -> Iterator:
-        def progress(done: int, left: int) -> None:
+        def progress(*told: object) -> None:
             raise KeyboardInterrupt
 
         yield progress

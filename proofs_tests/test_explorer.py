@@ -36,6 +36,7 @@ from wingspan.explorer import states as states_module
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.races import kind_of
 from wingspan.explorer.settle import settle
+from wingspan.explorer.states import Status
 
 
 def length(interleaving: str) -> int:
@@ -448,16 +449,16 @@ def test_time_runs_out() -> None:
 
 
 def test_an_interrupt_ends_the_search_with_what_it_has() -> None:
-    calls: list[tuple[int, int]] = []
+    calls: list[Status] = []
 
-    def interrupt(states: int, frontier: int) -> None:
-        calls.append((states, frontier))
+    def interrupt(status: Status) -> None:
+        calls.append(status)
         if len(calls) == 2:
             raise KeyboardInterrupt
 
     verdict = explore_graph(Litmus((Add("x"),) * 30, (Add("x"),) * 30), progress=interrupt)
     assert (verdict.verdict, verdict.complete, verdict.stopped_by) == ("incomplete", False, "interrupt")
-    assert [states for states, _ in calls] == [256, 512]
+    assert [(status.unit, status.explored) for status in calls] == [("state", 256), ("state", 512)]
     assert verdict.states == 512
 
 

@@ -111,6 +111,7 @@ def test_a_serial_meaning_that_is_a_fault_is_not_agreed_with():
         ("max-seconds", "--max-seconds"),
         ("runs", "--runs"),
         ("preemptions", "--preemptions"),
+        ("max-memory", "--max-memory"),
         ("interrupt", "Ctrl-C"),
     ],
 )
@@ -561,6 +562,6 @@ def test_text_that_looks_like_markup_is_left_alone(colourful):
 
 def test_the_spinner_is_silent_off_a_terminal():
     stream = io.StringIO()
-    with spinner("{done}", stream) as progress:
+    with spinner(str, stream) as progress:
         assert progress is None
     assert stream.getvalue() == ""

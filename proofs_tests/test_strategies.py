@@ -22,7 +22,7 @@ from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
 from wingspan.explorer.estimate import Estimate, Move, estimate_traces, walk
 from wingspan.explorer.settle import settle
-from wingspan.explorer.states import States
+from wingspan.explorer.states import States, Status
 
 
 def chances(machine: Litmus) -> dict[Hashable, Fraction]:
@@ -146,6 +146,23 @@ def test_the_error_of_an_estimate_is_told(machine: Litmus, traces: int) -> None:
     states.search(lambda: found.append(estimate_traces(states, 400)))
     assert abs(found[0].mean - traces) <= 3 * found[0].error
     assert (found[0].error == 0) == (traces == 24)
+
+
+def test_the_reduction_tells_how_far_it_is() -> None:
+    """Traces run and planned, errors, and after a thousand runs about how many there are: 14,400."""
+    told: list[Status] = []
+    explore(ninc(5), Search("dpor"), progress=told.append)
+    by_traces = [status for status in told if status.unit == "trace"]
+    assert [status.explored for status in by_traces] == sorted(status.explored for status in by_traces)
+    assert all(status.planned > 0 for status in by_traces)
+    last = by_traces[-1]
+    assert (last.explored, last.errors) == (14_000, 2)
+    assert last.total is not None and abs(last.total.mean - 14_400) < 3 * last.total.error
+
+
+def test_memory_is_bounded() -> None:
+    verdict = explore(ninc(4), Search("graph", max_memory=1))
+    assert (verdict.complete, verdict.stopped_by, verdict.states) == (False, "max-memory", 256)
 
 
 # ------------------------------------------------------------------------------------------------------ random and pct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import count
@@ -22,7 +22,7 @@ from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, ProgramError
 from wingspan.explorer import Search, interleaving
 from wingspan.explorer.machine import Machine
-from wingspan.explorer.states import Progress
+from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import Verdict
 from wingspan.histogram import Histogram, observe
 from wingspan.lang import ir
@@ -100,6 +100,9 @@ class Run:
     engine: str
     seconds: float
 
+
+Progress = Callable[[int, int], None]
+"""Called now and then with how much is done, and how much is left, if that is known."""
 
 Runnable = Program | Elaborated | str | os.PathLike[str]
 """A program, one that is bound already, or the path of its file."""
@@ -199,7 +202,7 @@ def explore(
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     machine: str = "semantics",
-    progress: Progress | None = None,
+    progress: Exploring | None = None,
     **search: Any,
 ) -> Exploration:
     """Explore the interleavings of the program: under the paper's rules, or of its compiled plan (`native`).

@@ -20,7 +20,7 @@ from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span
 from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.native.engine import Limits, Mode
-from wingspan.report import dot, itf, mermaid, steps, terminal
+from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
 from wingspan.report.check import check as checked
 from wingspan.report.check import refusal
@@ -245,8 +245,8 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
     """
     program = api.load(told.file)
-    with spinner("checking: {done} changes tried, {seconds} s", sys.stderr) as progress:
-        found = api.check(program, test=test, progress=progress, **told.binding)
+    with spinner(progress.checking, sys.stderr) as tell:
+        found = api.check(program, test=test, progress=tell, **told.binding)
     report = CheckReport(told, found, program.tree)
     if as_json:
         show_json(data.check(report))
@@ -269,6 +269,7 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 @click.option("--shortest", is_flag=True, help="Go on until all that is shown has a shortest interleaving.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
+@click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when the process holds so much: 512M, 2G.")
 def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, **bounds: Any) -> None:
     """Explore the interleavings of the program in FILE.
 
@@ -279,14 +280,14 @@ def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shorte
     for name in given:
         if strategy not in USED_BY.get(name, (strategy,)):
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
-    with spinner("exploring: {done} states, {left} to expand, {seconds} s", sys.stderr) as progress:
+    with spinner(progress.searching, sys.stderr) as tell:
         exploration = api.explore(
             told.file,
             **told.binding,
             machine=machine,
             strategy=strategy,
             exact=shortest,
-            progress=progress,
+            progress=tell,
             **given,
         )
     report = explored(exploration, replace(told, machine=machine))
@@ -366,8 +367,8 @@ def run(
     bound = api.bind(told.file, **told.binding)
     check_outputs(outputs, bound.outputs)
     try:
-        with spinner("running: {done} steps, {seconds} s", sys.stderr) as progress:
-            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=progress)
+        with spinner(progress.running, sys.stderr) as tell:
+            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")
         fail(incident(fault.incident, bound.plain, replace(told, machine=machine)), STATUS[fault.incident.topic])
@@ -435,8 +436,8 @@ def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: 
     if plain and yields:
         raise click.UsageError("--plain and --yields exclude each other.")
     mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
-    with spinner("racing: {done} runs, {left} to go, {seconds} s", sys.stderr) as progress:
-        made = api.race(told.file, mode=mode, progress=progress, **options, **told.binding)
+    with spinner(progress.racing, sys.stderr) as tell:
+        made = api.race(told.file, mode=mode, progress=tell, **options, **told.binding)
     if as_json:
         show_json(data.race(made))
     else:

@@ -138,6 +138,16 @@ cdef class Dpor:
                 return True
         return False
 
+    def planned(self):
+        """How many runs the wakeup trees ask for, beside the one under way."""
+        cdef int k, branch, wanted = 0
+        for k in range(self.depth + 1):
+            branch = self.frame[k].tree
+            while branch != NONE:
+                branch = self.branch[branch].next
+                wanted += branch != NONE
+        return wanted
+
     cdef int _begin(self, Frame *here) except -1:
         """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
         cdef Space space = self.space

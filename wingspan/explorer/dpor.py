@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.estimate import Estimate, estimate_traces
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.states import States
 
@@ -22,10 +23,13 @@ def walk_traces(states: States[Any]) -> Coverage:
     return coverage(search)
 
 
-def finish(states: States[Any], search: Dpor) -> None:
-    """Go on until no trace is left."""
+def finish(states: States[Any], search: Dpor, total: Estimate | None = None) -> None:
+    """Go on until no trace is left. How many there are is estimated, if it is not known, once that may be of use."""
+    states.walked = lambda: ("trace", search.executions, search.planned(), total)
     while not search.run(search.executions + SLICE):
         states.tick()
+        states.look()
+        total = total or estimate_traces(states)
 
 
 def coverage(search: Dpor) -> Coverage:

@@ -11,10 +11,15 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wingspan.explorer._space import BLOCKED, FAULT
-from wingspan.explorer.states import States
+
+if TYPE_CHECKING:
+    from wingspan.explorer.states import States
+
+WALKS = 100
+"""How many walks suffice to tell whether all traces can be run."""
 
 Move = tuple[int, int, int]
 """A task, the act that it does next, and where that leads."""
@@ -39,7 +44,7 @@ class Estimate:
         return f"{self.mean:.2g} ± {self.error:.1g}"
 
 
-def estimate_traces(states: States[Any], walks: int, seed: int = 0) -> Estimate:
+def estimate_traces(states: States[Any], walks: int = WALKS, seed: int = 0) -> Estimate:
     """The number of traces of a program, from so many walks."""
     choice = random.Random(seed).choice
     return Estimate.of([walk(states, choice) for _ in range(walks)])

@@ -21,8 +21,6 @@ STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
 PROBE = 2_000
 """States after which `auto` asks how many traces there are."""
-WALKS = 100
-"""How many walks that is estimated from."""
 MANY = 1e8
 """Traces that are too many: some minutes, if no new state comes with them."""
 
@@ -40,6 +38,8 @@ class Search:
     """whether to go on, when all is over, until every interleaving of the verdict is a shortest one of all"""
     max_states: int | None = None
     max_seconds: float | None = None
+    max_memory: int | None = None
+    """bytes that the process may hold"""
 
     def walk(self, states: States[Any]) -> Coverage:
         """Walk on the states."""
@@ -68,7 +68,7 @@ def explore(
 ) -> Verdict:
     """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is."""
     search = search or Search()
-    states = States(machine, search.max_states, search.max_seconds, progress)
+    states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress)
     covered = search.walk(states)
     return verdict(states, covered, expected, search.exact)
 
@@ -85,9 +85,9 @@ def choose(states: States[Any]) -> Coverage:
         if states.flood(PROBE):
             return
         reasons.append(f"the graph has over {PROBE} states")
-        traces = estimate_traces(states, WALKS)
+        traces = estimate_traces(states)
         if traces.mean <= MANY:
-            dpor.finish(states, search)
+            dpor.finish(states, search, traces)
             return
         reasons.append(f"there seem to be {traces} traces")
         states.flood()

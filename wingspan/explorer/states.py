@@ -6,23 +6,45 @@ that a strategy has come to, and do not depend on how it came there.
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from itertools import chain
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from wingspan.errors import Fault, Span
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
+from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, run_ahead, settle
 
 S = TypeVar("S")
 
-Progress = Callable[[int, int], None]
-"""Called with the number of states found and the number of those still to expand."""
 
-PROGRESS_EVERY = 256
+@dataclass(frozen=True)
+class Status:
+    """How far a search is."""
+
+    unit: str
+    """what it explores: state, trace or run"""
+    errors: int
+    """different races, faults and deadlocks found"""
+    explored: int
+    planned: int
+    """what it knows that it still has to explore"""
+    seconds: float
+    total: Estimate | None = None
+    """how many there seem to be in all"""
+
+
+Progress = Callable[[Status], None]
+"""Called now and then during a search."""
+
+LOOK_EVERY = 256
+"""So many new states lie between two looks at the memory, and two calls of `progress`."""
 KEEP = 10_000
 """So many states have their next steps kept until they are asked for; those of more are computed anew."""
 
@@ -49,11 +71,14 @@ class States(Space, Generic[S]):
         machine: Machine[S],
         max_states: int | None = None,
         max_seconds: float | None = None,
+        max_memory: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.machine = machine
-        self.max_states = max_states
+        self.max_states, self.max_memory = max_states, max_memory
         self.progress = progress
+        self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
+        """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
         self.started = monotonic()
         self.deadline = float("inf") if max_seconds is None else self.started + max_seconds
         self.stopped_by: str | None = None
@@ -118,6 +143,18 @@ class States(Space, Generic[S]):
         if monotonic() > self.deadline:
             raise Stopped("max-seconds")
 
+    def look(self) -> None:
+        """Tell how far the search is; `Stopped` if the process holds more memory than it may."""
+        if self.max_memory is not None and _memory() > self.max_memory:
+            raise Stopped("max-memory")
+        if self.progress is not None:
+            unit, explored, planned, total = self.walked()
+            errors = len(self.races) + len(self.faults) + len(self.deadlocks)
+            self.progress(Status(unit, errors, explored, planned, monotonic() - self.started, total))
+
+    def _expanded(self) -> tuple[str, int, int, None]:
+        return "state", self.nodes, self.nodes - self.expanded, None
+
     def ends(self) -> list[int]:
         """The nodes in which runs end, each once for each of its faulting steps."""
         found = [node for places in self.faults.values() for node, _ in places]
@@ -158,8 +195,8 @@ class States(Space, Generic[S]):
         following = {path: step for path, step in steps.items() if not isinstance(step.next, Fault)}
         if following and len(self._kept) < KEEP:
             self._kept[node] = following
-        if self.progress is not None and self.nodes % PROGRESS_EVERY == 0:
-            self.progress(self.nodes, self.nodes - self.expanded)
+        if self.nodes % LOOK_EVERY == 0:
+            self.look()
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
         """The number of what a step does at a place in the program."""
@@ -194,3 +231,9 @@ class States(Space, Generic[S]):
 def _descends(path: str, ancestor: str) -> bool:
     """Whether a task descends from another."""
     return not ancestor or path.startswith(f"{ancestor}.")
+
+
+def _memory() -> int:
+    """The most bytes that the process has held."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -14,7 +14,7 @@ from typing import Any
 
 from wingspan.explorer._space import BLOCKED, FAULT
 from wingspan.explorer.findings import Coverage
-from wingspan.explorer.states import States, Stopped
+from wingspan.explorer.states import LOOK_EVERY, States, Stopped
 
 Picker = Callable[[list[int]], int]
 """Which of the tasks (numbers) that can step does so next."""
@@ -81,9 +81,12 @@ def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[],
         while covered.executions < runs:
             ends[_run(states, begin())] += 1
             covered.executions += 1
+            if covered.executions % LOOK_EVERY == 0:
+                states.look()
         raise Stopped("runs")
 
     covered.ends = ends
+    states.walked = lambda: ("run", covered.executions, runs - covered.executions, None)
     states.search(walk)
 
 

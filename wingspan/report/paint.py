@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
@@ -56,18 +56,18 @@ def painted(text: str, stream: TextIO) -> str:
 
 
 @contextmanager
-def spinner(message: str, stream: TextIO) -> Iterator[Callable[[int, int], None] | None]:
-    """Gives what a search calls with its two numbers, which `message` names; None unless the stream is a terminal."""
+def spinner(render: Callable[..., str], stream: TextIO) -> Iterator[Callable[..., None] | None]:
+    """Gives what a search calls to tell how far it is, which `render` puts in words; None if this is no terminal."""
     if not stream.isatty():
         yield None
         return
     began = time.monotonic()
     status = Console(file=stream).status("")
 
-    def show(done: int, left: int) -> None:
+    def show(*told: Any) -> None:
         elapsed = time.monotonic() - began
         if elapsed > PATIENCE:
-            status.update(message.format(done=f"{done:,}".replace(",", " "), left=left, seconds=int(elapsed)))
+            status.update(f"{render(*told)}, {int(elapsed)} s")
             status.start()
 
     try:

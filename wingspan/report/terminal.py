@@ -35,7 +35,7 @@ KINDS = {
 }
 BOUNDS = {
     "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
-    "interrupt": "Ctrl-C",
+    "max-memory": "--max-memory", "interrupt": "Ctrl-C",
 }  # fmt: skip
 """What stops a search, as the user knows it."""
 UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
