@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from importlib import import_module
 from itertools import count
 from math import prod
@@ -212,8 +213,16 @@ def explore(
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     explored: Machine[Any] = machine_of(bound, machine)
     expected = _expected(bound)
-    verdict = explorer.explore(explored, Search(**search), expected=expected, progress=progress)
+    about = _digest(bound, machine) if {"checkpoint", "resume"} & set(search) else ""
+    verdict = explorer.explore(explored, Search(**search), expected=expected, about=about, progress=progress)
     return Exploration(verdict, bound, expected)
+
+
+def _digest(bound: Elaborated, machine: str) -> str:
+    """What tells searches apart: the program as it is run, its formats, its inputs and the machine."""
+    inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
+    towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
+    return sha256(repr((machine, bound.body, towers, inputs)).encode()).hexdigest()
 
 
 def replay(

@@ -195,7 +195,16 @@ PROGRAM = (
 )
 
 
-USED_BY = {"runs": ("random", "pct"), "seed": ("random", "pct"), "depth": ("pct",), "preemptions": ("bounded",)}
+FILE = click.Path(path_type=Path)
+
+USED_BY = {
+    "runs": ("random", "pct"),
+    "seed": ("random", "pct"),
+    "depth": ("pct",),
+    "preemptions": ("bounded",),
+    "checkpoint": ("auto", "graph", "dpor"),
+    "resume": ("auto",),
+}
 """The strategies that an option of `explore` means something to."""
 
 MACHINE = click.option(
@@ -270,6 +279,8 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
 @click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when the process holds so much: 512M, 2G.")
+@click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
+@click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
 def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, **bounds: Any) -> None:
     """Explore the interleavings of the program in FILE.
 

@@ -71,6 +71,8 @@ cdef class Dpor:
     """runs to an end; runs that were given up because they repeat another one: an optimal search has none"""
     cdef readonly dict ends
     """in how many executions each node was the last one, also where a task had faulted before"""
+    cdef public bint pause
+    """set by whoever wants the search to stop where it can be kept"""
     cdef readonly int depth, deepest
     cdef bint begun
     cdef Event *event          # from 1 on
@@ -119,13 +121,14 @@ cdef class Dpor:
     # --------------------------------------------------------------------------------------------------------- the walk
 
     def run(self, long most=-1):
-        """Explore all traces, or go on until there have been so many executions: whether that were all."""
+        """Explore all traces, or go on until there have been so many executions, or `pause` is set: whether that is all."""
         cdef Frame *here
         if not self.begun:
             self._widen(max(self.width, self.space.tasks))
             self._enter(0, NULL)
             self.begun = True
-        while not 0 <= most <= self.executions:
+        self.pause = False
+        while not (self.pause or 0 <= most <= self.executions):
             here = &self.frame[self.depth]
             if not here.begun:
                 self._begin(here)
@@ -492,3 +495,64 @@ cdef class Dpor:
             self.branches += 1
         self.branch[made] = Branch(task, NONE, NONE)
         return made
+
+    # ------------------------------------------------------------------------------------------------ kept, and taken up
+
+    def keep(self):
+        """Where the search is, as bytes by name; none if it has not begun."""
+        if not self.begun:
+            return {}
+        cdef long asleep = self.frame[self.depth].asleep + self.space.node[self.frame[self.depth].node].count
+        cdef list numbers = [
+            self.executions, self.redundant, self.depth, self.deepest, self.width, self.records, self.branches, self.spare
+        ]
+        return {
+            "event": (<char *>self.event)[:(self.depth + 1) * sizeof(Event)],
+            "clock": (<char *>self.clock)[:<long>(self.depth + 1) * self.width * sizeof(int)],
+            "frame": (<char *>self.frame)[:(self.depth + 1) * sizeof(Frame)],
+            "record": (<char *>self.record)[:self.records * sizeof(Record)],
+            "record_clock": (<char *>self.record_clock)[:<long>self.records * self.width * sizeof(int)],
+            "last": (<char *>self.last)[:self.width * sizeof(int)],
+            "went_on": (<char *>self.went_on)[:self.width * sizeof(int)],
+            "dead": (<char *>self.dead)[:self.width],
+            "race": (<char *>self.race)[:self._races_end(self.depth) * sizeof(int)],
+            "asleep": (<char *>self.asleep)[:asleep],
+            "branch": (<char *>self.branch)[:self.branches * sizeof(Branch)],
+            "numbers": b"".join(number.to_bytes(8, "little", signed=True) for number in numbers),
+            "ends": b"".join(n.to_bytes(8, "little") for pair in self.ends.items() for n in pair),
+        }
+
+    def take_up(self, dict kept):
+        """Go on from where `keep` was called, on a space that has been taken up, too."""
+        cdef bytes numbers = kept["numbers"], ends = kept["ends"]
+        told = [int.from_bytes(numbers[k:k + 8], "little", signed=True) for k in range(0, len(numbers), 8)]
+        self.executions, self.redundant, self.depth, self.deepest, width, self.records, self.branches, self.spare = told
+        pairs = [int.from_bytes(ends[k:k + 8], "little") for k in range(0, len(ends), 8)]
+        self.ends = dict(zip(pairs[::2], pairs[1::2]))
+        self.begun = True
+        while self.room < self.depth + 2:
+            self.room *= 2
+        self.room_records, self.room_branches = max(self.records, 64), max(self.branches, 64)
+        self.room_races, self.room_asleep = max(len(kept["race"]), 1024), max(len(kept["asleep"]), 1024)
+        self.event = <Event *>_filled(self.event, self.room * sizeof(Event), kept["event"])
+        self.frame = <Frame *>_filled(self.frame, self.room * sizeof(Frame), kept["frame"])
+        self.move = <Move *>_more(self.move, self.room * sizeof(Move))
+        self.record = <Record *>_filled(self.record, self.room_records * sizeof(Record), kept["record"])
+        self.race = <int *>_filled(self.race, self.room_races * sizeof(int), kept["race"])
+        self.asleep = <unsigned char *>_filled(self.asleep, self.room_asleep, kept["asleep"])
+        self.branch = <Branch *>_filled(self.branch, self.room_branches * sizeof(Branch), kept["branch"])
+        free(self.clock)
+        self.clock = NULL
+        self._widen(width)
+        memcpy(self.clock, <char *><bytes>kept["clock"], len(kept["clock"]))
+        memcpy(self.record_clock, <char *><bytes>kept["record_clock"], len(kept["record_clock"]))
+        memcpy(self.last, <char *><bytes>kept["last"], len(kept["last"]))
+        memcpy(self.went_on, <char *><bytes>kept["went_on"], len(kept["went_on"]))
+        memcpy(self.dead, <char *><bytes>kept["dead"], len(kept["dead"]))
+
+
+cdef void *_filled(void *old, long size, bytes contents) except NULL:
+    """Memory of a size that begins with the contents."""
+    cdef void *made = _more(old, size)
+    memcpy(made, <char *>contents, len(contents))
+    return made

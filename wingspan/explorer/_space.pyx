@@ -11,7 +11,7 @@ pays for it in additions. Who offers nodes is a subclass, by `enter`.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy
 
 from wingspan.errors import InternalError
 
@@ -321,3 +321,43 @@ cdef class Space:
             tasks.append(self.paths[self.node[node].by])
             node = self.node[node].parent
         return tasks[::-1]
+
+    # ------------------------------------------------------------------------------------------------ kept, and taken up
+
+    def keep(self):
+        """All that is not found anew by entering the nodes again in their order, as bytes by name; and how to do that.
+
+        The tasks that went on are numbers in the edges, and tuples in `resumptions`.
+        """
+        return {
+            "nodes": (<char *>self.node)[:self.nodes * sizeof(Node)],
+            "edges": (<char *>self.edge)[:self.edges * sizeof(Edge)],
+            "steps": self.steps.to_bytes(8, "little"),
+            "expanded": self.expanded.to_bytes(8, "little"),
+        }
+
+    def take_up(self, dict kept, list resumptions):
+        """Come to where `keep` was called, given that node 0 has been entered. False if it was another program's."""
+        cdef bytes nodes = kept["nodes"], edges = kept["edges"]
+        cdef Node *node = <Node *><char *>nodes
+        cdef Edge *edge = <Edge *><char *>edges
+        cdef long n, e
+        for n in range(1, <long>(len(nodes) // sizeof(Node))):
+            if node[n].parent >= n or node[n].by >= self.tasks or self.edge_of(node[n].parent, node[n].by) < 0:
+                return False
+            if self.enter(node[n].parent, node[n].by) != n:
+                return False
+        if self.edges != <long>(len(edges) // sizeof(Edge)):
+            return False
+        for n in range(self.nodes):
+            if node[n].first != self.node[n].first or node[n].count != self.node[n].count:
+                return False
+        for e in range(self.edges):
+            if edge[e].task != self.edge[e].task or edge[e].act != self.edge[e].act or edge[e].target >= self.nodes:
+                return False
+        memcpy(self.edge, edge, len(edges))
+        self.resumptions = [tuple(tasks) for tasks in resumptions]
+        self._resumptions = {tasks: number for number, tasks in enumerate(self.resumptions)}
+        self.steps = int.from_bytes(kept["steps"], "little")
+        self.expanded = int.from_bytes(kept["expanded"], "little")
+        return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.estimate import Estimate, estimate_traces
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.states import States
@@ -16,20 +17,23 @@ SLICE = 1000
 """So many executions lie between two looks at the clock."""
 
 
-def walk_traces(states: States[Any]) -> Coverage:
-    """Search all traces."""
-    search = Dpor(states)
-    states.search(lambda: finish(states, search))
-    return coverage(search)
-
-
-def finish(states: States[Any], search: Dpor, total: Estimate | None = None) -> None:
+def finish(
+    states: States[Any], search: Dpor, kept: Checkpoint, reason: str = "", total: Estimate | None = None
+) -> None:
     """Go on until no trace is left. How many there are is estimated, if it is not known, once that may be of use."""
-    states.walked = lambda: ("trace", search.executions, search.planned(), total)
+
+    def walked() -> tuple[str, int, int, Estimate | None]:
+        search.pause = kept.due()
+        return "trace", search.executions, search.planned(), total
+
+    states.walked = walked
     while not search.run(search.executions + SLICE):
         states.tick()
+        if kept.due():
+            kept.write(states, search, "dpor", reason)
         states.look()
-        total = total or estimate_traces(states)
+        if total is None and search.executions >= SLICE:
+            total = estimate_traces(states)
 
 
 def coverage(search: Dpor) -> Coverage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from wingspan.errors import Fault
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
-from wingspan.explorer.races import Key, races_of, report_race
+from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import Shortest, Way
 from wingspan.explorer.states import Finding, States
 from wingspan.explorer.verdict import Race, Result, Verdict, judge
@@ -38,11 +38,12 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
     shortest = Shortest(states, follow=exact)
     ways = shortest.find()
     complete = states.stopped_by is None
-    results = [_result(states, covered, outcome, ways) for outcome in states.finished]
-    races = [_race(states, key, ways) for key in states.races]
-    faults = [_fault(states, key, ways) for key in states.faults]
+    results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
+    races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
+    faults = [_fault(states, key, ways) for key in _in_order("fault", states.faults, ways)]
     deadlocks = [
-        Deadlock(key, _text(states, ("deadlock", key), nodes[0], ways)) for key, nodes in states.deadlocks.items()
+        Deadlock(key, _text(states, ("deadlock", key), states.deadlocks[key][0], ways))
+        for key in _in_order("deadlock", states.deadlocks, ways)
     ]
     return Verdict(
         verdict=judge(complete, expected, results, races, faults, deadlocks),
@@ -62,6 +63,12 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         reason=covered.reason,
         remark=covered.remark,
     )
+
+
+def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:
+    """What was found, shortest ways first."""
+    known = [key for each, key in ways if each == what]
+    return [*known, *(key for key in found if (what, key) not in ways)]
 
 
 def _text(states: States[Any], finding: Finding, node: int, ways: Mapping[Finding, Way]) -> str:
@@ -94,7 +101,7 @@ def _fault(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> FaultR
     return FaultReport.of(step, step.next, format_interleaving(tasks))
 
 
-def _race(states: States[Any], key: Key, ways: Mapping[Finding, Way]) -> Race:
+def _race(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> Race:
     node, one, other = states.races[key]
     tasks = [*states.way(node), one, other]
     found = ways.get(("race", key))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.findings import Coverage
-from wingspan.explorer.states import States
+from wingspan.explorer.states import LOOK_EVERY, States
 
 
-def walk_graph(states: States[Any]) -> Coverage:
-    """Search all states."""
-    states.search(states.flood)
-    return coverage(states)
+def finish(states: States[Any], kept: Checkpoint, reason: str = "") -> None:
+    """Go on until no edge is left that has not been followed."""
+    while not states.flood(states.nodes + LOOK_EVERY):
+        if kept.due():
+            kept.write(states, None, "graph", reason)
 
 
 def coverage(states: States[Any]) -> Coverage:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from wingspan.errors import InputError
 from wingspan.explorer import dpor, graph
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounded import walk_bounded
+from wingspan.explorer.checkpoint import Checkpoint, Kept, read
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.machine import Machine
@@ -40,16 +42,29 @@ class Search:
     max_seconds: float | None = None
     max_memory: int | None = None
     """bytes that the process may hold"""
+    checkpoint: Path | None = None
+    """where a search by graph or dpor is kept, so that it can be taken up"""
+    resume: Path | None = None
+    """a checkpoint to go on from, with the strategy that it has"""
 
-    def walk(self, states: States[Any]) -> Coverage:
+    def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
+        kept = Checkpoint(self.checkpoint, about)
+        if self.resume is not None:
+            return resume(states, kept, read(self.resume, about))
         match self.strategy:
             case "auto":
-                return choose(states)
+                return choose(states, kept)
             case "graph":
-                return graph.walk_graph(states)
+                states.search(lambda: graph.finish(states, kept))
+                return end(states, None, kept, graph.coverage(states))
             case "dpor":
-                return dpor.walk_traces(states)
+                search = Dpor(states)
+                states.search(lambda: dpor.finish(states, search, kept))
+                return end(states, search, kept, dpor.coverage(search))
+        if self.checkpoint is not None:
+            raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
+        match self.strategy:
             case "random":
                 return walk_randomly(states, self.runs, self.seed)
             case "pct":
@@ -64,16 +79,49 @@ def explore(
     search: Search | None = None,
     *,
     expected: Hashable | None = None,
+    about: str = "",
     progress: Progress | None = None,
 ) -> Verdict:
-    """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is."""
+    """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is.
+
+    `about` tells programs apart, for checkpoints.
+    """
     search = search or Search()
     states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress)
-    covered = search.walk(states)
+    covered = search.walk(states, about)
     return verdict(states, covered, expected, search.exact)
 
 
-def choose(states: States[Any]) -> Coverage:
+def resume(states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
+    """Take a search up, and go on."""
+    search = Dpor(states)
+    there = False
+
+    def walk() -> None:
+        nonlocal there
+        before.take_up(states, search)
+        there = True
+        if before.strategy == "graph":
+            graph.finish(states, kept)
+        else:
+            dpor.finish(states, search, kept)
+
+    states.search(walk)
+    covered = graph.coverage(states) if before.strategy == "graph" else dpor.coverage(search)
+    if there:
+        return end(states, search, kept, covered, before.reason)
+    covered.reason = before.reason  # interrupted before it had come to where it was: the file stays as it is
+    return covered
+
+
+def end(states: States[Any], search: Dpor | None, kept: Checkpoint, covered: Coverage, reason: str = "") -> Coverage:
+    """Keep where a search has come to."""
+    covered.reason = reason
+    kept.write(states, search if covered.strategy == "dpor" else None, covered.strategy, reason)
+    return covered
+
+
+def choose(states: States[Any], kept: Checkpoint) -> Coverage:
     """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
 
     All of this walks on the same states, so that what has been tried is not lost.
@@ -87,12 +135,11 @@ def choose(states: States[Any]) -> Coverage:
         reasons.append(f"the graph has over {PROBE} states")
         traces = estimate_traces(states)
         if traces.mean <= MANY:
-            dpor.finish(states, search, traces)
+            dpor.finish(states, search, kept, reasons[0], traces)
             return
         reasons.append(f"there seem to be {traces} traces")
-        states.flood()
+        graph.finish(states, kept, reasons[1])
 
     states.search(walk)
     covered = dpor.coverage(search) if len(reasons) == 1 else graph.coverage(states)
-    covered.reason = reasons[-1] if reasons else "the states are few"
-    return covered
+    return end(states, search, kept, covered, reasons[-1] if reasons else "the states are few")

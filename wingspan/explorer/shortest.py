@@ -7,7 +7,7 @@ gets far before the next. Source of the measure: Musuvathi and Qadeer, "Iterativ
 from __future__ import annotations
 
 import heapq
-import itertools
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
@@ -29,20 +29,21 @@ class Way(NamedTuple):
     """the tasks at the node that the finding is about; of a race neither of which can follow the other, one steps"""
 
 
-class Item(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Item:
     """A way under way: to a node, by a step of `task` after the item `before` (both -1 at the start)."""
 
     preemptions: int
     steps: int
-    order: int
-    """keeps items in the order in which they came, where all else is equal"""
-    node: int
-    task: int
-    before: int
-    finding: Finding | None
-    who: tuple[int, ...]
+    order: tuple[int, tuple[tuple[int, ...], ...]]
+    """where all else is equal: by the items before, and then by the paths of the tasks that step"""
+    node: int = field(compare=False)
+    task: int = field(compare=False)
+    before: int = field(compare=False)
+    finding: Finding | None = field(compare=False)
+    who: tuple[int, ...] = field(compare=False)
     """the tasks at the node that the finding is about"""
-    take: int
+    take: int = field(compare=False)
     """how many of them step"""
 
 
@@ -54,7 +55,6 @@ class Shortest:
         self.cut = False
         """whether ways with more than `limit` preemptions were left out"""
         self.ways: dict[Finding, Way] = {}
-        self._count = itertools.count()
         self._settled: list[Item] = []
         self._seen: set[tuple[int, int]] = set()
         self._heap: list[Item] = []
@@ -67,7 +67,7 @@ class Shortest:
             self._settle(heapq.heappop(self._heap))
 
     def find(self) -> dict[Finding, Way]:
-        """The shortest way to each finding; `MOST` pairs are looked at."""
+        """The shortest way to each finding, the shortest of all first; `MOST` pairs are looked at."""
         states = self.states
         wanted = {("result", key) for key in states.finished} | {("deadlock", key) for key in states.deadlocks}
         wanted |= {("fault", key) for key in states.faults} | {("race", key) for key in states.races}
@@ -89,8 +89,13 @@ class Shortest:
         self, preemptions: int, steps: int, node: int, task: int, before: int,
         finding: Finding | None = None, who: tuple[int, ...] = (), take: int = 0,
     ) -> None:  # fmt: skip
-        item = Item(preemptions, steps, next(self._count), node, task, before, finding, who, take)
-        heapq.heappush(self._heap, item)
+        order = before, tuple(self._place(each) for each in (who or (task,)))
+        heapq.heappush(self._heap, Item(preemptions, steps, order, node, task, before, finding, who, take))
+
+    def _place(self, task: int) -> tuple[int, ...]:
+        """The path of a task as numbers, which do not depend on the order in which tasks were met."""
+        path = self.states.paths[task] if task >= 0 else ""
+        return tuple(map(int, path.split("."))) if path else ()
 
     def _settle(self, item: Item) -> bool:
         """Go on from an item, unless its pair has been settled before."""

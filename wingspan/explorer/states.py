@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from time import monotonic
@@ -113,10 +114,18 @@ class States(Space, Generic[S]):
             self.stopped_by = "interrupt"
 
     def enter(self, node: int, task: int) -> int:
-        """The node that a step leads to.
+        """The node that a step leads to. If a bound forbids it, nothing has been counted."""
+        before = self.steps
+        try:
+            return self._enter(node, task)
+        except BaseException:
+            self.steps = before
+            raise
 
-        Running its task ahead nearly always settles the state. If the result is known then it is settled, and the
-        other tasks need not be asked.
+    def _enter(self, node: int, task: int) -> int:
+        """Running the task ahead nearly always settles the state.
+
+        If the result is known then it is settled, and the other tasks need not be asked.
         """
         self.tick()
         path = self.paths[task]
@@ -138,6 +147,14 @@ class States(Space, Generic[S]):
             self.resumed(node, task, tuple(map(self.task, resumed)))
         return self._numbers[mark]
 
+    @contextmanager
+    def unbounded(self) -> Iterator[None]:
+        """No number of states and no time stops what is done within."""
+        bounds = self.max_states, self.deadline
+        self.max_states, self.deadline = None, float("inf")
+        yield
+        self.max_states, self.deadline = bounds
+
     def tick(self) -> None:
         """`Stopped` if the time is over."""
         if monotonic() > self.deadline:
@@ -147,8 +164,8 @@ class States(Space, Generic[S]):
         """Tell how far the search is; `Stopped` if the process holds more memory than it may."""
         if self.max_memory is not None and _memory() > self.max_memory:
             raise Stopped("max-memory")
+        unit, explored, planned, total = self.walked()
         if self.progress is not None:
-            unit, explored, planned, total = self.walked()
             errors = len(self.races) + len(self.faults) + len(self.deadlocks)
             self.progress(Status(unit, errors, explored, planned, monotonic() - self.started, total))
 
