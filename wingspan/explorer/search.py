@@ -62,9 +62,8 @@ class Search:
                 search = Dpor(states)
                 states.search(lambda: dpor.finish(states, search, kept))
                 return end(states, search, kept, dpor.coverage(search))
-        if self.checkpoint is not None:
-            raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
-        match self.strategy:
+            case "random" | "pct" | "bounded" if self.checkpoint is not None:
+                raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
             case "random":
                 return walk_randomly(states, self.runs, self.seed)
             case "pct":
@@ -102,9 +101,9 @@ def resume(states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
         before.take_up(states, search)
         there = True
         if before.strategy == "graph":
-            graph.finish(states, kept)
+            graph.finish(states, kept, before.reason)
         else:
-            dpor.finish(states, search, kept)
+            dpor.finish(states, search, kept, before.reason)
 
     states.search(walk)
     covered = graph.coverage(states) if before.strategy == "graph" else dpor.coverage(search)
@@ -142,4 +141,6 @@ def choose(states: States[Any], kept: Checkpoint) -> Coverage:
 
     states.search(walk)
     covered = dpor.coverage(search) if len(reasons) == 1 else graph.coverage(states)
-    return end(states, search, kept, covered, reasons[-1] if reasons else "the states are few")
+    if not reasons and states.stopped_by is None:
+        reasons.append("the states are few")
+    return end(states, search, kept, covered, "".join(reasons[-1:]))
