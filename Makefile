@@ -3,10 +3,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove mutants tsan asan leaks lint docs bench clean
+.PHONY: help demo test prove mutants tsan asan leaks lint docs bench bench-explore clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*.pxd) wingspan/native/runtime.h
 	$(PYTHON) -m venv .venv
@@ -61,6 +61,9 @@ bench: $(READY) ## measure rule steps, the native engine and printed C, and put 
 	$(BIN)/python bench/native.py
 	$(BIN)/python bench/spgemm_c.py
 	$(BIN)/python bench/theory.py
+
+bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is installed
+	$(BIN)/python bench/explore.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

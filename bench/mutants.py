@@ -138,6 +138,8 @@ class Runner:
         self.copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
         self.running: set[subprocess.Popen[str]] = set()
         self.stopped = False
+        self.stale: set[Path] = set()
+        """the copies with extension modules to build before the next test"""
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, capture_output=True, text=True, check=True,
@@ -189,6 +191,16 @@ class Runner:
                 return line.partition(" ")[2].partition(" - ")[0].removeprefix("proofs_tests/").replace(f"{copy}/", "")
         raise RuntimeError(f"pytest ended with status {process.returncode}:\n{output}")
 
+    def build(self, copy: Path, changed: str) -> None:
+        """Build the extension modules of a copy, if one of their sources has changed since they were built."""
+        compiled = changed.endswith((".pyx", ".pxd"))
+        if compiled or copy in self.stale:
+            command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+            subprocess.run(command, cwd=copy, check=True, capture_output=True)
+            self.stale.discard(copy)
+        if compiled:
+            self.stale.add(copy)
+
     def outcome(self, mutant: Mutant) -> Outcome:
         """Seed a mutant into a copy, and run its tests, then all unless it is said why none can notice."""
         began = time.monotonic()
@@ -197,6 +209,7 @@ class Runner:
             right = file.read_text(encoding="utf-8")
             try:
                 rewrite(file, mutant.mutated(copy))
+                self.build(copy, mutant.file)
                 failed = self.failure(copy, mutant.tests)
                 if failed is None and not mutant.equivalent:
                     failed = self.failure(copy, EVERYTHING)

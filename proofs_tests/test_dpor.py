@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from proofs_tests.exploring import explore_dpor, explore_graph
-from proofs_tests.litmus import Add, Check, Claim, Litmus, Load, Lock, Store, Unlock, lockinc, ninc
-from proofs_tests.test_explorer import programs
-from proofs_tests.traces import Traces
+from proofs_tests.exploring import PROVE, explore_dpor, explore_graph
+from proofs_tests.test_explored_programs import SMALL
+from proofs_tests.test_native_machine import findings
 from wingspan import api
+from wingspan.errors import WingspanError
 from wingspan.explorer import Machine, Verdict
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.dpor import coverage
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.states import States
-
-
-def findings(verdict: Verdict) -> dict[str, object]:
-    """All of a verdict that does not depend on the way that the search has taken."""
-    return {
-        "verdict": verdict.verdict,
-        "results": {result.outcome for result in verdict.results},
-        "races": {
-            (r.tensor, r.level, r.buffer, r.kind, frozenset((r.first.span, r.second.span))) for r in verdict.races
-        },
-        "faults": {(fault.message, fault.span) for fault in verdict.faults},
-        "deadlocks": {frozenset(deadlock.waiting) for deadlock in verdict.deadlocks},
-    }
+from wingspan.testing.litmus import Add, Check, Claim, Litmus, Load, Lock, Spawn, Store, Unlock, ninc
+from wingspan.testing.programs import meetings, programs
 
 
 def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
@@ -40,28 +30,13 @@ def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
     return verdict(states, coverage(search), None, False), search
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
-@given(programs())
-def test_every_trace_is_run_exactly_once(machine: Litmus) -> None:
-    """As many runs as walking all interleavings finds traces, none of them given up; and the same ends."""
-    walked = Traces(machine)
-    found, search = searched(machine)
-    assert (search.executions, search.redundant) == (len(walked.traces), 0)
-    assert {result.outcome for result in found.results} == walked.ends
-    assert {fault.message for fault in found.faults} == walked.faults
-    assert {frozenset(deadlock.waiting) for deadlock in found.deadlocks} == walked.deadlocks
-    assert findings(found) == findings(explore_graph(machine))
-
-
 @pytest.mark.parametrize(
     ("machine", "traces"),
     [
-        *((ninc(n), math.factorial(n) ** 2) for n in (1, 2, 3, 4)),
-        *((lockinc(n), math.factorial(n)) for n in (1, 2, 3, 4)),
-        (Litmus(*[(Store(cell, 1),) for cell in "abcdef"]), 1),
         (Litmus((Store("x", 1),), *[(Load("x"),)] * 5), 2**5),
         (Litmus((Lock("a"), Lock("b"), Unlock("b"), Unlock("a")), (Lock("b"), Lock("a"), Unlock("a"), Unlock("b"))), 3),
         (Litmus((Lock("a"), Lock("a")), (Lock("a"), Unlock("a"))), 2),
+        (Litmus((Spawn(((Lock("a"),),)), Unlock("a")), (Lock("a"),)), 2),
         (Litmus((Claim("x", 1),), (Claim("x", 1),)), 1),
         (Litmus((Add("x"),), (Claim("x", 1),)), 2),
         (Litmus((Check("x", 1),), (Check("x", 1),)), 1),
@@ -69,7 +44,7 @@ def test_every_trace_is_run_exactly_once(machine: Litmus) -> None:
     ],
 )
 def test_numbers_of_traces_that_can_be_told_by_hand(machine: Litmus, traces: int) -> None:
-    """Increments: (n!)²; under a lock n!; distinct cells 1; a writer among n readers 2ⁿ; failing claims only read."""
+    """A writer among n readers: 2ⁿ; what comes of locks in opposite orders; claims that fail only read."""
     found, search = searched(machine)
     assert (search.executions, search.redundant, found.complete) == (traces, 0, True)
 
@@ -101,3 +76,30 @@ def test_loops_one_after_the_other_do_not_race(machine: str, after: str) -> None
     )
     found, search = searched(api.machine_of(api.bind(program), machine))
     assert (found.verdict, search.executions, search.redundant) == ("safe", 1, 0)
+
+
+def test_both_strategies_find_the_same_on_both_machines() -> None:
+    """On 200 random wingspan programs: the same of all four, and both machines have as many traces."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=200 * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(meetings(), programs(SMALL)))
+    def agree(text: str) -> None:
+        try:
+            bound = api.bind(api.parse(text), threads=None if "far" in text else 2)
+            machines: list[Machine[Any]] = [api.machine_of(bound, name) for name in api.MACHINES]
+        except WingspanError:
+            return
+        full = [explore_graph(machine, max_states=200) for machine in machines]
+        if all(verdict.complete for verdict in full):
+            fewer = [explore_dpor(machine) for machine in machines]
+            first, *others = [findings(verdict) for verdict in (*full, *fewer)]
+            assert all(other == first for other in others), text
+            assert fewer[0].executions == fewer[1].executions, text
+            seen[full[0].verdict] += 1
+            seen["reduced"] += fewer[0].executions < (full[0].interleavings or 0)
+            seen["traces"] += fewer[0].executions > 1
+
+    agree()
+    least = {"safe": 50, "race": 20, "fault": 5, "traces": 30, "reduced": 30}
+    assert all(seen[name] >= number for name, number in least.items()), seen

@@ -13,23 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import explore_graph
-from proofs_tests.litmus import (
-    Add,
-    Assert,
-    Check,
-    Claim,
-    Litmus,
-    Load,
-    Lock,
-    Private,
-    Program,
-    SkipIf,
-    State,
-    Store,
-    Unlock,
-    lockinc,
-    ninc,
-)
 from wingspan.errors import Fault, InternalError, Span
 from wingspan.explorer import Blocked, Step, Touch, Verdict, replay
 from wingspan.explorer import states as states_module
@@ -37,6 +20,23 @@ from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.races import kind_of
 from wingspan.explorer.settle import settle
 from wingspan.explorer.states import Status
+from wingspan.testing.litmus import (
+    Add,
+    Assert,
+    Check,
+    Claim,
+    Jump,
+    Litmus,
+    Load,
+    Lock,
+    Private,
+    Program,
+    State,
+    Store,
+    Unlock,
+    lockinc,
+    ninc,
+)
 
 
 def length(interleaving: str) -> int:
@@ -156,7 +156,7 @@ def blocks() -> st.SearchStrategy[Program]:
     cell, lock, small = st.sampled_from("xy"), st.sampled_from("mn"), st.integers(0, 1)
     load = st.tuples(st.builds(Load, cell))
     store = st.tuples(st.builds(Store, cell, small, st.booleans()))
-    local = st.tuples(st.one_of(st.builds(Private), st.builds(SkipIf, small)))
+    local = st.tuples(st.one_of(st.builds(Private), st.builds(Jump, st.just(2), small)))
     mistake = st.tuples(
         st.one_of(
             st.builds(Assert, small), st.builds(Check, cell, small), st.builds(Lock, lock), st.builds(Unlock, lock)
@@ -295,7 +295,7 @@ def test_opposite_lock_order_deadlocks() -> None:
     (deadlock,) = verdict.deadlocks
     assert deadlock.message == "task 1 waits for lock b, held by task 2; task 2 waits for lock a, held by task 1"
     assert deadlock.interleaving == "1,2"
-    assert deadlock.span == machine.spans[1][1]
+    assert deadlock.span == machine.spans[machine.first[0] + 1]
     assert verdict.interleavings == len(Walk(machine).finished) + 2
 
 
@@ -306,7 +306,7 @@ def test_a_task_can_wait_for_itself() -> None:
 
 def test_the_same_deadlock_is_told_once_by_the_shortest_way() -> None:
     """Task 1 waits for itself whether or not task 2 stores before it ends."""
-    machine = Litmus((Lock("a"), Lock("a")), (Load("x"), SkipIf(1), Store("y", 1)), (Store("x", 1),))
+    machine = Litmus((Lock("a"), Lock("a")), (Load("x"), Jump(2, 1), Store("y", 1)), (Store("x", 1),))
     verdict = explore_graph(machine)
     (deadlock,) = verdict.deadlocks
     assert (verdict.executions, length(deadlock.interleaving)) == (2, 3)
@@ -370,7 +370,7 @@ def test_same_mistake_in_one_place_is_one_incident() -> None:
     """The failing assertion is met in two states of the other task, and told once, by the shorter way."""
     machine = Litmus((Assert(1),), (Store("y", 1),))
     verdict = explore_graph(machine)
-    assert [(fault.interleaving, fault.span) for fault in verdict.faults] == [("1", machine.spans[1][0])]
+    assert [(fault.interleaving, fault.span) for fault in verdict.faults] == [("1", machine.spans[machine.first[0]])]
     assert (verdict.interleavings, verdict.executions) == (2, 2)
 
 
@@ -385,7 +385,7 @@ def test_states_that_become_equal_by_invisible_steps_are_merged() -> None:
 
     class Forgetful(Litmus):
         def fingerprint(self, state: State) -> Hashable:
-            return (state.memory, state.threads[0]) if state.threads[0][0] else state
+            return (state.cells, state.threads[0]) if state.threads[0][0] else state
 
     verdict = explore_graph(Forgetful((Load("x"),), (Store("x", 1),), after=(Private(),)))
     assert (verdict.states, verdict.executions, verdict.interleavings) == (4, 1, 2)
@@ -478,7 +478,7 @@ class Spin(Litmus):
         super().__init__((Store("y", 1), Load("x") if visible else Private(0), Private(0)))
 
     def step(self, state: State, task: str) -> Step[State] | Blocked:
-        if state.threads[1][0] == 0:
+        if state.threads[1][0] == self.first[0]:
             return super().step(state, task)
         step = super().step(state, task)
         assert isinstance(step, Step)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import explore_graph
-from proofs_tests.litmus import Assert, Check, Litmus, Load, Lock, Private, State, Store, Unlock, lockinc, ninc
 from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Replay, Step, format_interleaving, parse_interleaving, replay
+from wingspan.testing.litmus import Assert, Check, Litmus, Load, Lock, Private, State, Store, Unlock, lockinc, ninc
 
 paths = st.lists(st.integers(1, 12), max_size=3).map(lambda path: ".".join(map(str, path)))
 

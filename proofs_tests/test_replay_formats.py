@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
-from proofs_tests.litmus import Add, Check, Litmus, Load, Lock, Private, Program, State, Store, Unlock
 from wingspan import api
 from wingspan.explorer import Deadlock, FaultReport, format_interleaving, replay
 from wingspan.lang.printer import value
@@ -23,6 +22,7 @@ from wingspan.outcome import Outcome
 from wingspan.report import dot, itf, mermaid
 from wingspan.report.order import Point, edges, points
 from wingspan.report.view import Invocation, ReplayReport, replayed
+from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Private, Program, State, Store, Unlock
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.litmus import Litmus, Load, Lock, Store
 from wingspan import api
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
@@ -24,6 +23,7 @@ from wingspan.report import json as as_json
 from wingspan.report import steps, terminal
 from wingspan.report.paint import painted, spinner
 from wingspan.report.view import Action, ExploreReport, Invocation, ReplayReport, explored, replayed
+from wingspan.testing.litmus import Litmus, Load, Lock, Store
 
 TEXT = """\
 c = Tensor(Dense(Element(0)), 3)

@@ -390,12 +390,20 @@ cdef class Dpor:
                 r += 1
         for e in range(space.node[node].first, space.node[node].first + space.node[node].count):
             if space.edge[e].target == BLOCKED and not self.dead[space.edge[e].task]:
-                self.event[self.depth + 1].races = self._races_end(self.depth)
-                self._happens(self.depth + 1, space.edge[e].task, space.edge[e].act, self.scratch)
-                r = self.event[self.depth + 1].races
-                while self.race[r]:
-                    self._reverse(self.race[r], space.edge[e].task)
-                    r += 1
+                self._acquire_first(space.edge[e].task, space.edge[e].act)
+        return 0
+
+    cdef int _acquire_first(self, int task, int act) except -1:
+        """Have a task that waits for a lock acquire it before who holds it, unless its earlier steps come after that.
+
+        A failing release in between conflicts with both, and is no reason not to: the task cannot come between them.
+        """
+        cdef int j = self.depth
+        self._ordered(task, self.scratch)
+        while j and not self.space.relation(self.event[j].act, act) & LOCKS:
+            j -= 1
+        if j and self.scratch[self.event[j].task] < j:
+            self._reverse(j, task)
         return 0
 
     cdef int _reverse(self, int j, int task) except -1:

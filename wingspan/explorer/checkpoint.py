@@ -15,8 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from wingspan.errors import InputError
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.states import States
@@ -70,7 +68,9 @@ class Checkpoint:
         new = self.path.with_name(f"{self.path.name}.new")
         try:
             with new.open("wb") as file:
-                np.savez(file, **{name: np.frombuffer(part, np.uint8) for name, part in parts.items()})  # type: ignore[arg-type]
+                with zipfile.ZipFile(file, "w") as packed:
+                    for name, part in parts.items():
+                        packed.writestr(name, part)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(new, self.path)
@@ -82,8 +82,12 @@ class Checkpoint:
 def read(path: Path, about: str) -> Kept:
     """The search in a file. InputError if there is none, or one of another program."""
     try:
-        with np.load(BytesIO(path.read_bytes())) as file:
-            parts = {name: file[name].tobytes() for name in file.files}
+        contents = BytesIO(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    try:
+        with zipfile.ZipFile(contents) as packed:
+            parts = {name: packed.read(name) for name in packed.namelist()}
         head = json.loads(parts.pop("head"))
         if head["format"] != FORMAT:
             raise InputError(f"{path} was written by another version", fix="search anew")
@@ -96,7 +100,5 @@ def read(path: Path, about: str) -> Kept:
             group, _, key = name.partition(".")
             groups[group][key] = part
         return Kept(head["strategy"], head["reason"], head["resumptions"], groups["states"], groups["search"])
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or 'not a checkpoint'}") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile):  # what zipfile raises, too
         raise InputError(f"{path} is not a checkpoint") from None

@@ -1,0 +1,287 @@
+"""Tiny programs: the machine in C is the readable one, and the reduction finds in them what trying all orders finds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable
+from fractions import Fraction
+
+import pytest
+
+from proofs_tests.exploring import PROVE, explore_dpor, explore_graph
+from proofs_tests.traces import Traces, cells
+from wingspan.errors import Fault, InternalError
+from wingspan.explorer import Blocked, Step, Verdict
+from wingspan.explorer._dpor import Dpor
+from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.settle import settle
+from wingspan.testing._litmus import LitmusSpace
+from wingspan.testing.litmus import (
+    PROGRAMS,
+    Add,
+    Assert,
+    Check,
+    Claim,
+    Found,
+    Instruction,
+    Jump,
+    Litmus,
+    Load,
+    Lock,
+    Private,
+    Program,
+    Spawn,
+    State,
+    Store,
+    Swap,
+    Take,
+    Unlock,
+)
+
+# ------------------------------------------------------------------------------------------------------ random programs
+
+
+class Draw(random.Random):
+    """Random programs, which reach odd corners: no task, empty ones, locks taken twice or in opposite orders."""
+
+    def cell(self) -> str:
+        return self.choice("xxy")
+
+    def small(self) -> int:
+        return self.choice([0, 1, 1, 2])
+
+    def access(self) -> Instruction:
+        cell, small = self.cell(), self.small()
+        plain: list[Instruction] = [Load(cell), Store(cell, small), Store(cell, small, True)]
+        atomic: list[Instruction] = [Add(cell), Claim(cell, small), Take(cell, small), Swap(cell, small, self.small())]
+        return self.choice(plain) if self.random() < 0.8 else self.choice(atomic)
+
+    def block(self) -> Program:
+        """A few instructions: mostly accesses; critical sections; now and then a mistake."""
+        dice = self.random()
+        if dice < 0.45:
+            return (self.access(),)
+        if dice < 0.65:
+            return self.access(), Jump(self.choice([2, 2, 3]), self.small()), self.access()
+        one, other = Lock(self.choice("mn")), Lock(self.choice("mn"))
+        if dice < 0.77:
+            return one, self.access(), Unlock(one.name)
+        if dice < 0.87:
+            return one, other, Unlock(other.name), Unlock(one.name)
+        if dice < 0.92:
+            local: list[Instruction] = [Private(), Jump(2), Jump(2, 0)]
+            return (self.choice(local),)
+        wrong: list[Instruction] = [Assert(self.small()), Check(self.cell(), self.small()), one, Unlock(other.name)]
+        return (self.choice(wrong),)
+
+    def program(self, most: int) -> Program:
+        """Blocks, mostly of so many instructions together; the last one may be cut short."""
+        length = self.choice([most] * 6 + [*range(most + 1)])
+        code: Program = ()
+        while len(code) < length:
+            code += self.block()
+        return code if self.random() < 0.6 else code[:length]
+
+    def spawn(self) -> Program:
+        return (Spawn(tuple(self.program(2) for _ in range(self.choice([0, 1, 2, 2, 2, 2])))),)
+
+    def nested(self) -> Litmus:
+        """Tasks that run tasks, and loops of tasks one after the other."""
+        middle = [self.spawn() if self.random() < 0.6 else () for _ in range(self.choice([0, 1, 2, 2, 2]))]
+        after = [self.spawn() + self.program(1) for _ in range(self.choice([0, 1, 1, 2]))]
+        return Litmus(*[self.program(1) + each + self.program(1) for each in middle], after=sum(after, ()))
+
+    def flat(self) -> Litmus:
+        """Tasks side by side, and what comes after them."""
+        count = self.choice([0, *[1] * 2, *[2] * 20, *[3] * 30, *[4] * 20])
+        most = {0: 0, 1: 6, 2: 6, 3: 3, 4: 2}[count]
+        return Litmus(*[self.program(most) for _ in range(count)], after=self.program(2))
+
+
+def litmus(seed: int) -> Litmus:
+    """The random program of this number."""
+    draw = Draw(seed)
+    return draw.flat() if draw.random() < 0.6 else draw.nested()
+
+
+MOST = 3_000
+"""Programs with more beginnings of traces are left out."""
+PARTS = 4
+"""Many programs are looked at in so many parts, side by side."""
+
+# ------------------------------------------------------------------------------------------------- both machines alike
+
+
+def found(verdict: Verdict) -> Found:
+    """What a verdict says, in the words of the machine in C."""
+    return Found(
+        {result.outcome for result in verdict.results},
+        {frozenset((each.task, str(each.lock)) for each in deadlock.waiting) for deadlock in verdict.deadlocks},
+        {fault.span for fault in verdict.faults if fault.span is not None},
+        {(r.cell, frozenset(s for s in (r.first.span, r.second.span) if s is not None)) for r in verdict.races},
+    )
+
+
+def tried(walked: Traces) -> Found:
+    """What trying all orders has found."""
+    return Found(
+        walked.ends,
+        {frozenset((each.task, str(each.lock)) for each in waiting) for waiting in walked.deadlocks},
+        {place for _, place in walked.faults},
+        {(str(cell), places) for cell, places in walked.races},
+    )
+
+
+def reduced(machine: Litmus) -> tuple[LitmusSpace, Dpor]:
+    """The reduction on the machine in C."""
+    space = LitmusSpace(machine)
+    search = Dpor(space)
+    search.run()
+    return space, search
+
+
+def assert_twins(machine: Litmus) -> None:
+    """Node by node: the same state, and from it the same steps to the same cells, into the same states."""
+    space = LitmusSpace(machine)
+    space.flood()
+    states = [space.state(node) for node in range(space.nodes)]
+    assert len(set(states)) == len(states)
+    assert states[0] == settle(machine, machine.initial()).state
+    for node, state in enumerate(states):
+        offers = space.offers(node)
+        assert tuple(path for path, _, _ in offers) == machine.tasks(state)
+        for path, touches, target in offers:
+            step = machine.step(state, path)
+            if isinstance(step, Blocked):
+                assert (touches, target) == ([(step.lock, "acquire")], BLOCKED)
+                continue
+            assert touches == list(cells(step.footprint))
+            if isinstance(step.next, Fault):
+                assert target == FAULT
+            else:
+                assert states[target] == settle(machine, step.next, path).state
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_both_machines_are_one(part: int) -> None:
+    """On random programs: the same graph; both strategies find the same in it, and take the same number of runs."""
+    for seed in range(part, 200 * PROVE, PARTS):
+        machine = litmus(seed)
+        graph = LitmusSpace(machine)
+        graph.flood()
+        if graph.nodes <= 500:
+            assert_twins(machine)
+            verdict, reduced_verdict = explore_graph(machine), explore_dpor(machine)
+            space, search = reduced(machine)
+            assert (verdict.states, reduced_verdict.executions) == (graph.nodes, search.executions), machine
+            assert (found(verdict), found(reduced_verdict)) == (graph.found(), space.found()), machine
+
+
+SIZES: dict[str, list[tuple[int, ...]]] = {
+    "ninc": [(0,), (1,), (4,), (5,)],
+    "scatter": [(6, 3), (6, 2), (4, 5)],
+    "distinct": [(0,), (1,), (10,)],
+    "lockinc": [(1,), (5,), (7,)],
+    "readers": [(0,), (1,), (13,)],
+    "lastzero": [(1,), (3,), (5,), (10,)],
+    "chunk": [(2, 6), (3, 4), (4, 4), (1, 3), (3, 0)],
+    "chunk_add": [(2, 6), (3, 3), (3, 4), (4, 4), (3, 0)],
+    "indexer": [(1,), (11,), (12,), (14,)],
+}
+SMALL_ENOUGH = 300
+"""So many traces are quick to run on the readable machine, too."""
+
+
+@pytest.mark.parametrize(("name", "size"), [(name, size) for name in SIZES for size in SIZES[name]])
+def test_known_programs_have_the_known_numbers_of_traces(name: str, size: tuple[int, ...]) -> None:
+    """Each run once, none given up. The numbers are those of the papers, and of other explorers."""
+    known = PROGRAMS[name]
+    machine, traces = known.program(*size), known.traces(*size)
+    space, search = reduced(machine)
+    assert (search.executions, search.redundant) == (traces, 0)
+    if traces <= SMALL_ENOUGH and space.nodes <= 20 * SMALL_ENOUGH:
+        assert explore_dpor(machine).executions == traces
+
+
+def test_every_known_program_is_tried() -> None:
+    assert set(SIZES) == set(PROGRAMS)
+
+
+def test_six_increments_have_518400_traces() -> None:
+    """In the states that TLC counts."""
+    space, search = reduced(PROGRAMS["ninc"].program(6))
+    assert (search.executions, search.redundant, space.nodes) == (518_400, 0, 118_509)
+    assert space.found().outcomes == {(("x", n),) for n in range(1, 7)}
+
+
+# ------------------------------------------------------------------------------------------------- against all orders
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
+    """On 2,000 random programs: as many runs as there are traces, none given up; and the same findings.
+
+    Without the reduction, the same in all states that there are.
+    """
+    seen: Counter[str] = Counter()
+    for seed in range(part, 2_020 * PROVE, PARTS):
+        machine = litmus(seed)
+        walked = Traces(machine, MOST)
+        seen["left out" if walked.gave_up else "compared"] += 1
+        if not walked.gave_up:
+            space, search = reduced(machine)
+            assert (search.executions, search.redundant) == (len(walked.traces), 0), machine
+            assert space.found() == tried(walked), machine
+            graph = LitmusSpace(machine)
+            graph.flood()
+            assert (graph.found(), graph.nodes) == (tried(walked), walked.states), machine
+            seen.update(name for name, some in tried(walked)._asdict().items() if some)
+            seen["traces"] += len(walked.traces) > 1
+            seen["nested"] += any("." in path for path in machine.paths)
+    assert seen["compared"] >= 2_000 * PROVE // PARTS, seen
+    least = {"traces": 0.6, "outcomes": 0.4, "races": 0.4, "deadlocks": 0.1, "faults": 0.1, "nested": 0.1}
+    assert all(seen[name] >= share * seen["compared"] for name, share in least.items()), seen
+
+
+def chances(machine: Litmus, state: State, known: dict[State, dict[Hashable, Fraction]]) -> dict[Hashable, Fraction]:
+    """How likely each outcome is from a settled state, if one of the tasks that can step is picked at random."""
+    if state not in known:
+        choices = [machine.step(state, task) for task in machine.tasks(state)]
+        steps = [choice for choice in choices if isinstance(choice, Step)]
+        found: Counter[Hashable] = Counter() if choices else Counter({machine.outcome(state): 1})
+        for step in steps:
+            if not isinstance(step.next, Fault):
+                after = chances(machine, settle(machine, step.next, step.task).state, known)
+                found.update({outcome: chance / len(steps) for outcome, chance in after.items()})
+        known[state] = {outcome: Fraction(chance) for outcome, chance in found.items()}
+    return known[state]
+
+
+def test_outcomes_are_as_likely_as_picking_at_random_makes_them() -> None:
+    """Worked out from the end backwards, in fractions; who waits for a lock is not picked, and a fault is an end."""
+    locked = 0
+    for seed in range(200 * PROVE):
+        machine = litmus(seed)
+        verdict = explore_graph(machine, max_states=500)
+        if verdict.complete:
+            expected = chances(machine, settle(machine, machine.initial()).state, {})
+            assert {result.outcome: result.probability for result in verdict.results} == pytest.approx(
+                {outcome: float(chance) for outcome, chance in expected.items()}
+            ), machine
+            locked += len(verdict.results) > 1 and bool(machine.locks)
+    assert locked >= 10 * PROVE
+
+
+# ---------------------------------------------------------------------------------------------------------- odd corners
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    """Not cut off: two states would be taken for one."""
+    with pytest.raises(OverflowError, match="32768 is too large"):
+        LitmusSpace(Litmus((Load("x"), Store("x", 2**15)))).flood()
+
+
+def test_a_loop_without_a_visible_step_is_an_internal_error() -> None:
+    with pytest.raises(InternalError, match="task 1 repeats invisible steps without end"):
+        LitmusSpace(Litmus((Private(0), Jump(-1))))

@@ -1,0 +1,398 @@
+"""Tiny programs over cells and locks, for trying explorers: what is to be found in them can be told by hand.
+
+Tasks run side by side, each with one register; they may run others, and go on when those have ended:
+
+>>> from wingspan.explorer import Search, explore
+>>> add = Load("x"), Private(1), Store("x", relative=True)
+>>> verdict = explore(Litmus(add, add), Search("graph"))
+>>> verdict.interleavings, [(result.outcome, result.interleavings) for result in verdict.results]
+(6, [((('x', 2),), 2), ((('x', 1),), 4)])
+
+`Litmus` is the readable machine; `wingspan.testing._litmus.LitmusSpace` walks the same programs in C. `PROGRAMS` has
+those by which explorers are compared, with the numbers of traces that are known for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple, TypeVar
+
+from wingspan.errors import Fault, InternalError, Source, Span
+from wingspan.explorer.machine import Blocked, Effect, Step, Touch
+
+
+@dataclass(frozen=True)
+class Load:
+    """register = cell"""
+
+    cell: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """cell = value, or register + value"""
+
+    cell: str
+    value: int = 0
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Add:
+    """cell += value, in one atomic step; the register gets the old value"""
+
+    cell: str
+    value: int = 1
+
+
+@dataclass(frozen=True)
+class Claim:
+    """cell += 1 in one atomic step if the cell has this value; otherwise no more than a read of it"""
+
+    cell: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Take:
+    """cell += 1 in one atomic step if it is below the bound, otherwise a look at it; the register gets the old value"""
+
+    cell: str
+    bound: int
+
+
+@dataclass(frozen=True)
+class Swap:
+    """cell = new in one atomic step if it is old, otherwise a look at it; the register gets what it was"""
+
+    cell: str
+    old: int
+    new: int
+
+
+@dataclass(frozen=True)
+class Private:
+    """register += value; no other task sees it"""
+
+    value: int = 1
+
+
+@dataclass(frozen=True)
+class Jump:
+    """go so many instructions on (2 skips one), at most to the end, if the register has this value or none is given"""
+
+    by: int
+    value: int | None = None
+
+
+@dataclass(frozen=True)
+class Assert:
+    """fault unless the register has this value, without a place of its own; no other task sees it pass"""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """fault unless the cell has this value"""
+
+    cell: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Lock:
+    """take a lock, once nobody has it"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Unlock:
+    """give the lock back; a fault unless this task holds it"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """run programs side by side as tasks p.1, p.2, … of task p, and go on when all have ended; no other task sees it"""
+
+    tasks: tuple[Program, ...]
+
+
+Instruction = Load | Store | Add | Claim | Take | Swap | Private | Jump | Assert | Check | Lock | Unlock | Spawn
+Program = tuple[Instruction, ...]
+
+ON_CELLS = Load, Store, Add, Claim, Take, Swap, Check
+
+
+class State(NamedTuple):
+    """What a run has come to; tasks, cells and locks are in the order in which the machine names them."""
+
+    cells: tuple[int, ...]
+    holders: tuple[int, ...]
+    """of each lock, as the number of a task; -1 if nobody has it"""
+    threads: tuple[tuple[int, int], ...]
+    """where in the code each task is, and its register; of a task that has ended until another one takes its place"""
+
+
+class Found(NamedTuple):
+    """What is to be said of a program, as `LitmusSpace` tells it."""
+
+    outcomes: set[Hashable]
+    deadlocks: set[frozenset[tuple[str, str]]]
+    """tasks, each with the lock that it waits for"""
+    faults: set[Span]
+    races: set[tuple[str, frozenset[Span]]]
+    """the cell, and the two places"""
+
+
+class Litmus:
+    """Tasks 1, 2, … side by side; when all have ended the root runs `after`. Cells start at 0."""
+
+    name = "litmus"
+
+    def __init__(self, *tasks: Program, after: Program = ()) -> None:
+        self.programs = after, *tasks
+        self.code: list[Instruction | None] = []
+        """all programs one after the other, each with None at its end"""
+        self.targets: dict[int, int] = {}
+        """where jumps go"""
+        self.starts: dict[int, list[int]] = {}
+        """where the tasks begin that are run from a place"""
+        rows: list[Program] = []
+        self._add(after, rows)
+        self.first = [self._add(task, rows) for task in tasks]
+        source = Source("litmus", "\n".join(" ; ".join(map(repr, program)) for program in rows))
+        self.spans = [
+            Span(source, row, column, row, column + 1)
+            for row, program in enumerate(rows, start=1)
+            for column in range(1, len(program) + 2)
+        ]
+        self.paths, self.up = [""], [-1]
+        self._name(0, [(Spawn(tasks), *after)])
+        self.below = [[t for t, up in enumerate(self.up) if up == task] for task in range(len(self.up))]
+        self.cells = sorted({each.cell for each in self.code if isinstance(each, ON_CELLS)})
+        self.locks = sorted({each.name for each in self.code if isinstance(each, Lock | Unlock)})
+
+    def __repr__(self) -> str:
+        after, *tasks = self.programs
+        return f"Litmus({''.join(f'{task}, ' for task in tasks)}after={after})"
+
+    def _add(self, program: Program, rows: list[Program]) -> int:
+        """Put a program behind the code, and those that it runs; where it begins."""
+        start, end = len(self.code), len(self.code) + len(program)
+        self.code += [*program, None]
+        rows.append(program)
+        for pc, instruction in enumerate(program, start):
+            if isinstance(instruction, Jump):
+                self.targets[pc] = min(pc + instruction.by, end)
+            elif isinstance(instruction, Spawn):
+                self.starts[pc] = [self._add(task, rows) for task in instruction.tasks]
+        return start
+
+    def _name(self, task: int, programs: list[Program]) -> None:
+        """Name the tasks that there ever are below one that runs one of these programs."""
+        groups = [each.tasks for program in programs for each in program if isinstance(each, Spawn)]
+        for number, alternatives in enumerate(zip_longest(*groups, fillvalue=()), start=1):
+            self.paths.append(f"{self.paths[task]}.{number}".lstrip("."))
+            self.up.append(task)
+            self._name(len(self.up) - 1, list(alternatives))
+
+    def initial(self) -> State:
+        nobody = State((0,) * len(self.cells), (-1,) * len(self.locks), ((len(self.code) - 1, 0),) * len(self.paths))
+        return self._run(nobody._replace(threads=((0, 0), *nobody.threads[1:])), 0, self.first)
+
+    def lives(self, state: State, task: int) -> bool:
+        """Whether a task has not ended."""
+        return self.code[state.threads[task][0]] is not None or self.waits(state, task)
+
+    def waits(self, state: State, task: int) -> bool:
+        """Whether a task waits for its children."""
+        return any(self.lives(state, child) for child in self.below[task])
+
+    def tasks(self, state: State) -> tuple[str, ...]:
+        rows = enumerate(zip(self.paths, state.threads, strict=True))
+        return tuple(path for n, (path, (pc, _)) in rows if self.code[pc] is not None and not self.waits(state, n))
+
+    def fingerprint(self, state: State) -> Hashable:
+        return state
+
+    def outcome(self, state: State) -> Hashable:
+        return tuple((cell, value) for cell, value in zip(self.cells, state.cells, strict=True) if value)
+
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        me = self.paths.index(task)
+        pc, register = state.threads[me]
+        instruction, span = self.code[pc], self.spans[pc]
+
+        def to(register: int = register, cell: str = "", value: int = 0, pc: int = pc + 1) -> State:
+            cells = tuple(value if name == cell else old for name, old in zip(self.cells, state.cells, strict=True))
+            return state._replace(cells=cells, threads=_with(state.threads, me, (pc, register)))
+
+        def step(after: State | Fault, effect: Effect | None = None, cell: str = "") -> Step[State]:
+            footprint = () if effect is None else (Touch(cell, effect, cell),)
+            visible = effect is not None or isinstance(after, Fault)
+            resumed = () if isinstance(after, Fault) else self._resumed(after, me)
+            return Step(task, type(instruction).__name__, footprint, visible, after, span, resumed=resumed)
+
+        def held(lock: int, task: int) -> State:
+            return to()._replace(holders=_with(state.holders, lock, task))
+
+        old = state.cells[self.cells.index(instruction.cell)] if isinstance(instruction, ON_CELLS) else 0
+        match instruction:
+            case Load(cell):
+                return step(to(old), "read", cell)
+            case Store(cell, value, relative):
+                return step(to(register, cell, value + register * relative), "write", cell)
+            case Add(cell, value):
+                return step(to(old, cell, old + value), "atomic", cell)
+            case Claim(cell, value):
+                return step(to(register, cell, old + 1), "atomic", cell) if old == value else step(to(), "read", cell)
+            case Take(cell, bound):
+                return step(to(old, cell, old + 1), "atomic", cell) if old < bound else step(to(old), "look", cell)
+            case Swap(cell, expected, new):
+                return step(to(old, cell, new), "atomic", cell) if old == expected else step(to(old), "look", cell)
+            case Private(value):
+                return step(to(register + value))
+            case Jump(_, value):
+                return step(to(pc=self.targets[pc] if value in (None, register) else pc + 1))
+            case Spawn():
+                return step(self._run(to(), me, self.starts[pc]))
+            case Assert(value):
+                return step(to() if register == value else Fault(f"the register is not {value}"))
+            case Check(cell, value):
+                return step(to() if old == value else Fault(f"{cell} is not {value}", span), "read", cell)
+            case Lock(name):
+                holder = state.holders[lock := self.locks.index(name)]
+                if holder >= 0:
+                    return Blocked(task, f"lock {name}", self.paths[holder], span, f"lock {name}")
+                return step(held(lock, me), "acquire", f"lock {name}")
+            case Unlock(name):
+                lock = self.locks.index(name)
+                if state.holders[lock] != me:
+                    return step(Fault(f"lock {name} is not held", span), "look", f"lock {name}")
+                return step(held(lock, -1), "release", f"lock {name}")
+            case None:
+                raise InternalError(f"task {task or '0'} has ended")
+
+    def _run(self, state: State, task: int, starts: list[int]) -> State:
+        """The state with tasks below one, which have the places of all that were below it."""
+        below = {child: start for child, start in zip_longest(self.below[task], starts, fillvalue=None)}
+        threads = [
+            (below.get(n) or len(self.code) - 1, 0) if self._descends(n, task) else thread
+            for n, thread in enumerate(state.threads)
+        ]
+        return state._replace(threads=tuple(threads))
+
+    def _descends(self, task: int, ancestor: int) -> bool:
+        return task > ancestor and (self.up[task] == ancestor or self._descends(self.up[task], ancestor))
+
+    def _resumed(self, state: State, task: int) -> tuple[str, ...]:
+        """The task that goes on because this one has ended, the last of its siblings."""
+        while task and not self.lives(state, task):
+            task = self.up[task]
+            if not self.waits(state, task) and self.code[state.threads[task][0]] is not None:
+                return (self.paths[task],)
+        return ()
+
+
+T = TypeVar("T")
+
+
+def _with(values: tuple[T, ...], number: int, value: T) -> tuple[T, ...]:
+    return (*values[:number], value, *values[number + 1 :])
+
+
+# ------------------------------------------------------------------------------------------------------ known programs
+
+
+def ninc(n: int) -> Litmus:
+    """n tasks increment one cell by load and store."""
+    return Litmus(*[increment("x")] * n)
+
+
+def increment(cell: str) -> Program:
+    """Add one to a cell by load and store."""
+    return Load(cell), Private(), Store(cell, relative=True)
+
+
+def scatter(n: int, k: int) -> Litmus:
+    """n tasks increment k cells by load and store, each one cell, in turn."""
+    return Litmus(*[increment(f"c{t % k}") for t in range(n)])
+
+
+def distinct(n: int) -> Litmus:
+    """n tasks write a cell each."""
+    return Litmus(*[(Store(f"c{t}", 1),) for t in range(n)])
+
+
+def lockinc(n: int) -> Litmus:
+    """n tasks increment one cell by load and store under a lock."""
+    return Litmus(*[(Lock("m"), Load("x"), Store("x", 1, relative=True), Unlock("m"))] * n)
+
+
+def readers(n: int) -> Litmus:
+    """A task writes a cell, and n read it."""
+    return Litmus((Store("c", 1),), *[(Load("c"),)] * n)
+
+
+def lastzero(n: int) -> Litmus:
+    """Task j writes cell j − 1 plus one to cell j, and one looks for the last zero (Abdulla et al., POPL 2014)."""
+    scan = [each for j in range(n, 0, -1) for each in (Load(f"c{j}"), Jump(2 * n + 1, 0))]
+    return Litmus((*scan, Load("c0")), *[(Load(f"c{j - 1}"), Store(f"c{j}", 1, True)) for j in range(1, n + 1)])
+
+
+def chunk(n: int, b: int) -> Litmus:
+    """n tasks take the next of b chunks until there is none, and write a cell for each; taking none is a look."""
+    return Litmus(*[_chunks(Take("next", b), b)] * n)
+
+
+def chunk_add(n: int, b: int) -> Litmus:
+    """The same, if the attempt that fails adds to the counter, too."""
+    return Litmus(*[_chunks(Add("next"), b)] * n)
+
+
+def _chunks(take: Instruction, b: int) -> Program:
+    """Take a chunk; jump to the store for it, and from there back; to the end if there is none."""
+    away = [Jump(b - j + 1 + 2 * j, j) for j in range(b)]
+    work = [each for j in range(b) for each in (Store(f"c{j}", 1), Jump(-(b + 2 * j + 3)))]
+    return (take, *away, Jump(2 * b + 1), *work)
+
+
+def indexer(n: int) -> Litmus:
+    """n ≤ 22 tasks put four keys each into a table of 128 slots, by compare-and-swap (Flanagan, Godefroid, POPL 2005).
+
+    So few keys have their own slot or share one with one other key, and the next slot is free.
+    """
+
+    def put(key: int) -> Program:
+        slot = key * 7 % 128
+        return Swap(f"t{slot}", 0, key), Jump(2, 0), Swap(f"t{(slot + 1) % 128}", 0, key)
+
+    return Litmus(*[tuple(each for m in range(1, 5) for each in put(11 * m + t)) for t in range(n)])
+
+
+@dataclass(frozen=True)
+class Known:
+    """A program for each size, and how many traces it has: ways in which its runs really differ."""
+
+    program: Callable[..., Litmus]
+    traces: Callable[..., int]
+
+
+PROGRAMS = {
+    "ninc": Known(ninc, lambda n: math.factorial(n) ** 2),
+    "scatter": Known(scatter, lambda n, k: math.prod(math.factorial(len(range(c, n, k))) ** 2 for c in range(k))),
+    "distinct": Known(distinct, lambda n: 1),
+    "lockinc": Known(lockinc, math.factorial),
+    "readers": Known(readers, lambda n: 2**n),
+    "lastzero": Known(lastzero, lambda n: (n + 3) * 2**n // 4),
+    "chunk": Known(chunk, lambda n, b: n**b),
+    "chunk_add": Known(chunk_add, lambda n, b: n**b * math.factorial(n)),
+    "indexer": Known(indexer, lambda n: 8 ** max(0, n - 11)),
+}
