@@ -426,6 +426,18 @@ def test_memory_is_used_again_and_reads_as_zero():
     assert one() == one() and one()[0] == 0
 
 
+def test_memory_that_another_thread_takes_first_is_not_missed():
+    """Without Python's lock, a thread may look at what is spare, and another take it before it does."""
+
+    class Contended(list):
+        def __bool__(self):
+            return True
+
+    engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
+    engine._spare = Contended()
+    assert engine.run({}).variables["x"] == 0
+
+
 # --------------------------------------------------------------------------------------------------- controlled runs
 
 

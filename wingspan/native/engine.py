@@ -147,9 +147,12 @@ class Lease:
         self._opened = False
 
     def open(self, plan: Plan) -> None:
-        """Take memory that was used before, or new memory."""
-        while self._spare:
-            reservation, self.memory = self._spare.pop()
+        """Take memory that was used before, or new memory. Other threads that run the same engine take it, too."""
+        while True:
+            try:
+                reservation, self.memory = self._spare.pop()
+            except IndexError:
+                break
             self.memory.reset(self.limits.memory)
             if reservation == self.limits.reservation and self.memory.committed <= self.limits.memory:
                 self._opened = True
