@@ -210,6 +210,27 @@ def test_a_buffer_that_one_thread_outgrows_ends_the_run_and_not_the_process():
     assert tensors["c"].nnz == 1000003
 
 
+def test_what_was_half_made_when_address_space_ran_out_is_not_used_by_the_next_run(script):
+    process = script("""
+        import resource
+        text = "c = Tensor(Dense(Element(0)), 3)\\nc .= 0\\nfor i = _\\nc[i] += 1\\nend\\nreturn c"
+        compiled = [api.compiled(api.bind(api.parse(text))) for _ in range(2)]
+        compiled[0].run()
+        pages = int(open("/proc/self/statm").read().split()[0])
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**21, most))
+        try:
+            compiled[1].run()
+        except api.Fault as fault:
+            print(fault.message.partition(":")[0])
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        tensors, _ = compiled[1].run()
+        print(*tensors["c"].to_numpy())
+    """)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "out of memory\n1 1 1\n"), err
+
+
 # ------------------------------------------------------------------------------------------------ devices and schedules
 
 

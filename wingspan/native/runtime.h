@@ -698,8 +698,6 @@ WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_
         x->parent = parent;
         x->key = key;
         x->used = true;
-        x->made_before = run->instances;
-        run->instances = x;
         g->instances++;
     }
     for (int64_t i = 0; good && i < g->buffers; i++) {
@@ -712,8 +710,15 @@ WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_
         good = b->data != NULL;
     }
     good = good && ws_tables(run, x);
-    if (!good) ws_fail(t, WS_MEMORY, NULL, (int64_t)(run->committed + bytes), 0);
-    return good ? x : NULL;
+    if (!good) {
+        ws_fail(t, WS_MEMORY, NULL, (int64_t)(run->committed + bytes), 0);
+        if (x) free(x->tables);
+        free(x);
+        return NULL;
+    }
+    x->made_before = run->instances;
+    run->instances = x;
+    return x;
 }
 
 /* The instance of a group that has no parent, the same each time; NULL with a fault noted. */
