@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -12,7 +13,7 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import Shortest, Way
-from wingspan.explorer.states import Finding, States
+from wingspan.explorer.states import Finding, States, Stopped
 from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
 
@@ -22,7 +23,7 @@ class Coverage:
 
     strategy: str
     executions: int = 0
-    ends: Mapping[int, int] = field(default_factory=dict)
+    ends: Counter[int] = field(default_factory=Counter)
     """in how many executions each node was the last one"""
     tallied: Mapping[int, tuple[int, float]] | None = None
     """how many ways lead to each of the last nodes, and how likely one comes there; if all of them are known"""
@@ -31,12 +32,13 @@ class Coverage:
     """why this strategy was picked, if it was"""
     remark: str = ""
     """what its bound means"""
+    elsewhere: int = 0
+    """states that only other processes have come to"""
 
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
     """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are."""
-    shortest = Shortest(states, follow=exact)
-    ways = shortest.find()
+    ways = _ways(states, exact)
     complete = states.stopped_by is None
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
     races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
@@ -53,7 +55,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         machine=states.machine.name,
         executions=covered.executions,
         interleavings=covered.interleavings,
-        states=states.nodes,
+        states=states.nodes + covered.elsewhere,
         steps=states.steps,
         seconds=monotonic() - states.started,
         results=tuple(results),
@@ -71,6 +73,14 @@ def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> l
     return [*known, *(key for key in found if (what, key) not in ways)]
 
 
+def _ways(states: States[Any], exact: bool) -> Mapping[Finding, Way]:
+    """The shortest ways; of those that are known, if a bound forbids to go on."""
+    try:
+        return Shortest(states, follow=exact).find()
+    except Stopped:
+        return Shortest(states).find()
+
+
 def _text(states: States[Any], finding: Finding, node: int, ways: Mapping[Finding, Way]) -> str:
     return format_interleaving(ways[finding].tasks if finding in ways else states.way(node))
 
@@ -85,7 +95,7 @@ def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Map
         outcome=outcome,
         interleavings=interleavings,
         interleaving=_text(states, ("result", outcome), nodes[0], ways),
-        executions=sum(covered.ends.get(node, 0) for node in nodes),
+        executions=sum(covered.ends[node] for node in nodes),
         probability=probability,
     )
 
