@@ -164,8 +164,3 @@ def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_strategies_that_are_not_kept_say_so(tmp_path: Path, strategy: str) -> None:
     with pytest.raises(InputError, match=f"a search by {strategy} is not kept"):
         explore(ninc(2), Search(strategy, checkpoint=tmp_path / "search"))
-
-
-def test_several_processes_are_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a search by several processes is not kept"):
-        explore(ninc(2), Search(jobs=2, checkpoint=tmp_path / "search"))

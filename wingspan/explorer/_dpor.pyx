@@ -14,9 +14,6 @@ What is not in that text:
 - A step that faults ends its task; the others go on. So a run can have several faults, and none is missed: whatever
   comes after a fault comes about without it, too.
 - An event that is moved may do something else: it is what it does at the node where it comes then.
-- A search may begin at any node, with tasks that *wait* there: each sleeps until an event concerns it, as if that event
-  enabled it. A run in which some wait to its end is of no trace, but has races as others have. `wingspan.explorer.jobs`
-  says what for.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -58,10 +55,6 @@ cdef struct Move:
 cdef enum:
     NONE = -1
 
-cdef enum:            # flags of an edge in a frame, 0 if its task is awake
-    SLEEPS = 1        # all that begins with it has been explored from here, or would repeat what has
-    WAITS = 2         # it sleeps since the search began
-
 
 cdef void *_more(void *old, long bytes) except NULL:
     cdef void *new = realloc(old, bytes)
@@ -71,21 +64,16 @@ cdef void *_more(void *old, long bytes) except NULL:
 
 
 cdef class Dpor:
-    """The search of what begins at a node: `run` to its end, or until the space refuses another node.
-
-    There the tasks of `waiting` wait, and those of `dead` have faulted.
-    """
+    """The search: `run` to its end, or until the space refuses another node."""
 
     cdef readonly Space space
     cdef readonly long executions, redundant
-    """runs to an end; runs in which all that could step slept: none, unless tasks waited when the search began"""
+    """runs to an end; runs that were given up because they repeat another one: an optimal search has none"""
     cdef readonly dict ends
     """in how many executions each node was the last one, also where a task had faulted before"""
     cdef public bint pause
     """set by whoever wants the search to stop where it can be kept"""
     cdef readonly int depth, deepest
-    cdef long start
-    cdef tuple waiting, faulted
     cdef bint begun
     cdef Event *event          # from 1 on
     cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
@@ -107,10 +95,9 @@ cdef class Dpor:
     cdef int *scratch
     cdef int *unlocked
 
-    def __init__(self, Space space, long node=0, tuple waiting=(), tuple dead=()):
+    def __init__(self, Space space):
         self.space = space
         self.ends = {}
-        self.start, self.waiting, self.faulted = node, waiting, dead
         self.width = 16
         self.room = self.room_records = self.room_branches = 64
         self.room_races = self.room_asleep = 1024
@@ -133,20 +120,15 @@ cdef class Dpor:
 
     # --------------------------------------------------------------------------------------------------------- the walk
 
-    def run(self, long more=-1):
-        """Explore all traces, or go on for so many more runs, or until `pause` is set: whether that is all."""
+    def run(self, long most=-1):
+        """Explore all traces, or go on until there have been so many executions, or `pause` is set: whether that is all."""
         cdef Frame *here
-        cdef long most = self.executions + self.redundant + more
         if not self.begun:
             self._widen(max(self.width, self.space.tasks))
-            self._enter(self.start, NULL)
-            for task in self.waiting:
-                self._sleep(task, WAITS)
-            for task in self.faulted:
-                self.dead[<int>task] = True
+            self._enter(0, NULL)
             self.begun = True
         self.pause = False
-        while not self.pause and (more < 0 or self.executions + self.redundant < most):
+        while not (self.pause or 0 <= most <= self.executions):
             here = &self.frame[self.depth]
             if not here.begun:
                 self._begin(here)
@@ -186,12 +168,11 @@ cdef class Dpor:
                 chosen = e
         if chosen != NONE:
             here.tree = self._new_branch(space.edge[chosen].task)
-            return 0
-        PyErr_CheckSignals()
-        self._reverse_races()
-        if able:
+        elif able:
             self.redundant += 1
         else:
+            PyErr_CheckSignals()
+            self._reverse_races()
             self.executions += 1
             self.ends[here.node] = self.ends.get(here.node, 0) + 1
         return 0
@@ -233,17 +214,17 @@ cdef class Dpor:
             for k in range(space.node[above.node].count):
                 e = space.node[above.node].first + k
                 if self.asleep[above.asleep + k] and not space.relation(by.act, space.edge[e].act) & CONFLICT:
-                    self._sleep(space.edge[e].task, self.asleep[above.asleep + k])
+                    self._sleep(space.edge[e].task)
         self.deepest = max(self.deepest, self.depth)
         return 0
 
-    cdef int _sleep(self, int task, int how) except -1:
-        """Let a task sleep in the newest frame: SLEEPS or WAITS."""
+    cdef int _sleep(self, int task) except -1:
+        """Let a task sleep in the newest frame."""
         cdef Frame *here = &self.frame[self.depth]
         cdef long edge = self.space.edge_of(here.node, task)
         if edge < 0:
             raise InternalError(f"task {self.space.paths[task] or '0'} sleeps and cannot step")
-        self.asleep[here.asleep + edge - self.space.node[here.node].first] = how
+        self.asleep[here.asleep + edge - self.space.node[here.node].first] = True
         return 0
 
     cdef int _back(self) except -1:
@@ -260,7 +241,7 @@ cdef class Dpor:
         self.frame[self.depth].tree = self.branch[gone].next
         self.branch[gone].next = self.spare
         self.spare = gone
-        return self._sleep(task, SLEEPS)
+        return self._sleep(task)
 
     # ------------------------------------------------------------------------------------------------- happens before
 
@@ -430,7 +411,7 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef Frame *before = &self.frame[j - 1]
         cdef long node = before.node, edge
-        cdef int k, x, count = 0, other = self.event[j].task
+        cdef int k, count = 0, other = self.event[j].task
         for k in range(j + 1, self.depth + 1):
             if self.clock[<long>k * self.width + other] >= j:
                 continue
@@ -450,9 +431,8 @@ cdef class Dpor:
         for k in range(space.node[before.node].count):
             if self.asleep[before.asleep + k]:
                 edge = space.node[before.node].first + k
-                x = self._initial(space.edge[edge].task, space.edge[edge].act, count)
-                if x != NONE and (x < count or self.asleep[before.asleep + k] == SLEEPS):
-                    return 0  # a run that began with this task has been here; or it waits, and nothing concerns it
+                if self._initial(space.edge[edge].task, space.edge[edge].act, count) != NONE:
+                    return 0  # a run that began with this task has been here
         return self._insert(before, count)
 
     cdef int _initial(self, int task, int act, int count) noexcept:

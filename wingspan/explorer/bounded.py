@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from wingspan.explorer.findings import Coverage
@@ -22,4 +21,4 @@ def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
     states.search(walk)
     what = "no state takes more" if states.stopped_by is None else "what takes more is not covered"
     ends = states.ends()
-    return Coverage("bounded", len(ends), Counter(set(ends)), remark=f"at most {preemptions} preemptions; {what}")
+    return Coverage("bounded", len(ends), dict.fromkeys(ends, 1), remark=f"at most {preemptions} preemptions; {what}")

@@ -5,7 +5,6 @@ The algorithm is in `_dpor.pyx`.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from wingspan.explorer._dpor import Dpor
@@ -15,7 +14,7 @@ from wingspan.explorer.findings import Coverage
 from wingspan.explorer.states import States
 
 SLICE = 1000
-"""So many runs lie between two looks at the clock."""
+"""So many executions lie between two looks at the clock."""
 
 
 def finish(
@@ -28,7 +27,7 @@ def finish(
         return "trace", search.executions, search.planned(), total
 
     states.walked = walked
-    while not search.run(SLICE):
+    while not search.run(search.executions + SLICE):
         states.tick()
         if kept.due():
             kept.write(states, search, "dpor", reason)
@@ -39,4 +38,4 @@ def finish(
 
 def coverage(search: Dpor) -> Coverage:
     """What has been walked so far."""
-    return Coverage("dpor", search.executions, Counter(search.ends))
+    return Coverage("dpor", search.executions, search.ends)

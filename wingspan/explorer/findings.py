@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -23,7 +22,7 @@ class Coverage:
 
     strategy: str
     executions: int = 0
-    ends: Counter[int] = field(default_factory=Counter)
+    ends: Mapping[int, int] = field(default_factory=dict)
     """in how many executions each node was the last one"""
     tallied: Mapping[int, tuple[int, float]] | None = None
     """how many ways lead to each of the last nodes, and how likely one comes there; if all of them are known"""
@@ -32,13 +31,11 @@ class Coverage:
     """why this strategy was picked, if it was"""
     remark: str = ""
     """what its bound means"""
-    elsewhere: int = 0
-    """states that only other processes have come to"""
 
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
     """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are."""
-    ways = _ways(states, exact)
+    ways = _ways(states, covered, exact)
     complete = states.stopped_by is None
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
     races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
@@ -55,7 +52,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         machine=states.machine.name,
         executions=covered.executions,
         interleavings=covered.interleavings,
-        states=states.nodes + covered.elsewhere,
+        states=states.nodes,
         steps=states.steps,
         seconds=monotonic() - states.started,
         results=tuple(results),
@@ -67,18 +64,19 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
     )
 
 
+def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Finding, Way]:
+    """The shortest ways; where a bound forbids to go on for them, of those that are known."""
+    try:
+        return Shortest(states, follow=exact).find()
+    except Stopped as stopped:
+        covered.remark = f"interleavings are the shortest of those known: {stopped.bound} ended the search for others"
+        return Shortest(states).find()
+
+
 def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:
     """What was found, shortest ways first."""
     known = [key for each, key in ways if each == what]
     return [*known, *(key for key in found if (what, key) not in ways)]
-
-
-def _ways(states: States[Any], exact: bool) -> Mapping[Finding, Way]:
-    """The shortest ways; of those that are known, if a bound forbids to go on."""
-    try:
-        return Shortest(states, follow=exact).find()
-    except Stopped:
-        return Shortest(states).find()
 
 
 def _text(states: States[Any], finding: Finding, node: int, ways: Mapping[Finding, Way]) -> str:
@@ -95,7 +93,7 @@ def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Map
         outcome=outcome,
         interleavings=interleavings,
         interleaving=_text(states, ("result", outcome), nodes[0], ways),
-        executions=sum(covered.ends[node] for node in nodes),
+        executions=sum(covered.ends.get(node, 0) for node in nodes),
         probability=probability,
     )
 

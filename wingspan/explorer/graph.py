@@ -6,7 +6,6 @@ exactly without walking each of them; and so is how likely each end is, if tasks
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from wingspan.explorer.checkpoint import Checkpoint
@@ -24,7 +23,7 @@ def finish(states: States[Any], kept: Checkpoint, reason: str = "") -> None:
 def coverage(states: States[Any]) -> Coverage:
     """What has been walked; every end is one execution. In a complete search interleavings are counted."""
     ends = states.ends()
-    covered = Coverage("graph", len(ends), Counter(set(ends)))
+    covered = Coverage("graph", len(ends), dict.fromkeys(ends, 1))
     if states.stopped_by is None:
         covered.tallied = tallied = states.tally(set(ends))
         covered.interleavings = sum(tallied[node][0] for node in ends)

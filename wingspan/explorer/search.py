@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wingspan.errors import InputError
-from wingspan.explorer import dpor, graph, jobs
+from wingspan.explorer import dpor, graph
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.checkpoint import Checkpoint, Kept, read
@@ -29,10 +29,7 @@ MANY = 1e8
 
 @dataclass(frozen=True)
 class Search:
-    """What to search with. `random` and `pct` make so many `runs`, `pct` for bugs of a `depth`.
-
-    All traces (`dpor`, and `auto` where it takes that) are searched by so many processes, `jobs`; the rest by one.
-    """
+    """What to search with. `random` and `pct` make so many `runs`, `pct` for bugs of a `depth`."""
 
     strategy: str = "auto"
     runs: int = 1000
@@ -46,27 +43,22 @@ class Search:
     max_memory: int | None = None
     """bytes that the process may hold"""
     checkpoint: Path | None = None
-    """where a search by graph or dpor is kept, so that it can be taken up; by one process"""
+    """where a search by graph or dpor is kept, so that it can be taken up"""
     resume: Path | None = None
     """a checkpoint to go on from, with the strategy that it has"""
-    jobs: int = 1
 
     def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
-        if self.jobs > 1 and (self.checkpoint or self.resume):
-            raise InputError("a search by several processes is not kept", fix="leave out the checkpoint, or the jobs")
         kept = Checkpoint(self.checkpoint, about)
         if self.resume is not None:
             return resume(states, kept, read(self.resume, about))
         match self.strategy:
             case "auto":
-                return choose(states, kept, self.jobs)
+                return choose(states, kept)
             case "graph":
                 states.search(lambda: graph.finish(states, kept))
                 return end(states, None, kept, graph.coverage(states))
             case "dpor":
-                if self.jobs > 1:
-                    return jobs.walk_together(states, self.jobs)
                 search = Dpor(states)
                 states.search(lambda: dpor.finish(states, search, kept))
                 return end(states, search, kept, dpor.coverage(search))
@@ -128,34 +120,27 @@ def end(states: States[Any], search: Dpor | None, kept: Checkpoint, covered: Cov
     return covered
 
 
-def choose(states: States[Any], kept: Checkpoint, processes: int) -> Coverage:
+def choose(states: States[Any], kept: Checkpoint) -> Coverage:
     """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
 
     All of this walks on the same states, so that what has been tried is not lost.
     """
-    search, together = Dpor(states), Coverage("dpor")
+    search = Dpor(states)
     reasons: list[str] = []
 
     def walk() -> None:
         if states.flood(PROBE):
             return
         reasons.append(f"the graph has over {PROBE} states")
-        total = estimate_traces(states)
-        if total.mean <= MANY:
-            if processes > 1:
-                jobs.share_out(states, processes, together)
-            else:
-                dpor.finish(states, search, kept, reasons[0], total)
+        traces = estimate_traces(states)
+        if traces.mean <= MANY:
+            dpor.finish(states, search, kept, reasons[0], traces)
             return
-        reasons.append(f"there seem to be {total} traces")
+        reasons.append(f"there seem to be {traces} traces")
         graph.finish(states, kept, reasons[1])
 
     states.search(walk)
-    traces = together if processes > 1 else dpor.coverage(search)
-    covered = traces if len(reasons) == 1 else graph.coverage(states)
+    covered = dpor.coverage(search) if len(reasons) == 1 else graph.coverage(states)
     if not reasons and states.stopped_by is None:
         reasons.append("the states are few")
-    if processes == 1:
-        return end(states, search, kept, covered, "".join(reasons[-1:]))
-    covered.reason = "".join(reasons[-1:]) + (", in one process" if covered.strategy == "graph" else "")
-    return covered
+    return end(states, search, kept, covered, "".join(reasons[-1:]))

@@ -101,13 +101,12 @@ class States(Space, Generic[S]):
         self._cells: dict[Hashable, int] = {}
 
     def search(self, walk: Callable[[], object]) -> None:
-        """Come to the first state, unless it is there, and walk on; `stopped_by` says what cut it short, if any."""
+        """Come to the first state, and walk on from there; `stopped_by` says what ended it, None if it was done."""
         try:
             self.tick()
-            if not self.nodes:
-                settled = settle(self.machine, self.machine.initial(), tick=self.tick)
-                self.steps += len(settled.taken)
-                self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
+            settled = settle(self.machine, self.machine.initial(), tick=self.tick)
+            self.steps += len(settled.taken)
+            self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
             walk()
         except Stopped as stopped:
             self.stopped_by = stopped.bound
