@@ -17,11 +17,11 @@ What is not in that text:
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from wingspan.errors import InternalError
-from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, ORDER, Space
+from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, ORDER, Space, more
 
 
 cdef struct Event:
@@ -56,13 +56,6 @@ cdef enum:
     NONE = -1
 
 
-cdef void *_more(void *old, long bytes) except NULL:
-    cdef void *new = realloc(old, bytes)
-    if new == NULL:
-        raise MemoryError
-    return new
-
-
 cdef class Dpor:
     """The search: `run` to its end, or until the space refuses another node."""
 
@@ -73,7 +66,7 @@ cdef class Dpor:
     """in how many executions each node was the last one, also where a task had faulted before"""
     cdef public bint pause
     """set by whoever wants the search to stop where it can be kept"""
-    cdef readonly int depth, deepest
+    cdef int depth
     cdef bint begun
     cdef Event *event          # from 1 on
     cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
@@ -101,13 +94,13 @@ cdef class Dpor:
         self.width = 16
         self.room = self.room_records = self.room_branches = 64
         self.room_races = self.room_asleep = 1024
-        self.event = <Event *>_more(NULL, self.room * sizeof(Event))
-        self.frame = <Frame *>_more(NULL, self.room * sizeof(Frame))
-        self.move = <Move *>_more(NULL, self.room * sizeof(Move))
-        self.record = <Record *>_more(NULL, self.room_records * sizeof(Record))
-        self.race = <int *>_more(NULL, self.room_races * sizeof(int))
-        self.asleep = <unsigned char *>_more(NULL, self.room_asleep)
-        self.branch = <Branch *>_more(NULL, self.room_branches * sizeof(Branch))
+        self.event = <Event *>more(NULL, self.room * sizeof(Event))
+        self.frame = <Frame *>more(NULL, self.room * sizeof(Frame))
+        self.move = <Move *>more(NULL, self.room * sizeof(Move))
+        self.record = <Record *>more(NULL, self.room_records * sizeof(Record))
+        self.race = <int *>more(NULL, self.room_races * sizeof(int))
+        self.asleep = <unsigned char *>more(NULL, self.room_asleep)
+        self.branch = <Branch *>more(NULL, self.room_branches * sizeof(Branch))
         self.spare = NONE
         self._widen(16)
 
@@ -207,7 +200,7 @@ cdef class Dpor:
             start = above.asleep + space.node[above.node].count
         while start + count > self.room_asleep:
             self.room_asleep *= 2
-            self.asleep = <unsigned char *>_more(self.asleep, self.room_asleep)
+            self.asleep = <unsigned char *>more(self.asleep, self.room_asleep)
         memset(self.asleep + start, 0, count)
         self.frame[self.depth] = Frame(node, NONE, start, False)
         if by != NULL:
@@ -215,7 +208,6 @@ cdef class Dpor:
                 e = space.node[above.node].first + k
                 if self.asleep[above.asleep + k] and not space.relation(by.act, space.edge[e].act) & CONFLICT:
                     self._sleep(space.edge[e].task)
-        self.deepest = max(self.deepest, self.depth)
         return 0
 
     cdef int _sleep(self, int task) except -1:
@@ -253,10 +245,10 @@ cdef class Dpor:
             self._widen(2 * self.space.tasks)
         if i + 2 > self.room:
             self.room *= 2
-            self.event = <Event *>_more(self.event, self.room * sizeof(Event))
-            self.frame = <Frame *>_more(self.frame, self.room * sizeof(Frame))
-            self.move = <Move *>_more(self.move, self.room * sizeof(Move))
-            self.clock = <int *>_more(self.clock, <long>self.room * self.width * sizeof(int))
+            self.event = <Event *>more(self.event, self.room * sizeof(Event))
+            self.frame = <Frame *>more(self.frame, self.room * sizeof(Frame))
+            self.move = <Move *>more(self.move, self.room * sizeof(Move))
+            self.clock = <int *>more(self.clock, <long>self.room * self.width * sizeof(int))
         new = &self.event[i]
         new.node, new.edge = self.frame[self.depth].node, edge
         new.task, new.act, new.earlier = task, self.space.edge[edge].act, self.last[task]
@@ -315,7 +307,7 @@ cdef class Dpor:
     cdef long _add_race(self, long end, int j) except -1:
         if end == self.room_races:
             self.room_races *= 2
-            self.race = <int *>_more(self.race, self.room_races * sizeof(int))
+            self.race = <int *>more(self.race, self.room_races * sizeof(int))
         self.race[end] = j
         return end + 1
 
@@ -342,8 +334,8 @@ cdef class Dpor:
         for task in self.space.resumptions[resumption]:
             if self.records == self.room_records:
                 self.room_records *= 2
-                self.record = <Record *>_more(self.record, self.room_records * sizeof(Record))
-                self.record_clock = <int *>_more(
+                self.record = <Record *>more(self.record, self.room_records * sizeof(Record))
+                self.record_clock = <int *>more(
                     self.record_clock, <long>self.room_records * self.width * sizeof(int)
                 )
             self._ordered(task, self.record_clock + <long>self.records * self.width)
@@ -355,8 +347,8 @@ cdef class Dpor:
     cdef int _widen(self, int width) except -1:
         """Make room for more tasks."""
         cdef int old = self.width if self.clock != NULL else 0, i, t
-        cdef int *clock = <int *>_more(NULL, <long>self.room * width * sizeof(int))
-        cdef int *records = <int *>_more(NULL, <long>self.room_records * width * sizeof(int))
+        cdef int *clock = <int *>more(NULL, <long>self.room * width * sizeof(int))
+        cdef int *records = <int *>more(NULL, <long>self.room_records * width * sizeof(int))
         memset(clock, 0, <long>self.room * width * sizeof(int))
         memset(records, 0, <long>self.room_records * width * sizeof(int))
         if old:
@@ -367,11 +359,11 @@ cdef class Dpor:
         free(self.clock)
         free(self.record_clock)
         self.clock, self.record_clock, self.width = clock, records, width
-        self.last = <int *>_more(self.last, width * sizeof(int))
-        self.went_on = <int *>_more(self.went_on, width * sizeof(int))
-        self.dead = <unsigned char *>_more(self.dead, width)
-        self.scratch = <int *>_more(self.scratch, width * sizeof(int))
-        self.unlocked = <int *>_more(self.unlocked, width * sizeof(int))
+        self.last = <int *>more(self.last, width * sizeof(int))
+        self.went_on = <int *>more(self.went_on, width * sizeof(int))
+        self.dead = <unsigned char *>more(self.dead, width)
+        self.scratch = <int *>more(self.scratch, width * sizeof(int))
+        self.unlocked = <int *>more(self.unlocked, width * sizeof(int))
         for t in range(old, width):
             self.last[t], self.went_on[t], self.dead[t] = 0, NONE, False
         return 0
@@ -498,7 +490,7 @@ cdef class Dpor:
         else:
             if self.branches == self.room_branches:
                 self.room_branches *= 2
-                self.branch = <Branch *>_more(self.branch, self.room_branches * sizeof(Branch))
+                self.branch = <Branch *>more(self.branch, self.room_branches * sizeof(Branch))
             made = self.branches
             self.branches += 1
         self.branch[made] = Branch(task, NONE, NONE)
@@ -512,7 +504,7 @@ cdef class Dpor:
             return {}
         cdef long asleep = self.frame[self.depth].asleep + self.space.node[self.frame[self.depth].node].count
         cdef list numbers = [
-            self.executions, self.redundant, self.depth, self.deepest, self.width, self.records, self.branches, self.spare
+            self.executions, self.redundant, self.depth, self.width, self.records, self.branches, self.spare
         ]
         return {
             "event": (<char *>self.event)[:(self.depth + 1) * sizeof(Event)],
@@ -534,7 +526,7 @@ cdef class Dpor:
         """Go on from where `keep` was called, on a space that has been taken up, too."""
         cdef bytes numbers = kept["numbers"], ends = kept["ends"]
         told = [int.from_bytes(numbers[k:k + 8], "little", signed=True) for k in range(0, len(numbers), 8)]
-        self.executions, self.redundant, self.depth, self.deepest, width, self.records, self.branches, self.spare = told
+        self.executions, self.redundant, self.depth, width, self.records, self.branches, self.spare = told
         pairs = [int.from_bytes(ends[k:k + 8], "little") for k in range(0, len(ends), 8)]
         self.ends = dict(zip(pairs[::2], pairs[1::2]))
         self.begun = True
@@ -544,7 +536,7 @@ cdef class Dpor:
         self.room_races, self.room_asleep = max(len(kept["race"]), 1024), max(len(kept["asleep"]), 1024)
         self.event = <Event *>_filled(self.event, self.room * sizeof(Event), kept["event"])
         self.frame = <Frame *>_filled(self.frame, self.room * sizeof(Frame), kept["frame"])
-        self.move = <Move *>_more(self.move, self.room * sizeof(Move))
+        self.move = <Move *>more(self.move, self.room * sizeof(Move))
         self.record = <Record *>_filled(self.record, self.room_records * sizeof(Record), kept["record"])
         self.race = <int *>_filled(self.race, self.room_races * sizeof(int), kept["race"])
         self.asleep = <unsigned char *>_filled(self.asleep, self.room_asleep, kept["asleep"])
@@ -561,6 +553,6 @@ cdef class Dpor:
 
 cdef void *_filled(void *old, long size, bytes contents) except NULL:
     """Memory of a size that begins with the contents."""
-    cdef void *made = _more(old, size)
+    cdef void *made = more(old, size)
     memcpy(made, <char *>contents, len(contents))
     return made

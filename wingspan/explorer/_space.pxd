@@ -23,6 +23,8 @@ cdef struct Edge:
     int act
     int resumed  # number of the tuple of tasks that went on because this step ended the last of their children
 
+cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
+
 
 cdef class Space:
     cdef Node *node

@@ -28,7 +28,7 @@ cdef enum:
 cdef int WIDEST = 4096  # so many acts have their relations kept; those of others are worked out each time
 
 
-cdef void *_more(void *old, long bytes) except NULL:
+cdef void *more(void *old, long bytes) except NULL:
     cdef void *new = realloc(old, bytes)
     if new == NULL:
         raise MemoryError
@@ -41,12 +41,12 @@ cdef class Space:
     def __cinit__(self):
         self.room_nodes = self.room_edges = self.room_touches = 64
         self.room_acts = self.room_tasks = self.width = 64
-        self.node = <Node *>_more(NULL, 64 * sizeof(Node))
-        self.edge = <Edge *>_more(NULL, 64 * sizeof(Edge))
-        self.touches = <long *>_more(NULL, 65 * sizeof(long))
-        self.cell = <int *>_more(NULL, 64 * sizeof(int))
-        self.effect = <unsigned char *>_more(NULL, 64)
-        self.up = <int *>_more(NULL, 64 * sizeof(int))
+        self.node = <Node *>more(NULL, 64 * sizeof(Node))
+        self.edge = <Edge *>more(NULL, 64 * sizeof(Edge))
+        self.touches = <long *>more(NULL, 65 * sizeof(long))
+        self.cell = <int *>more(NULL, 64 * sizeof(int))
+        self.effect = <unsigned char *>more(NULL, 64)
+        self.up = <int *>more(NULL, 64 * sizeof(int))
         self.relations = <unsigned char *>calloc(64 * 64, 1)
         if self.relations == NULL:
             raise MemoryError
@@ -72,7 +72,7 @@ cdef class Space:
         made = self.tasks
         if made == self.room_tasks:
             self.room_tasks *= 2
-            self.up = <int *>_more(self.up, self.room_tasks * sizeof(int))
+            self.up = <int *>more(self.up, self.room_tasks * sizeof(int))
         self.up[made] = parent
         self._tasks[path] = made
         self.paths.append(path)
@@ -85,11 +85,11 @@ cdef class Space:
         cdef int k
         if self.acts == self.room_acts:
             self.room_acts *= 2
-            self.touches = <long *>_more(self.touches, (self.room_acts + 1) * sizeof(long))
+            self.touches = <long *>more(self.touches, (self.room_acts + 1) * sizeof(long))
         while end + len(cells) > self.room_touches:
             self.room_touches *= 2
-            self.cell = <int *>_more(self.cell, self.room_touches * sizeof(int))
-            self.effect = <unsigned char *>_more(self.effect, self.room_touches)
+            self.cell = <int *>more(self.cell, self.room_touches * sizeof(int))
+            self.effect = <unsigned char *>more(self.effect, self.room_touches)
         for k in range(len(cells)):
             self.cell[end + k] = cells[k]
             self.effect[end + k] = effects[k]
@@ -101,7 +101,7 @@ cdef class Space:
         """A new node, found by a step of the task `by` from `parent`. Its edges are those added before the next one."""
         if self.nodes == self.room_nodes:
             self.room_nodes *= 2
-            self.node = <Node *>_more(self.node, self.room_nodes * sizeof(Node))
+            self.node = <Node *>more(self.node, self.room_nodes * sizeof(Node))
         self.node[self.nodes] = Node(self.edges, 0, by, parent)
         self.nodes += 1
         return self.nodes - 1
@@ -110,7 +110,7 @@ cdef class Space:
         """An edge of the newest node: what `task` does next, and the target if it is known, or FAULT or BLOCKED."""
         if self.edges == self.room_edges:
             self.room_edges *= 2
-            self.edge = <Edge *>_more(self.edge, self.room_edges * sizeof(Edge))
+            self.edge = <Edge *>more(self.edge, self.room_edges * sizeof(Edge))
         self.edge[self.edges] = Edge(target, task, act, 0)
         self.node[self.nodes - 1].count += 1
         self.edges += 1

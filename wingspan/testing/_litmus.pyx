@@ -6,12 +6,12 @@ holds each lock (0 if nobody does, else the task's number plus one), then zeros 
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from wingspan.errors import InternalError
 from wingspan.explorer._space import EFFECTS
-from wingspan.explorer._space cimport BLOCKED, FAULT, RACE, UNKNOWN, Space
+from wingspan.explorer._space cimport BLOCKED, FAULT, RACE, UNKNOWN, Space, more
 from wingspan.testing import litmus
 
 cdef enum Op:
@@ -71,7 +71,7 @@ cdef class LitmusSpace(Space):
         self.words = (2 * self.tasks_ + self.cells + self.locks + 3) // 4
         self.width_ = 4 * self.words
         self.room_states, self.mask = 1024, 4095
-        self.states = <short *>_more(NULL, self.room_states * self.width_ * sizeof(short))
+        self.states = <short *>more(NULL, self.room_states * self.width_ * sizeof(short))
         self.here = <short *>_zeros(self.width_ * sizeof(short))
         self.table = <uint64_t *>_zeros((self.mask + 1) * sizeof(uint64_t))
         self._tree()
@@ -88,8 +88,8 @@ cdef class LitmusSpace(Space):
     def _tree(self):
         """Number the tasks as the machine does, and say which is below and beside which."""
         cdef int t
-        self.child = <int *>_more(NULL, self.tasks_ * sizeof(int))
-        self.sibling = <int *>_more(NULL, self.tasks_ * sizeof(int))
+        self.child = <int *>more(NULL, self.tasks_ * sizeof(int))
+        self.sibling = <int *>more(NULL, self.tasks_ * sizeof(int))
         for t in range(self.tasks_):
             assert self.task(self.machine.paths[t]) == t
             self.child[t] = min(self.machine.below[t], default=-1)
@@ -113,7 +113,7 @@ cdef class LitmusSpace(Space):
                 self.code[pc].first = len(starts)
                 starts += [*self.machine.starts[pc], -1]
             self._numbers(&self.code[pc], pc, instruction)
-        self.start = <int *>_more(NULL, max(1, len(starts)) * sizeof(int))
+        self.start = <int *>more(NULL, max(1, len(starts)) * sizeof(int))
         for pc, begins in enumerate(starts):
             self.start[pc] = begins
 
@@ -237,7 +237,7 @@ cdef class LitmusSpace(Space):
             self.here[2 * t] = self.end
         self.here[0] = 0
         first = [*self.machine.first, -1]
-        cdef int *start = <int *>_more(NULL, len(first) * sizeof(int))
+        cdef int *start = <int *>more(NULL, len(first) * sizeof(int))
         for t in range(len(first)):
             start[t] = first[t]
         self._spawn(0, start)
@@ -312,7 +312,7 @@ cdef class LitmusSpace(Space):
         cdef bint succeeds
         if node == self.room_states:
             self.room_states *= 2
-            self.states = <short *>_more(self.states, self.room_states * self.width_ * sizeof(short))
+            self.states = <short *>more(self.states, self.room_states * self.width_ * sizeof(short))
         memcpy(self.states + node * self.width_, self.here, self.width_ * sizeof(short))
         for task in range(self.tasks_):
             if self._able(task):
@@ -393,13 +393,6 @@ cdef short _short(int value) except? -1:
     if value != <short>value:
         raise OverflowError(f"{value} is too large for the cells and registers of a litmus program")
     return value
-
-
-cdef void *_more(void *old, size_t bytes) except NULL:
-    cdef void *new = realloc(old, bytes)
-    if new == NULL:
-        raise MemoryError
-    return new
 
 
 cdef void *_zeros(size_t bytes) except NULL:
