@@ -12,10 +12,8 @@ record with machine and commit to bench/results/explore.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
-import platform
 import re
 import resource
 import shutil
@@ -29,11 +27,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wingspan.explorer._dpor import Dpor
-from wingspan.testing._litmus import LitmusSpace
-from wingspan.testing.litmus import PROGRAMS
-
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench import records  # noqa: E402
+from wingspan.explorer._dpor import Dpor  # noqa: E402
+from wingspan.testing._litmus import LitmusSpace  # noqa: E402
+from wingspan.testing.litmus import PROGRAMS  # noqa: E402
+
 PARAMETERS = {"scatter": ("N", "K"), "chunk": ("N", "B")}
 LONG = 120
 """SPIN is stopped after so many seconds."""
@@ -183,21 +184,8 @@ def main() -> None:
     if not (spin := shutil.which("spin") is not None):
         print("SPIN is not installed (apt install spin): without it", file=sys.stderr)
     load = round(os.getloadavg()[0], 2)
-    keep(show(measure(asked.repeat, asked.programs, spin)), load)
-
-
-def keep(records: list[Record], load: float) -> None:
-    """Append to the results, with where they come from."""
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-    kept = {
-        "commit": git.stdout.strip() or None,
-        "machine": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "load": load,
-        "records": records,
-    }
-    with (HERE / "results" / "explore.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(kept) + "\n")
+    found = show(measure(asked.repeat, asked.programs, spin))
+    records.append("explore", {"load": load, "records": found})
 
 
 if __name__ == "__main__":
