@@ -144,13 +144,18 @@ def test_a_file_of_another_program_does_not_fit(tmp_path: Path) -> None:
             explore(other, Search(resume=file))
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text").write_text("nothing")
     for name, said in (("missing", "No such file"), ("text", "is not a checkpoint"), (".", "Is a directory")):
         with pytest.raises(InputError, match=said):
             explore(ninc(2), Search(resume=tmp_path / name))
     with pytest.raises(InputError, match="No such file"):
         explore(ninc(2), Search(checkpoint=tmp_path / "nowhere" / "search"))
+    monkeypatch.chdir(tmp_path / "..")
+    for folder in (tmp_path, Path(".")):
+        with pytest.raises(InputError, match=r"^[^\n]*: (Is a directory|Device or resource busy)$"):
+            explore(ninc(2), Search(checkpoint=folder))
+    assert not list(tmp_path.parent.glob("*.new"))
 
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

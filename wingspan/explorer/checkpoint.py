@@ -65,7 +65,7 @@ class Checkpoint:
         parts = {"head": json.dumps(head).encode()}
         parts |= {f"states.{name}": part for name, part in states.keep().items()}
         parts |= {f"search.{name}": part for name, part in (search.keep() if search is not None else {}).items()}
-        new = self.path.with_name(f"{self.path.name}.new")
+        new = self.path.parent / f"{self.path.name}.new"
         try:
             with new.open("wb") as file:
                 with zipfile.ZipFile(file, "w") as packed:
@@ -75,6 +75,7 @@ class Checkpoint:
                 os.fsync(file.fileno())
             os.replace(new, self.path)
         except OSError as error:
+            new.unlink(missing_ok=True)
             raise InputError(f"{self.path}: {error.strerror}", fix="name a file that can be written to") from None
         self.last = monotonic()
 

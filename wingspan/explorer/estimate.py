@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 WALKS = 100
 """How many walks suffice to tell whether all traces can be run."""
 
+FEWEST, COSTLY = 10, 100_000
+"""So many walks are made in any case, and no more once they have taken so many steps."""
+
 Move = tuple[int, int, int]
 """A task, the act that it does next, and where that leads."""
 
@@ -45,9 +48,12 @@ class Estimate:
 
 
 def estimate_traces(states: States[Any], walks: int = WALKS, seed: int = 0) -> Estimate:
-    """The number of traces of a program, from so many walks."""
-    choice = random.Random(seed).choice
-    return Estimate.of([walk(states, choice) for _ in range(walks)])
+    """The number of traces of a program, from so many walks, or fewer if they take many steps."""
+    choice, before = random.Random(seed).choice, states.steps
+    sample: list[float] = []
+    while len(sample) < walks and (len(sample) < FEWEST or states.steps - before < COSTLY):
+        sample.append(walk(states, choice))
+    return Estimate.of(sample)
 
 
 def walk(states: States[Any], choice: Callable[[list[Move]], Move]) -> float:

@@ -22,7 +22,11 @@ from wingspan.explorer.walks import walk_by_priorities, walk_randomly
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
 PROBE = 2_000
-"""States after which `auto` asks how many traces there are."""
+"""States after which `auto` looks at traces."""
+COSTLY = 100_000
+"""Steps after which it does so with fewer states: some seconds."""
+FEW = 20
+"""Traces that are run before it asks how many there are."""
 MANY = 1e8
 """Traces that are too many: some minutes, if no new state comes with them."""
 
@@ -129,14 +133,19 @@ def choose(states: States[Any], kept: Checkpoint) -> Coverage:
     reasons: list[str] = []
 
     def walk() -> None:
-        if states.flood(PROBE):
+        while not states.flood(states.nodes + 1):
+            if states.nodes >= PROBE or states.steps >= COSTLY:
+                break
+        else:
             return
-        reasons.append(f"the graph has over {PROBE} states")
-        traces = estimate_traces(states)
-        if traces.mean <= MANY:
-            dpor.finish(states, search, kept, reasons[0], traces)
+        reasons.append(f"the graph has over {states.expanded} states")
+        if search.run(FEW):
             return
-        reasons.append(f"there seem to be {traces} traces")
+        total = estimate_traces(states)
+        if total.mean <= MANY:
+            dpor.finish(states, search, kept, reasons[0], total)
+            return
+        reasons.append(f"there seem to be {total} traces")
         graph.finish(states, kept, reasons[1])
 
     states.search(walk)
