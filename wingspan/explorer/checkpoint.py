@@ -1,7 +1,8 @@
 """A search that can be taken up where it was: after a bound, Ctrl-C, or the end of the process at any moment.
 
 The file holds numbers only: which task led from which state to which, and where the strategy is. States are not in it:
-taking up a search enters each once more, along the way on which it was found, so that the file can come from anybody.
+taking up a search enters each once more, along the way on which it was found. Damage is noticed by checksums; where the
+strategy is, is believed, so a file is to be taken up by those who trust whoever wrote it.
 """
 
 from __future__ import annotations

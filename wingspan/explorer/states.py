@@ -152,8 +152,10 @@ class States(Space, Generic[S]):
         """No number of states and no time stops what is done within."""
         bounds = self.max_states, self.deadline
         self.max_states, self.deadline = None, float("inf")
-        yield
-        self.max_states, self.deadline = bounds
+        try:
+            yield
+        finally:
+            self.max_states, self.deadline = bounds
 
     def tick(self) -> None:
         """`Stopped` if the time is over."""
