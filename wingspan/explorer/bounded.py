@@ -20,5 +20,6 @@ def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
 
     states.search(walk)
     what = "no state takes more" if states.stopped_by is None else "what takes more is not covered"
-    ends = states.ends()
-    return Coverage("bounded", len(ends), dict.fromkeys(ends, 1), remark=f"at most {preemptions} preemptions; {what}")
+    covered = Coverage.of_ends("bounded", states)
+    covered.remark = f"at most {preemptions} preemptions; {what}"
+    return covered

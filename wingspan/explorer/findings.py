@@ -32,6 +32,12 @@ class Coverage:
     remark: str = ""
     """what its bound means"""
 
+    @staticmethod
+    def of_ends(strategy: str, states: States[Any]) -> Coverage:
+        """Of a search of states, where every end is one execution."""
+        ends = states.ends()
+        return Coverage(strategy, len(ends), dict.fromkeys(ends, 1))
+
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
     """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are."""

@@ -21,10 +21,10 @@ def finish(states: States[Any], kept: Checkpoint, reason: str = "") -> None:
 
 
 def coverage(states: States[Any]) -> Coverage:
-    """What has been walked; every end is one execution. In a complete search interleavings are counted."""
-    ends = states.ends()
-    covered = Coverage("graph", len(ends), dict.fromkeys(ends, 1))
+    """What has been walked. In a complete search interleavings are counted."""
+    covered = Coverage.of_ends("graph", states)
     if states.stopped_by is None:
+        ends = states.ends()
         covered.tallied = tallied = states.tally(set(ends))
         covered.interleavings = sum(tallied[node][0] for node in ends)
     return covered

@@ -39,7 +39,8 @@ def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) ->
     begun: list[Priorities] = []
 
     def begin() -> Picker:
-        begun.append(Priorities(rng, depth, max((1, *(run.steps for run in begun)))))
+        longest = max(begun[-1].range, begun[-1].steps) if begun else 1
+        begun.append(Priorities(rng, depth, longest))
         return begun[-1]
 
     _walk(states, covered, runs, begin)
