@@ -89,7 +89,7 @@ def test_a_killed_search_goes_on(tmp_path: Path, strategy: str) -> None:
     child.communicate()
     assert child.returncode == -signal.SIGKILL
     with zipfile.ZipFile(file) as packed:
-        assert len(packed.read("states.nodes")) > 0
+        assert len(packed.read("nodes")) > 0
     found = explore(ninc(5), Search(resume=file))
     assert facts(found) == facts(explore(ninc(5), Search(strategy)))
 
@@ -160,7 +160,7 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = kept(tmp_path)
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
     with pytest.raises(InputError, match="written by another version"):
         explore(ninc(3), Search(resume=file))
 

@@ -193,6 +193,12 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["diff", "racy.ws", "--engines", ","], "',' is not a list of names like semantics,native"),
         (["diff", "racy.ws", "--tolerance", "nan"], "'nan' is not a number"),
         (["explore", "racy.ws", "--max-states", "0"], "--max-states"),
+        (["explore", "racy.ws", "--jobs", "0"], "--jobs"),
+        *(
+            (["explore", "racy.ws", "--strategy", one, "--jobs", "2"], "--jobs is for --strategy auto or dpor")
+            for one in ("graph", "random", "pct", "bounded")
+        ),
+        (["explore", "racy.ws", "--strategy", "dpor", "--scheduler", "nowhere"], "no Dask scheduler at nowhere"),
         (["explore", "racy.ws", "--max-states", "many"], "'many' is not a valid integer"),
         (["explore", "racy.ws", "--max-seconds", "-1"], "--max-seconds"),
         (["explore", "racy.ws", "--max-seconds", "nan"], "--max-seconds"),

@@ -16,7 +16,7 @@ from wingspan import api
 from wingspan.errors import WingspanError
 from wingspan.explorer import Machine, Verdict
 from wingspan.explorer._dpor import Dpor
-from wingspan.explorer.dpor import coverage
+from wingspan.explorer.dpor import Alone
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.states import States
 from wingspan.testing.litmus import Add, Check, Claim, Litmus, Load, Lock, Spawn, Store, Unlock, ninc
@@ -25,9 +25,9 @@ from wingspan.testing.programs import meetings, programs
 
 def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
     states = States(machine)
-    search = Dpor(states)
-    states.search(search.run)
-    return verdict(states, coverage(search), None, False), search
+    alone = Alone(states)
+    states.search(alone.search.run)
+    return verdict(states, alone.coverage(), None, False), alone.search
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
 
 NO_PARSER = {"semantics", "dependence", "native"}
 
-LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": set(), "errors": set()}
+LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set()}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}

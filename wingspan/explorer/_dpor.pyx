@@ -14,6 +14,9 @@ What is not in that text:
 - A step that faults ends its task; the others go on. So a run can have several faults, and none is missed: whatever
   comes after a fault comes about without it, too.
 - An event that is moved may do something else: it is what it does at the node where it comes then.
+- Parts of the tree may be searched apart (`wingspan.explorer.parts`). A task that others search the runs of *waits*: it
+  sleeps, but forbids no run in which it does not come first; so some runs end where all wait. docs/exploring.md has the
+  proof that no trace is lost.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -22,6 +25,7 @@ from libc.string cimport memcpy, memset
 
 from wingspan.errors import InternalError
 from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, ORDER, Space, more
+from wingspan.explorer.parts import Fork, Place
 
 
 cdef struct Event:
@@ -55,18 +59,25 @@ cdef struct Move:
 cdef enum:
     NONE = -1
 
+cdef enum:            # why a task sleeps in a frame
+    SLEEPS = 1        # it was TAKEN in an earlier frame, and no event has concerned it since
+    WAITS = 2         # likewise of GIVEN
+    TAKEN = 3         # the runs in which it goes first here have been explored by this search
+    GIVEN = 4         # or are explored by others
+
 
 cdef class Dpor:
-    """The search: `run` to its end, or until the space refuses another node."""
+    """The search of all runs, or of a part: `run` to its end, or until the space refuses another node."""
 
     cdef readonly Space space
-    cdef readonly long executions, redundant
-    """runs to an end; runs that were given up because they repeat another one: an optimal search has none"""
-    cdef readonly dict ends
+    cdef public long executions
+    cdef readonly long redundant
+    """runs to an end; runs that end where all tasks sleep, of which an undivided search has none"""
+    cdef public dict ends
     """in how many executions each node was the last one, also where a task had faulted before"""
-    cdef public bint pause
-    """set by whoever wants the search to stop where it can be kept"""
     cdef int depth
+    cdef tuple shared          # the forks on the way to what this search explores,
+    cdef int base              # so many
     cdef bint begun
     cdef Event *event          # from 1 on
     cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
@@ -91,6 +102,7 @@ cdef class Dpor:
     def __init__(self, Space space):
         self.space = space
         self.ends = {}
+        self.shared = ()
         self.width = 16
         self.room = self.room_records = self.room_branches = 64
         self.room_races = self.room_asleep = 1024
@@ -114,21 +126,19 @@ cdef class Dpor:
     # --------------------------------------------------------------------------------------------------------- the walk
 
     def run(self, long most=-1):
-        """Explore all traces, or go on until there have been so many executions, or `pause` is set: whether that is all."""
+        """Explore all traces, or go on for so many runs more: whether that is all."""
         cdef Frame *here
+        cdef long last = self.executions + self.redundant + most
         if not self.begun:
-            self._widen(max(self.width, self.space.tasks))
-            self._enter(0, NULL)
-            self.begun = True
-        self.pause = False
-        while not (self.pause or 0 <= most <= self.executions):
+            self.take_up(Place())
+        while most < 0 or self.executions + self.redundant < last:
             here = &self.frame[self.depth]
             if not here.begun:
                 self._begin(here)
                 here.begun = True
             if here.tree != NONE:
                 self._step(here.tree)
-            elif self.depth:
+            elif self.depth > self.base:
                 self._back()
             else:
                 return True
@@ -150,6 +160,8 @@ cdef class Dpor:
         cdef long first = space.node[here.node].first, e, chosen = NONE
         cdef int k, able = 0
         cdef int latest = self.event[self.depth].task if self.depth else NONE
+        if here.tree != NONE and self.base:
+            here.tree = self._awake(here, here.tree)
         if here.tree != NONE:
             return 0
         for k in range(space.node[here.node].count):
@@ -161,14 +173,26 @@ cdef class Dpor:
                 chosen = e
         if chosen != NONE:
             here.tree = self._new_branch(space.edge[chosen].task)
-        elif able:
+            return 0
+        PyErr_CheckSignals()
+        self._reverse_races()
+        if able:
             self.redundant += 1
         else:
-            PyErr_CheckSignals()
-            self._reverse_races()
             self.executions += 1
             self.ends[here.node] = self.ends.get(here.node, 0) + 1
         return 0
+
+    cdef int _awake(self, Frame *here, int branch) except -2:
+        """A branch and those to the right of it, without those that others search by now."""
+        cdef int next
+        if branch == NONE:
+            return NONE
+        next = self._awake(here, self.branch[branch].next)
+        if self.asleep[here.asleep + self._place(here, self.branch[branch].task)]:
+            return next
+        self.branch[branch].next = next
+        return branch
 
     cdef int _step(self, int branch) except -1:
         """Execute the first branch of the newest frame's wakeup tree, and enter the frame that it leads to."""
@@ -194,7 +218,7 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef Frame *above
         cdef long e, k, start = 0
-        cdef int count = space.node[node].count
+        cdef int count = space.node[node].count, why
         if by != NULL:
             above = &self.frame[self.depth - 1]
             start = above.asleep + space.node[above.node].count
@@ -206,18 +230,23 @@ cdef class Dpor:
         if by != NULL:
             for k in range(space.node[above.node].count):
                 e = space.node[above.node].first + k
-                if self.asleep[above.asleep + k] and not space.relation(by.act, space.edge[e].act) & CONFLICT:
-                    self._sleep(space.edge[e].task)
+                why = self.asleep[above.asleep + k]
+                if why and not space.relation(by.act, space.edge[e].act) & CONFLICT:
+                    self._sleep(self.depth, space.edge[e].task, WAITS if why in (WAITS, GIVEN) else SLEEPS)
         return 0
 
-    cdef int _sleep(self, int task) except -1:
-        """Let a task sleep in the newest frame."""
-        cdef Frame *here = &self.frame[self.depth]
+    cdef int _sleep(self, int k, int task, int why) except -1:
+        """Let a task sleep in frame k."""
+        cdef Frame *here = &self.frame[k]
+        self.asleep[here.asleep + self._place(here, task)] = why
+        return 0
+
+    cdef long _place(self, Frame *here, int task) except -1:
+        """Which of the edges of a frame is a task's."""
         cdef long edge = self.space.edge_of(here.node, task)
         if edge < 0:
-            raise InternalError(f"task {self.space.paths[task] or '0'} sleeps and cannot step")
-        self.asleep[here.asleep + edge - self.space.node[here.node].first] = True
-        return 0
+            raise InternalError(f"task {self.space.paths[task] or '0'} is wanted where it cannot step")
+        return edge - self.space.node[here.node].first
 
     cdef int _back(self) except -1:
         """Leave the newest frame and undo its event, the task of which sleeps from then on."""
@@ -233,7 +262,7 @@ cdef class Dpor:
         self.frame[self.depth].tree = self.branch[gone].next
         self.branch[gone].next = self.spare
         self.spare = gone
-        return self._sleep(task)
+        return self._sleep(self.depth, task, TAKEN)
 
     # ------------------------------------------------------------------------------------------------- happens before
 
@@ -403,7 +432,7 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef Frame *before = &self.frame[j - 1]
         cdef long node = before.node, edge
-        cdef int k, count = 0, other = self.event[j].task
+        cdef int k, x, count = 0, other = self.event[j].task
         for k in range(j + 1, self.depth + 1):
             if self.clock[<long>k * self.width + other] >= j:
                 continue
@@ -423,8 +452,9 @@ cdef class Dpor:
         for k in range(space.node[before.node].count):
             if self.asleep[before.asleep + k]:
                 edge = space.node[before.node].first + k
-                if self._initial(space.edge[edge].task, space.edge[edge].act, count) != NONE:
-                    return 0  # a run that began with this task has been here
+                x = self._initial(space.edge[edge].task, space.edge[edge].act, count)
+                if x != NONE and (x < count or self.asleep[before.asleep + k] != WAITS):
+                    return 0  # runs that begin with this task are explored elsewhere
         return self._insert(before, count)
 
     cdef int _initial(self, int task, int act, int count) noexcept:
@@ -496,63 +526,77 @@ cdef class Dpor:
         self.branch[made] = Branch(task, NONE, NONE)
         return made
 
-    # ------------------------------------------------------------------------------------------------ kept, and taken up
+    # ------------------------------------------------------------------------------------------------ a place in the tree
 
-    def keep(self):
-        """Where the search is, as bytes by name; none if it has not begun."""
+    def place(self):
+        """Where the search is in the tree of runs, and what it has yet to explore."""
+        cdef int k
+        cdef list shared = [], own = []
         if not self.begun:
-            return {}
-        cdef long asleep = self.frame[self.depth].asleep + self.space.node[self.frame[self.depth].node].count
-        cdef list numbers = [
-            self.executions, self.redundant, self.depth, self.width, self.records, self.branches, self.spare
-        ]
-        return {
-            "event": (<char *>self.event)[:(self.depth + 1) * sizeof(Event)],
-            "clock": (<char *>self.clock)[:<long>(self.depth + 1) * self.width * sizeof(int)],
-            "frame": (<char *>self.frame)[:(self.depth + 1) * sizeof(Frame)],
-            "record": (<char *>self.record)[:self.records * sizeof(Record)],
-            "record_clock": (<char *>self.record_clock)[:<long>self.records * self.width * sizeof(int)],
-            "last": (<char *>self.last)[:self.width * sizeof(int)],
-            "went_on": (<char *>self.went_on)[:self.width * sizeof(int)],
-            "dead": (<char *>self.dead)[:self.width],
-            "race": (<char *>self.race)[:self._races_end(self.depth) * sizeof(int)],
-            "asleep": (<char *>self.asleep)[:asleep],
-            "branch": (<char *>self.branch)[:self.branches * sizeof(Branch)],
-            "numbers": b"".join(number.to_bytes(8, "little", signed=True) for number in numbers),
-            "ends": b"".join(n.to_bytes(8, "little") for pair in self.ends.items() for n in pair),
-        }
+            return Place()
+        for k in range(self.depth):
+            wishes = self._wishes(self.branch[self.frame[k].tree].next)
+            if k < self.base:
+                shared.append(self.shared[k]._replace(wishes=wishes))
+            else:
+                own.append(Fork(self._taken(k), self.space.paths[self.event[k + 1].task], wishes))
+        wishes = self._wishes(self.frame[self.depth].tree)
+        return Place(tuple(shared), tuple(own), self._taken(self.depth), wishes, self.frame[self.depth].begun)
 
-    def take_up(self, dict kept):
-        """Go on from where `keep` was called, on a space that has been taken up, too."""
-        cdef bytes numbers = kept["numbers"], ends = kept["ends"]
-        told = [int.from_bytes(numbers[k:k + 8], "little", signed=True) for k in range(0, len(numbers), 8)]
-        self.executions, self.redundant, self.depth, width, self.records, self.branches, self.spare = told
-        pairs = [int.from_bytes(ends[k:k + 8], "little") for k in range(0, len(ends), 8)]
-        self.ends = dict(zip(pairs[::2], pairs[1::2]))
+    def take_up(self, place):
+        """Go on from a place, in a search that has not begun. InternalError if there is no such place."""
+        cdef int k = 0
+        self._widen(max(self.width, self.space.tasks))
+        self._enter(0, NULL)
         self.begun = True
-        while self.room < self.depth + 2:
-            self.room *= 2
-        self.room_records, self.room_branches = max(self.records, 64), max(self.branches, 64)
-        self.room_races, self.room_asleep = max(len(kept["race"]), 1024), max(len(kept["asleep"]), 1024)
-        self.event = <Event *>_filled(self.event, self.room * sizeof(Event), kept["event"])
-        self.frame = <Frame *>_filled(self.frame, self.room * sizeof(Frame), kept["frame"])
-        self.move = <Move *>more(self.move, self.room * sizeof(Move))
-        self.record = <Record *>_filled(self.record, self.room_records * sizeof(Record), kept["record"])
-        self.race = <int *>_filled(self.race, self.room_races * sizeof(int), kept["race"])
-        self.asleep = <unsigned char *>_filled(self.asleep, self.room_asleep, kept["asleep"])
-        self.branch = <Branch *>_filled(self.branch, self.room_branches * sizeof(Branch), kept["branch"])
-        free(self.clock)
-        self.clock = NULL
-        self._widen(width)
-        memcpy(self.clock, <char *><bytes>kept["clock"], len(kept["clock"]))
-        memcpy(self.record_clock, <char *><bytes>kept["record_clock"], len(kept["record_clock"]))
-        memcpy(self.last, <char *><bytes>kept["last"], len(kept["last"]))
-        memcpy(self.went_on, <char *><bytes>kept["went_on"], len(kept["went_on"]))
-        memcpy(self.dead, <char *><bytes>kept["dead"], len(kept["dead"]))
+        self.shared, self.base = place.shared, len(place.shared)
+        for fork in (*place.shared, *place.own):
+            self._take(k, fork.taken, TAKEN)
+            self._take(k, fork.given, GIVEN)
+            self._wish(k, (fork.task,))
+            self.frame[k].begun = True
+            self._step(self.frame[k].tree)
+            for wish in fork.wishes:
+                self._wish(k, wish)
+            self._take(k, fork.later, GIVEN)
+            k += 1
+        self._take(k, place.taken, TAKEN)
+        for wish in place.wishes:
+            self._wish(k, wish)
+        self.frame[k].begun = place.begun
 
+    cdef tuple _taken(self, int k):
+        """The tasks of which this search has explored the runs in which they go first in frame k."""
+        cdef Frame *here = &self.frame[k]
+        cdef long e, first = self.space.node[here.node].first
+        cdef list found = []
+        for e in range(self.space.node[here.node].count):
+            if self.asleep[here.asleep + e] == TAKEN:
+                found.append(self.space.paths[self.space.edge[first + e].task])
+        return tuple(found)
 
-cdef void *_filled(void *old, long size, bytes contents) except NULL:
-    """Memory of a size that begins with the contents."""
-    cdef void *made = more(old, size)
-    memcpy(made, <char *>contents, len(contents))
-    return made
+    cdef int _take(self, int k, tuple paths, int why) except -1:
+        for path in paths:
+            self._sleep(k, self.space.task(path), why)
+        return 0
+
+    cdef tuple _wishes(self, int branch):
+        """The ways from a branch, and from those to the right of it, to the leaves."""
+        cdef list found = []
+        while branch != NONE:
+            path = self.space.paths[self.branch[branch].task]
+            below = self._wishes(self.branch[branch].child)
+            found += [(path, *wish) for wish in below or ((),)]
+            branch = self.branch[branch].next
+        return tuple(found)
+
+    cdef int _wish(self, int k, tuple paths) except -1:
+        """Have the wakeup tree of frame k lead this way, too."""
+        cdef int task, parent = NONE, branch = self.frame[k].tree
+        for path in paths:
+            task = self.space.task(path)
+            while branch != NONE and self.branch[branch].task != task:
+                branch = self.branch[branch].next
+            parent = branch if branch != NONE else self._append(&self.frame[k], parent, task)
+            branch = self.branch[parent].child
+        return 0

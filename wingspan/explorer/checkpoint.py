@@ -1,8 +1,8 @@
 """A search that can be taken up where it was: after a bound, Ctrl-C, or the end of the process at any moment.
 
-The file holds numbers only: which task led from which state to which, and where the strategy is. States are not in it:
-taking up a search enters each once more, along the way on which it was found. Damage is noticed by checksums; where the
-strategy is, is believed, so a file is to be taken up by those who trust whoever wrote it.
+The file says which task led from which state to which, and where the strategy is. States are not in it: taking up a
+search enters each once more, along the way on which it was found, and goes once more where the strategy was. Damage is
+noticed by checksums. What the file says is left to explore is believed: take up what is written by those you trust.
 """
 
 from __future__ import annotations
@@ -10,39 +10,49 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from wingspan.errors import InputError
-from wingspan.explorer._dpor import Dpor
+from wingspan.errors import InputError, InternalError
 from wingspan.explorer.states import States
 
-FORMAT = 1
+FORMAT = 2
 EVERY = 60.0
 """Seconds between two writings."""
 
 
 @dataclass
 class Kept:
-    """A search that was kept: its strategy, why it was picked, and what `keep` of the states and the search gave."""
+    """A search that was kept: its strategy, why it was picked, and what `keep` of the states and the search gave.
+
+    A search by graph is where its states are.
+    """
 
     strategy: str
     reason: str
     resumptions: list[list[int]]
     states: dict[str, bytes]
-    search: dict[str, bytes]
+    search: dict[str, Any] | None
 
-    def take_up(self, states: States[Any], search: Dpor) -> None:
-        """Come to where the search was, whatever the bounds. InputError if the states turn out others."""
-        with states.unbounded():
-            fits = states.take_up(self.states, self.resumptions)
-        if not fits:
-            raise InputError("the checkpoint does not fit: the program takes other steps", fix="search anew")
-        if self.search:
-            search.take_up(self.search)
+    def take_up(self, states: States[Any]) -> None:
+        """Come to where the states were, whatever the bounds. InputError if they turn out others."""
+        with fitting(), states.unbounded():
+            if not states.take_up(self.states, self.resumptions):
+                raise ValueError
+
+
+@contextmanager
+def fitting() -> Iterator[None]:
+    """What is in a checkpoint is taken up; an InputError if that cannot be."""
+    try:
+        yield
+    except (ArithmeticError, InternalError, LookupError, TypeError, ValueError):
+        raise InputError("the checkpoint does not fit: the program takes other steps", fix="search anew") from None
 
 
 @dataclass
@@ -57,15 +67,13 @@ class Checkpoint:
         """Whether it is time to write."""
         return self.path is not None and monotonic() - self.last >= EVERY
 
-    def write(self, states: States[Any], search: Dpor | None, strategy: str, reason: str = "") -> None:
+    def write(self, states: States[Any], strategy: str, reason: str, search: dict[str, Any] | None = None) -> None:
         """Write, atomically: whoever reads finds the whole of this one, or of the one before."""
         if self.path is None:
             return
         head = {"format": FORMAT, "about": self.about, "strategy": strategy, "reason": reason}
-        head["resumptions"] = states.resumptions
-        parts = {"head": json.dumps(head).encode()}
-        parts |= {f"states.{name}": part for name, part in states.keep().items()}
-        parts |= {f"search.{name}": part for name, part in (search.keep() if search is not None else {}).items()}
+        head |= {"resumptions": states.resumptions, "search": search}
+        parts = {"head": json.dumps(head).encode(), **states.keep()}
         new = self.path.parent / f"{self.path.name}.new"
         try:
             with new.open("wb") as file:
@@ -97,10 +105,6 @@ def read(path: Path, about: str) -> Kept:
             raise InputError(
                 f"{path} is a search of another program, or with other inputs, parameters, threads or another machine"
             )
-        groups: dict[str, dict[str, bytes]] = {"states": {}, "search": {}}
-        for name, part in parts.items():
-            group, _, key = name.partition(".")
-            groups[group][key] = part
-        return Kept(head["strategy"], head["reason"], head["resumptions"], groups["states"], groups["search"])
+        return Kept(head["strategy"], head["reason"], head["resumptions"], parts, head["search"])
     except (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile):  # what zipfile raises, too
         raise InputError(f"{path} is not a checkpoint") from None

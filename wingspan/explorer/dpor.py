@@ -5,37 +5,70 @@ The algorithm is in `_dpor.pyx`.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from wingspan.explorer._dpor import Dpor
-from wingspan.explorer.checkpoint import Checkpoint
+from wingspan.explorer.checkpoint import Checkpoint, fitting
 from wingspan.explorer.estimate import Estimate, estimate_traces
 from wingspan.explorer.findings import Coverage
+from wingspan.explorer.parts import Place
 from wingspan.explorer.states import States
 
-SLICE = 1000
-"""So many executions lie between two looks at the clock."""
+SLICE = 50
+"""So many runs lie between two looks at the clock, and"""
+LOOK_EVERY = 20
+"""so many slices between two looks at the memory."""
 
 
-def finish(
-    states: States[Any], search: Dpor, kept: Checkpoint, reason: str = "", total: Estimate | None = None
-) -> None:
-    """Go on until no trace is left. How many there are is estimated, if it is not known, once that may be of use."""
+class Alone:
+    """A search of all traces by this process."""
 
-    def walked() -> tuple[str, int, int, Estimate | None]:
-        search.pause = kept.due()
-        return "trace", search.executions, search.planned(), total
+    def __init__(self, states: States[Any]) -> None:
+        self.states = states
+        self.search = Dpor(states)
+        self.elsewhere = 0
+        """states that only other processes have come to, if the search was theirs before"""
 
-    states.walked = walked
-    while not search.run(search.executions + SLICE):
-        states.tick()
-        if kept.due():
-            kept.write(states, search, "dpor", reason)
-        states.look()
-        if total is None and search.executions >= SLICE:
-            total = estimate_traces(states)
+    def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
+        """Go on until no trace is left. How many there are is estimated, if it is not known, after a while."""
+        states, search = self.states, self.search
+        states.walked = lambda: ("trace", search.executions, search.planned(), total)
+        while True:
+            for _ in range(LOOK_EVERY):
+                if search.run(SLICE):
+                    return
+                states.tick()
+                if kept.due():
+                    kept.write(states, "dpor", reason, self.keep())
+            states.look()
+            total = total or estimate_traces(states)
+
+    def coverage(self) -> Coverage:
+        """What has been walked so far."""
+        return Coverage("dpor", self.search.executions, Counter(self.search.ends), elsewhere=self.elsewhere)
+
+    def keep(self) -> dict[str, Any]:
+        """Where the search is, for JSON: in the one part that there is."""
+        return keep(self.coverage(), [self.search.place()])
+
+    def take_up(self, told: dict[str, Any]) -> None:
+        """Go on from where a search was kept."""
+        with fitting(), self.states.unbounded():
+            covered, (place,) = take_up(told)
+            self.search.take_up(place)
+        self.search.executions, self.search.ends = covered.executions, dict(covered.ends)
+        self.elsewhere = covered.elsewhere
 
 
-def coverage(search: Dpor) -> Coverage:
-    """What has been walked so far."""
-    return Coverage("dpor", search.executions, search.ends)
+def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
+    """What a search of all traces has walked, and where its parts are, for JSON."""
+    ends, elsewhere = list(covered.ends.items()), covered.elsewhere
+    return {"parts": parts, "executions": covered.executions, "ends": ends, "elsewhere": elsewhere}
+
+
+def take_up(told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
+    """What was kept. ValueError, TypeError or KeyError if nothing was."""
+    ends = Counter({int(node): int(times) for node, times in told["ends"]})
+    covered = Coverage("dpor", int(told["executions"]), ends, elsewhere=int(told["elsewhere"]))
+    return covered, list(map(Place.of, told["parts"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -22,7 +23,7 @@ class Coverage:
 
     strategy: str
     executions: int = 0
-    ends: Mapping[int, int] = field(default_factory=dict)
+    ends: Counter[int] = field(default_factory=Counter)
     """in how many executions each node was the last one"""
     tallied: Mapping[int, tuple[int, float]] | None = None
     """how many ways lead to each of the last nodes, and how likely one comes there; if all of them are known"""
@@ -31,12 +32,14 @@ class Coverage:
     """why this strategy was picked, if it was"""
     remark: str = ""
     """what its bound means"""
+    elsewhere: int = 0
+    """states that only other processes have come to, each counted by all that have"""
 
     @staticmethod
     def of_ends(strategy: str, states: States[Any]) -> Coverage:
         """Of a search of states, where every end is one execution."""
         ends = states.ends()
-        return Coverage(strategy, len(ends), dict.fromkeys(ends, 1))
+        return Coverage(strategy, len(ends), Counter(set(ends)))
 
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
@@ -58,7 +61,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         machine=states.machine.name,
         executions=covered.executions,
         interleavings=covered.interleavings,
-        states=states.nodes,
+        states=states.nodes + covered.elsewhere,
         steps=states.steps,
         seconds=monotonic() - states.started,
         results=tuple(results),
@@ -99,7 +102,7 @@ def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Map
         outcome=outcome,
         interleavings=interleavings,
         interleaving=_text(states, ("result", outcome), nodes[0], ways),
-        executions=sum(covered.ends.get(node, 0) for node in nodes),
+        executions=sum(covered.ends[node] for node in nodes),
         probability=probability,
     )
 

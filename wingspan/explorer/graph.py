@@ -17,7 +17,7 @@ def finish(states: States[Any], kept: Checkpoint, reason: str = "") -> None:
     """Go on until no edge is left that has not been followed."""
     while not states.flood(states.nodes + LOOK_EVERY):
         if kept.due():
-            kept.write(states, None, "graph", reason)
+            kept.write(states, "graph", reason)
 
 
 def coverage(states: States[Any]) -> Coverage:

@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from wingspan.errors import InputError
-from wingspan.explorer import dpor, graph
-from wingspan.explorer._dpor import Dpor
+from wingspan.explorer import graph
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.checkpoint import Checkpoint, Kept, read
+from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, verdict
+from wingspan.explorer.jobs import Team
 from wingspan.explorer.machine import Machine
+from wingspan.explorer.parts import Parts
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Verdict
 from wingspan.explorer.walks import walk_by_priorities, walk_randomly
 
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
+
+Traces = Alone | Team
+"""A search of all traces."""
 
 PROBE = 2_000
 """States after which `auto` looks at traces."""
@@ -50,22 +55,26 @@ class Search:
     """where a search by graph or dpor is kept, so that it can be taken up"""
     resume: Path | None = None
     """a checkpoint to go on from, with the strategy that it has"""
+    jobs: int = 1
+    """so many processes search all traces (`dpor`, and `auto` where it takes that)"""
+    scheduler: str | None = None
+    """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
 
     def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
         kept = Checkpoint(self.checkpoint, about)
         if self.resume is not None:
-            return resume(states, kept, read(self.resume, about))
+            return self.go_on(states, kept, read(self.resume, about))
         match self.strategy:
             case "auto":
-                return choose(states, kept)
+                return self.choose(states, kept)
             case "graph":
                 states.search(lambda: graph.finish(states, kept))
-                return end(states, None, kept, graph.coverage(states))
+                return end(states, None, kept)
             case "dpor":
-                search = Dpor(states)
-                states.search(lambda: dpor.finish(states, search, kept))
-                return end(states, search, kept, dpor.coverage(search))
+                traces = self.traces(Alone(states))
+                states.search(lambda: traces.finish(kept))
+                return end(states, traces, kept)
             case "random" | "pct" | "bounded" if self.checkpoint is not None:
                 raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
             case "random":
@@ -75,6 +84,80 @@ class Search:
             case "bounded":
                 return walk_bounded(states, self.preemptions)
         raise InputError(f"there is no strategy {self.strategy}", fix=f"use one of {', '.join(STRATEGIES)}")
+
+    @property
+    def together(self) -> bool:
+        """Whether several processes search all traces."""
+        return self.jobs > 1 or self.scheduler is not None
+
+    def traces(self, begun: Alone) -> Traces:
+        """The rest of a search of all traces, by those who are to make it."""
+        if not self.together:
+            return begun
+        return Team(begun.states, self.jobs, self.scheduler, Parts([begun.search.place()]), begun.coverage())
+
+    def choose(self, states: States[Any], kept: Checkpoint) -> Coverage:
+        """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
+
+        All of this walks on the same states, so that what has been tried is not lost.
+        """
+        traces: Traces | None = None
+        reason = ""
+
+        def walk() -> None:
+            nonlocal traces, reason
+            while not states.flood(states.nodes + 1):
+                if states.nodes >= PROBE or states.steps >= COSTLY:
+                    break
+            else:
+                reason = "the states are few" + self.one_process
+                return
+            reason = f"the graph has over {states.expanded} states"
+            traces = alone = Alone(states)
+            if alone.search.run(FEW):
+                return
+            total = estimate_traces(states)
+            if total.mean <= MANY:
+                traces = self.traces(alone)
+                traces.finish(kept, reason, total)
+                return
+            traces, reason = None, f"there seem to be {total} traces" + self.one_process
+            graph.finish(states, kept, reason)
+
+        states.search(walk)
+        return end(states, traces, kept, reason)
+
+    @property
+    def one_process(self) -> str:
+        return ", in one process" if self.together else ""
+
+    def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
+        """Take a search up, and go on."""
+        traces: Traces | None = None
+        there = False
+
+        def walk() -> None:
+            nonlocal traces, there
+            before.take_up(states)
+            if before.search is None:
+                there = True
+                graph.finish(states, kept, before.reason)
+            else:
+                traces = self.taken_up(states, before.search)
+                there = True
+                traces.finish(kept, before.reason)
+
+        states.search(walk)
+        if there:
+            return end(states, traces, kept, before.reason)
+        return covered_by(states, traces, before.reason)  # interrupted on the way there: the file stays as it is
+
+    def taken_up(self, states: States[Any], told: dict[str, Any]) -> Traces:
+        """A search of all traces that was kept: by this process, if it has one part and nobody else is to help."""
+        alone = not self.together and len(told.get("parts", ())) == 1
+        traces = Alone(states) if alone else Team(states, self.jobs, self.scheduler)
+        traces.take_up(told)
+        return traces
 
 
 def explore(
@@ -95,61 +178,15 @@ def explore(
     return verdict(states, covered, expected, search.exact)
 
 
-def resume(states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
-    """Take a search up, and go on."""
-    search = Dpor(states)
-    there = False
-
-    def walk() -> None:
-        nonlocal there
-        before.take_up(states, search)
-        there = True
-        if before.strategy == "graph":
-            graph.finish(states, kept, before.reason)
-        else:
-            dpor.finish(states, search, kept, before.reason)
-
-    states.search(walk)
-    covered = graph.coverage(states) if before.strategy == "graph" else dpor.coverage(search)
-    if there:
-        return end(states, search, kept, covered, before.reason)
-    covered.reason = before.reason  # interrupted before it had come to where it was: the file stays as it is
-    return covered
-
-
-def end(states: States[Any], search: Dpor | None, kept: Checkpoint, covered: Coverage, reason: str = "") -> Coverage:
-    """Keep where a search has come to."""
+def covered_by(states: States[Any], traces: Traces | None, reason: str) -> Coverage:
+    """What a search of all traces has walked; or one of all states, if it is none."""
+    covered = traces.coverage() if traces is not None else graph.coverage(states)
     covered.reason = reason
-    kept.write(states, search if covered.strategy == "dpor" else None, covered.strategy, reason)
     return covered
 
 
-def choose(states: States[Any], kept: Checkpoint) -> Coverage:
-    """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
-
-    All of this walks on the same states, so that what has been tried is not lost.
-    """
-    search = Dpor(states)
-    reasons: list[str] = []
-
-    def walk() -> None:
-        while not states.flood(states.nodes + 1):
-            if states.nodes >= PROBE or states.steps >= COSTLY:
-                break
-        else:
-            return
-        reasons.append(f"the graph has over {states.expanded} states")
-        if search.run(FEW):
-            return
-        total = estimate_traces(states)
-        if total.mean <= MANY:
-            dpor.finish(states, search, kept, reasons[0], total)
-            return
-        reasons.append(f"there seem to be {total} traces")
-        graph.finish(states, kept, reasons[1])
-
-    states.search(walk)
-    covered = dpor.coverage(search) if len(reasons) == 1 else graph.coverage(states)
-    if not reasons and states.stopped_by is None:
-        reasons.append("the states are few")
-    return end(states, search, kept, covered, "".join(reasons[-1:]))
+def end(states: States[Any], traces: Traces | None, kept: Checkpoint, reason: str = "") -> Coverage:
+    """Keep where a search has come to."""
+    covered = covered_by(states, traces, reason)
+    kept.write(states, covered.strategy, reason, traces.keep() if traces is not None else None)
+    return covered

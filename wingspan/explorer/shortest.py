@@ -69,8 +69,7 @@ class Shortest:
     def find(self) -> dict[Finding, Way]:
         """The shortest way to each finding, the shortest of all first; `MOST` pairs are looked at."""
         states = self.states
-        wanted = {("result", key) for key in states.finished} | {("deadlock", key) for key in states.deadlocks}
-        wanted |= {("fault", key) for key in states.faults} | {("race", key) for key in states.races}
+        wanted = set(states.findings())
         if wanted:
             self._push(0, 0, 0, -1, -1)
         while self._heap and wanted and len(self._settled) < MOST:

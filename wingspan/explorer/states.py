@@ -101,12 +101,14 @@ class States(Space, Generic[S]):
         self._cells: dict[Hashable, int] = {}
 
     def search(self, walk: Callable[[], object]) -> None:
-        """Come to the first state, and walk on from there; `stopped_by` says what ended it, None if it was done."""
+        """Come to the first state, unless that is known, and walk on; `stopped_by` says what cut it short, if any."""
+        self.stopped_by = None
         try:
             self.tick()
-            settled = settle(self.machine, self.machine.initial(), tick=self.tick)
-            self.steps += len(settled.taken)
-            self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
+            if not self.nodes:
+                settled = settle(self.machine, self.machine.initial(), tick=self.tick)
+                self.steps += len(settled.taken)
+                self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
             walk()
         except Stopped as stopped:
             self.stopped_by = stopped.bound
@@ -173,6 +175,14 @@ class States(Space, Generic[S]):
 
     def _expanded(self) -> tuple[str, int, int, None]:
         return "state", self.nodes, self.nodes - self.expanded, None
+
+    def findings(self) -> dict[Finding, int]:
+        """All that has been found, each with the first node that has it."""
+        found: dict[Finding, int] = {("result", outcome): nodes[0] for outcome, nodes in self.finished.items()}
+        found |= {("fault", key): places[0][0] for key, places in self.faults.items()}
+        found |= {("deadlock", key): nodes[0] for key, nodes in self.deadlocks.items()}
+        found |= {("race", key): node for key, (node, _, _) in self.races.items()}
+        return found
 
     def ends(self) -> list[int]:
         """The nodes in which runs end, each once for each of its faulting steps."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -76,17 +75,15 @@ class Priorities:
 
 def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[], Picker]) -> None:
     """Run `runs` times from the first state; a run ends with a fault, too."""
-    ends: Counter[int] = Counter()
 
     def walk() -> None:
         while covered.executions < runs:
-            ends[_run(states, begin())] += 1
+            covered.ends[_run(states, begin())] += 1
             covered.executions += 1
             if covered.executions % LOOK_EVERY == 0:
                 states.look()
         raise Stopped("runs")
 
-    covered.ends = ends
     states.walked = lambda: ("run", covered.executions, runs - covered.executions, None)
     states.search(walk)
 

@@ -21,11 +21,11 @@ from wingspan.lang.algebra import double
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.frames import Held
 from wingspan.levels.heap import Heap, lock
-from wingspan.native.assemble import NUMBER, Code, exact
+from wingspan.native.assemble import NUMBER, Code, assemble, exact
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
-from wingspan.native.plan import Access, Check, Child, Compute, Drop, Fresh, Par, walk
+from wingspan.native.plan import Access, Check, Child, Compute, Drop, Fresh, Par, Plan, walk
 from wingspan.outcome import Outcome
 from wingspan.tensor import Cells, Tensor
 
@@ -58,6 +58,10 @@ class Native:
         self._live: dict[int, NDArray[np.int64]] = {}
         self._ends = frozenset(np.flatnonzero(np.isin(code.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
         self._private = {s.reg: code.plan.groups[s.group].tensor for s in walk(code.plan.body) if isinstance(s, Fresh)}
+
+    def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
+        """To another process goes the plan; its code is made there."""
+        return of_plan, (self.code.plan, self.bound)
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
 
@@ -228,3 +232,8 @@ class Native:
 
     def _memory(self, heap: Heap, task: str, chain: Instance) -> Memory:
         return Memory(heap, self.code, self._instances, self.bound.towers, task, chain)
+
+
+def of_plan(plan: Plan, bound: Elaborated) -> Native:
+    """The machine of a plan."""
+    return Native(assemble(plan), bound)

@@ -1,0 +1,177 @@
+"""All traces, by several processes: each searches a part of the tree of runs for a while.
+
+The first process knows which parts there are (`parts.py`), and goes where the others have found something: so it has
+the findings of all, and the numbers of runs that they tell. It walks on few states itself.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from wingspan.explorer.checkpoint import Checkpoint, fitting
+from wingspan.explorer.dpor import keep, take_up
+from wingspan.explorer.estimate import Estimate
+from wingspan.explorer.findings import Coverage
+from wingspan.explorer.parts import Parts, Place
+from wingspan.explorer.states import States, Stopped
+from wingspan.explorer.workers import Found, Submit, Way, cluster, processes
+
+LONG, SHORT = 0.5, 0.02
+"""Seconds for which a part is searched before it is put back; and if there are not parts enough for all to search."""
+
+
+@dataclass
+class Team:
+    """A search by others: its parts, and what they have found."""
+
+    states: States[Any]
+    jobs: int
+    scheduler: str | None = None
+    """the address of Dask's, if the processes are not this machine's"""
+    parts: Parts = field(default_factory=Parts)
+    covered: Coverage = field(default_factory=lambda: Coverage("dpor"))
+    running: dict[Future[Found], tuple[Place, int]] = field(default_factory=dict)
+    """the parts that are being searched, with so many new states at most"""
+    interrupts: int = 0
+    idle: bool = False
+
+    def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
+        """Go on until no part is left. What is being searched when a bound or Ctrl-C ends it is waited for."""
+        self.states.walked = lambda: ("trace", self.covered.executions, self.planned(), total)
+        if not self.parts.waiting:
+            return
+        with self.interruptible():
+            if self.scheduler is not None:
+                with cluster(self.states.machine, self.scheduler) as (submit, threads):
+                    self.jobs = threads if self.jobs == 1 else self.jobs
+                    self.search(submit, kept, reason)
+            else:
+                with processes(self.states, self.jobs) as submit:
+                    self.search(submit, kept, reason)
+
+    def search(self, submit: Submit, kept: Checkpoint, reason: str) -> None:
+        """Hand out parts and hear of them."""
+        stopped: BaseException | None = None
+        while self.running or (self.parts.waiting and stopped is None):
+            try:
+                if stopped is None:
+                    self.states.tick()
+                    self.hand_out(submit)
+                for future in self.wait():
+                    self.hear(future)
+                self.states.look()
+                if kept.due():
+                    kept.write(self.states, "dpor", reason, self.keep())
+                if self.interrupts:
+                    raise KeyboardInterrupt
+            except (Stopped, KeyboardInterrupt) as bound:
+                if self.interrupts > 1:
+                    raise
+                stopped = stopped or bound
+        if stopped is not None:
+            raise stopped
+
+    def wait(self) -> set[Future[Found]]:
+        """Those who have come to an end, at least one."""
+        self.idle = True
+        try:
+            return wait(self.running, return_when=FIRST_COMPLETED).done
+        finally:
+            self.idle = False
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Ctrl-C ends the search once all are back; a second one does not wait for them."""
+
+        def interrupt(*_: object) -> None:
+            self.interrupts += 1
+            if self.interrupts > 1 and self.idle:
+                raise KeyboardInterrupt
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def hand_out(self, submit: Submit) -> None:
+        """Give a part to everyone who has none, if there are so many."""
+        while len(self.parts.waiting) + len(self.running) < self.jobs and self.parts.split():
+            pass
+        idle = len(self.parts.waiting) + len(self.running) < self.jobs
+        seconds = min(SHORT if idle else LONG, self.states.deadline - monotonic())
+        while self.parts.waiting and len(self.running) < self.jobs:
+            most = self.share()
+            if most is not None and most <= 0:
+                if not self.running:
+                    raise Stopped("max-states")
+                break
+            place = self.parts.give()
+            self.running[submit(place, seconds, most)] = place, most or 0
+
+    def share(self) -> int | None:
+        """How many new states one more may come to, so that all together keep the bound."""
+        if self.states.max_states is None:
+            return None
+        left = self.states.max_states - self.states.nodes - self.covered.elsewhere
+        left -= sum(share for _, share in self.running.values())
+        return min(left, max(1, left // (self.jobs - len(self.running))))
+
+    def hear(self, future: Future[Found]) -> None:
+        """Go where a search has found something, though the time be over, and count what it has walked."""
+        self.running.pop(future)
+        found = future.result()
+        self.parts.back(found.place, found.done)
+        nodes, steps = self.states.nodes, self.states.steps
+        with self.states.unbounded():
+            for way in found.news:
+                self.follow(way)
+            for way, times in found.ends:
+                self.covered.ends[self.follow(way)] += times
+        self.covered.executions += found.executions
+        self.covered.elsewhere += found.states - (self.states.nodes - nodes)
+        self.states.steps = steps + found.steps
+        if found.stopped_by not in (None, "max-states"):
+            raise Stopped(str(found.stopped_by))
+
+    def follow(self, way: Way) -> int:
+        """The last node on a way."""
+        node = 0
+        for path in way:
+            target = self.states.go(node, self.states.task(path))
+            if target < 0:
+                break
+            node = target
+        return node
+
+    def planned(self) -> int:
+        """How many runs the parts ask for, as far as is known."""
+        return sum(1 + place.planned for place in self.places())
+
+    def places(self) -> list[Place]:
+        """All parts; of those that are being searched, where that began."""
+        return [*self.parts.waiting, *(place for place, _ in self.running.values())]
+
+    def coverage(self) -> Coverage:
+        """What has been walked so far."""
+        return self.covered
+
+    def keep(self) -> dict[str, Any]:
+        """What is left and what was found, for JSON; parts that are being searched are kept as they were given."""
+        return keep(self.covered, [self.parts.current(place) for place in self.places()])
+
+    def take_up(self, told: dict[str, Any]) -> None:
+        """Go on from where a search was kept."""
+        with fitting():
+            self.covered, places = take_up(told)
+            self.parts = Parts(places)

@@ -1,0 +1,179 @@
+"""Who searches parts of the tree of runs: processes of this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from wingspan.errors import InputError
+from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.dpor import SLICE
+from wingspan.explorer.machine import Machine
+from wingspan.explorer.parts import Place
+from wingspan.explorer.shortest import Shortest
+from wingspan.explorer.states import Finding, States
+
+PATIENCE = 10.0
+"""Seconds in which a scheduler must answer."""
+
+Way = list[str]
+"""The tasks that step on the way to a state, by their paths."""
+
+
+@dataclass
+class Found:
+    """What a search of a part has found, and where it has come to."""
+
+    place: Place
+    done: bool
+    executions: int
+    ends: list[tuple[Way, int]]
+    """a way to each result, and how many of the executions have it"""
+    news: list[Way]
+    """ways past all that this process has not told before"""
+    states: int
+    steps: int
+    stopped_by: str | None
+
+
+Submit = Callable[[Place, float, int | None], "Future[Found]"]
+"""Have a part searched, for so many seconds, up to so many new states."""
+
+
+class Worker:
+    """Searches parts, one at a time; it knows the states that it has come to before."""
+
+    def __init__(self, states: States[Any]) -> None:
+        self.states = states
+        self.told = set(states.findings())
+
+    def search(self, place: Place, seconds: float, most: int | None) -> Found:
+        """Go on from a place for a while, or up to so many new states."""
+        states, search, until = self.states, Dpor(self.states), monotonic() + seconds
+        nodes, steps, done = states.nodes, states.steps, False
+        states.max_states = None if most is None else nodes + most
+        there = False
+
+        def walk() -> None:
+            nonlocal there, done
+            search.take_up(place)
+            there = True
+            done = search.run(SLICE)
+            while not done and monotonic() < until:
+                done = search.run(SLICE)
+
+        states.search(walk)
+        return Found(
+            place=search.place() if there else place,
+            done=done,
+            executions=search.executions,
+            ends=self.ends(search),
+            news=self.news(),
+            states=states.nodes - nodes,
+            steps=states.steps - steps,
+            stopped_by=states.stopped_by,
+        )
+
+    def ends(self, search: Dpor) -> list[tuple[Way, int]]:
+        """A way to each result of a search, and in how many of its executions it came about."""
+        ways: dict[Finding, Way] = {}
+        times: dict[Finding, int] = {}
+        for node, number in search.ends.items():
+            for finding, _ in self.states.at.get(node, ()):
+                if finding[0] == "result":
+                    ways.setdefault(finding, self.states.way(node))
+                    times[finding] = times.get(finding, 0) + number
+        return [(way, times[finding]) for finding, way in ways.items()]
+
+    def news(self) -> list[Way]:
+        """The way on which each new finding was found, and a shortest one that is known."""
+        new = {finding: node for finding, node in self.states.findings().items() if finding not in self.told}
+        if not new:
+            return []
+        self.told |= set(new)
+        shortest = Shortest(self.states).find()
+        return [*map(self.states.way, new.values()), *(shortest[each].tasks for each in new if each in shortest)]
+
+
+@contextmanager
+def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
+    """So many processes, forked from this one, each with the states that are known by now."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
+    fork = multiprocessing.get_context("fork")
+    try:
+        with ProcessPoolExecutor(jobs, fork, _begin, (states, jobs)) as pool:
+            yield lambda place, seconds, most: pool.submit(_search, place, seconds, most)
+    except BrokenProcessPool:
+        raise InputError(
+            "a process of the search was killed", topic="jobs", fix="let fewer --jobs search: each keeps its states"
+        ) from None
+
+
+_worker: Worker
+
+
+def _begin(states: States[Any], jobs: int) -> None:
+    """In a process that was forked. Ctrl-C reaches it, too, and is left to the first one; it ends when that does."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    states.progress = None
+    if states.max_memory is not None:
+        states.max_memory //= jobs + 1
+    _worker = Worker(states)
+
+
+def _end_with_the_first() -> None:
+    first = multiprocessing.parent_process()
+    assert first is not None
+    first.join()
+    os._exit(1)
+
+
+def _search(place: Place, seconds: float, most: int | None) -> Found:
+    return _worker.search(place, seconds, most)
+
+
+@contextmanager
+def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]:
+    """The threads of a Dask cluster's workers, and how many there are. They get the machine pickled."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"there is no Dask scheduler at {address}: {error}", topic="scheduler") from None
+    with client:
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise InputError(
+                f"the Dask scheduler at {address} has no workers", fix=f"start some: dask worker {address}"
+            )
+        there, search = client.scatter(machine, broadcast=True), uuid4().hex
+        pool = client.get_executor(pure=False)
+        yield (lambda place, seconds, most: pool.submit(_search_there, search, there, place, seconds, most)), threads
+
+
+_thread = threading.local()
+
+
+def _search_there(search: str, machine: Machine[Any], place: Place, seconds: float, most: int | None) -> Found:
+    """In a thread of a cluster's worker, which may have taken part in the same search before."""
+    if getattr(_thread, "search", None) != search:
+        _thread.search, _thread.worker = search, Worker(States(machine))
+    found = _thread.worker.search(place, seconds, most)
+    assert isinstance(found, Found)
+    return found
