@@ -15,7 +15,7 @@ What is not in that text:
   comes after a fault comes about without it, too.
 - An event that is moved may do something else: it is what it does at the node where it comes then.
 - Parts of the tree may be searched apart (`wingspan.explorer.parts`). A task that others search the runs of *waits*: it
-  sleeps, but forbids no run in which it does not come first; so some runs end where all wait. docs/exploring.md has the
+  sleeps, but forbids no run in which it does not come first; so some runs end where all wait. docs/parts.md has the
   proof that no trace is lost.
 """
 

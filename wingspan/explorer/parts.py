@@ -5,7 +5,7 @@ sleeps in what is below those that come after it. So every trace is run in one p
 becomes of the others. A race between a step of a part and one on the way to it wishes for another task to go first on
 the way: that comes back with the part.
 
-docs/exploring.md has the proof that no trace is lost.
+docs/parts.md has the proof that no trace is lost.
 """
 
 from __future__ import annotations
