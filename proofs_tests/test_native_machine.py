@@ -144,6 +144,22 @@ def test_every_kind_of_level_behaves_alike(name: str) -> None:
     assert_replayed(bound, assert_alike(bound))
 
 
+@pytest.mark.parametrize("use", ["x = C[r[1], r[1]]", "d[1] += C[r[1], r[1]]", "if C[r[1], r[1]] == 0\nd[1] += 1\nend"])
+@pytest.mark.parametrize("format", ["SparseByteMap", "SparseList", "SparseDict", "Dense"])
+def test_nothing_is_out_of_bounds_of_a_fiber_that_is_not_there(format: str, use: str) -> None:
+    """An access to one is its fill value; where there is one, as in dense formats, it is a fault."""
+    text = f"""
+    r = Tensor(Dense(Element(0)), [2])
+    C = Tensor({format}(Dense(Element(0))), 1, 2)
+    d = Tensor(Dense(Element(0)), 1)
+    C .= 0
+    d .= 0
+    {use}
+    return d
+    """
+    assert assert_alike(api.bind(api.parse(text))).verdict == ("fault" if format == "Dense" else "safe")
+
+
 @pytest.mark.parametrize("schedule", ["static_schedule()", "dynamic_schedule(1)"])
 @pytest.mark.parametrize("name", listings.PRODUCTS[:-1])
 def test_the_listings_are_safe_as_plans(name: str, schedule: str) -> None:

@@ -319,11 +319,14 @@ def _lost_updates(before: ir.Statement, after: ir.Statement, updates: Sequence[i
 
 
 def _lost(before: ir.Expression, after: ir.Expression, fibers: Sequence[ir.Fiber]) -> bool:
-    """Whether something that could fault is no longer evaluated."""
+    """Whether something that could fault is no longer evaluated.
+
+    What mentions the fibers could not, but for an access with an index left, which is out of bounds.
+    """
 
     def others(e: ir.Expression) -> Counter[ir.Node]:
         parts = (n for n in e.walk() if isinstance(n, ir.Access | ir.Call))
-        return Counter(n for n in parts if not any(mentions(n, F) for F in fibers))
+        return Counter(n for n in parts if getattr(n, "subscripts", ()) or not any(mentions(n, F) for F in fibers))
 
     return bool(others(before) - others(after))
 
