@@ -308,7 +308,7 @@ def test_explore_prints_these_keys_and_types(wingspan):
     made = wingspan("explore", RACY, "--json").json
     types = {
         "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "reason": str, "remark": str,
-        "machine": str, "executions": int, "interleavings": int,
+        "machine": str, "processes": int, "executions": int, "interleavings": int,
         "states": int, "steps": int, "seconds": float, "outcomes": int, "results": list,
         "races": list, "faults": list, "deadlocks": list,
     }  # fmt: skip

@@ -122,6 +122,7 @@ def same(machine: Machine[Any], **several: Any) -> Verdict:
     assert findings(more) == findings(one)
     assert counted(more) == counted(one)
     assert interleavings(more) == interleavings(one)
+    assert (one.processes, more.processes) == (1, several.get("jobs", 4))
     return more
 
 

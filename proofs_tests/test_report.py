@@ -205,6 +205,10 @@ def test_why_a_strategy_was_picked_and_what_its_bound_means_is_said() -> None:
     assert "\n  bound   at most 2 preemptions\n" in text
 
 
+def test_it_is_said_if_several_processes_have_searched() -> None:
+    assert "(strategy graph, 3 processes; machine semantics)" in terminal.explore(report(result(RIGHT, 3), processes=3))
+
+
 def test_a_share_is_100_percent_only_if_it_is_all():
     text = terminal.explore(report(result(RIGHT, 10**40), result(outcome(1, 0, 0), 1), verdict="order-dependent"))
     assert ">99.9 %" in text and "<0.1 %" in text and "1.000e+40" in text
@@ -466,8 +470,9 @@ def test_a_lock_is_taken_and_given_back():
 def test_json_has_exactly_these_keys():
     made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
     assert (
-        " ".join(made) == "verdict complete stopped_by strategy reason remark machine executions interleavings states "
-        "steps seconds outcomes results races faults deadlocks"
+        " ".join(made)
+        == "verdict complete stopped_by strategy reason remark machine processes executions interleavings "
+        "states steps seconds outcomes results races faults deadlocks"
     )
     (found,) = made["races"]
     assert " ".join(found) == "tensor level level_name kind cell first second interleaving"

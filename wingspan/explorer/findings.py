@@ -32,6 +32,8 @@ class Coverage:
     """why this strategy was picked, if it was"""
     remark: str = ""
     """what its bound means"""
+    processes: int = 1
+    """so many have searched"""
     elsewhere: int = 0
     """states that only other processes have come to, each counted by all that have"""
 
@@ -70,6 +72,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         deadlocks=tuple(deadlocks),
         reason=covered.reason,
         remark=covered.remark,
+        processes=covered.processes,
     )
 
 

@@ -164,6 +164,7 @@ class Team:
 
     def coverage(self) -> Coverage:
         """What has been walked so far."""
+        self.covered.processes = self.jobs
         return self.covered
 
     def keep(self) -> dict[str, Any]:

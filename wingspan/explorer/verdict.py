@@ -83,6 +83,8 @@ class Verdict:
     """why this strategy was picked, if it was not asked for"""
     remark: str = ""
     """what the bound of the strategy means, if it has one"""
+    processes: int = 1
+    """so many have searched; a state counts, with the steps to it, for each that has come to it"""
 
 
 def judge(

@@ -36,6 +36,7 @@ def explore(report: ExploreReport) -> dict[str, Any]:
         "reason": verdict.reason,
         "remark": verdict.remark,
         "machine": verdict.machine,
+        "processes": verdict.processes,
         "executions": verdict.executions,
         "interleavings": verdict.interleavings,
         "states": verdict.states,

@@ -130,7 +130,8 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
     covered = f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
     why = f", as {verdict.reason}" if verdict.reason else ""
-    method = f"strategy {verdict.strategy}{why}; machine {verdict.machine}"
+    many = f", {verdict.processes} processes" if verdict.processes > 1 else ""
+    method = f"strategy {verdict.strategy}{why}{many}; machine {verdict.machine}"
     if verdict.remark:
         notes.append(("bound", verdict.remark))
     notes.append(("search", f"{reach}: {covered}, in {seconds(verdict.seconds)} ({method})"))
