@@ -26,7 +26,7 @@ from wingspan.errors import InputError, InternalError
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, explore, jobs, search, shortest, states
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
-from wingspan.explorer.parts import Parts, Place
+from wingspan.explorer.parts import Fork, Parts, Place
 from wingspan.explorer.states import States
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
 
@@ -91,6 +91,24 @@ def test_what_wakes_late_is_not_lost(machine: Litmus, seed: int) -> None:
     """Programs with many traces, so that parts come of parts; in the first one runs end asleep."""
     parts = in_parts(machine, 3, 5, seed)
     assert counted(parts) == counted(searched(machine)[0])
+
+
+def test_a_wish_is_granted_once() -> None:
+    """Of two parts that wish for the same on their way, which they share: also if it has been explored by then."""
+    parts = Parts()
+    parts.back(parts.give()._replace(own=(Fork((), "1", (("2", "1"),)),), begun=True), False)
+    assert parts.split() and not parts.split()
+    one, two = parts.give(), parts.give()
+    assert (one.shared, one.wishes) == ((Fork((), "2", given=("1",)),), (("1",),))
+    assert (two.shared, two.wishes) == ((Fork((), "1", later=("2",)),), ())
+    wish = ("3", "4")
+    for place, wished in ((one, [("4",)]), (two, [])):
+        (fork,) = place.shared
+        parts.back(place._replace(shared=(fork._replace(wishes=(wish,)),)), True)
+        assert [wish for part in parts.waiting for wish in part.wishes] == wished
+        for _ in wished:
+            parts.back(parts.give(), True)
+    assert parts.tree == {"1": None, "2": None, "3": None}
 
 
 # ------------------------------------------------------------------------------------------------------- real processes
@@ -331,6 +349,13 @@ def test_a_cluster_takes_the_jobs_that_it_is_to(scheduler: str, tmp_path: Path) 
     file, whole = tmp_path / "search", explore(ninc(4), Search("dpor"))
     explore(ninc(4), Search("dpor", jobs=2, max_states=300, checkpoint=file))
     assert counted(explore(ninc(4), Search(resume=file, jobs=3, scheduler=scheduler))) == counted(whole)
+
+
+def test_workers_without_wingspan_are_one_error(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked there for something that returns None."""
+    monkeypatch.setattr("wingspan.explorer.workers.find_spec", print)
+    with pytest.raises(InputError, match="do not have wingspan"):
+        explore(ninc(2), Search("dpor", scheduler=scheduler))
 
 
 @pytest.mark.parametrize("address", ["nowhere", "tcp://127.0.0.1:1"])

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -149,7 +150,7 @@ def _search(place: Place, seconds: float, most: int | None) -> Found:
 def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]:
     """The threads of a Dask cluster's workers, and how many there are. They get the machine pickled."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError:
         raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
     try:
@@ -162,9 +163,19 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
             raise InputError(
                 f"the Dask scheduler at {address} has no workers", fix=f"start some: dask worker {address}"
             )
+        if None in client.run(find_spec, "wingspan").values():
+            raise InputError(f"workers of the Dask scheduler at {address} do not have wingspan", fix="install it there")
         there, search = client.scatter(machine, broadcast=True), uuid4().hex
         pool = client.get_executor(pure=False)
-        yield (lambda place, seconds, most: pool.submit(_search_there, search, there, place, seconds, most)), threads
+
+        def submit(place: Place, seconds: float, most: int | None) -> Future[Found]:
+            found: Future[Found] = pool.submit(_search_there, search, there, place, seconds, most)
+            return found
+
+        try:
+            yield submit, threads
+        except KilledWorker as error:
+            raise InputError(f"workers of the Dask scheduler at {address} were lost: {error}") from None
 
 
 _thread = threading.local()

@@ -1,0 +1,95 @@
+"""What several processes gain: all traces of a program by one and by more of them.
+
+    python bench/jobs.py [--repeat N] [--jobs N …]
+
+Seconds by the clock, one number of processes after the other in each round; the least and the median of the rounds, and
+how many times as fast as one process that is. Programs of the litmus machine, where a state is soon entered, and of the
+language, on both machines. Appends a record with machine and commit to bench/results/jobs.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import records  # noqa: E402
+from wingspan import api  # noqa: E402
+from wingspan.explorer import Search, Verdict, explore  # noqa: E402
+from wingspan.testing import litmus  # noqa: E402
+
+COUNTERS = """
+c = Tensor(Dense(Element(0)), 2)
+c .= 0
+for i = parallel(1:4, cpu(:t, 4))
+    c[1] += 1
+    c[2] += 1
+end
+return c
+"""
+
+
+def counters(machine: str) -> Any:
+    """Four tasks that update two counters each, on a machine of the language."""
+    return api.machine_of(api.bind(api.parse(COUNTERS)), machine)
+
+
+PROGRAMS: dict[str, Callable[[], Any]] = {
+    "ninc(6)": lambda: litmus.ninc(6),
+    "lastzero(9)": lambda: litmus.lastzero(9),
+    "two counters, semantics": lambda: counters("semantics"),
+    "two counters, native": lambda: counters("native"),
+}
+
+
+def timed(program: Any, jobs: int) -> tuple[Verdict, float]:
+    """The verdict, and how long it took."""
+    began = time.perf_counter()
+    verdict = explore(program, Search("dpor", jobs=jobs))
+    return verdict, time.perf_counter() - began
+
+
+def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]]:
+    """Each number of processes in turn, so many times."""
+    rounds = [{jobs: timed(PROGRAMS[name](), jobs) for jobs in processes} for _ in range(repeat)]
+    found = []
+    for jobs in processes:
+        seconds = [each[jobs][1] for each in rounds]
+        gains = [each[processes[0]][1] / each[jobs][1] for each in rounds]
+        verdict = rounds[0][jobs][0]
+        found.append(
+            {
+                "program": name, "jobs": jobs, "traces": verdict.executions, "states": verdict.states,
+                "min_s": min(seconds), "median_s": statistics.median(seconds), "gain": statistics.median(gains),
+            }
+        )  # fmt: skip
+    return found
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
+    found = []
+    for name in PROGRAMS:
+        for r in measure(name, options.repeat, options.jobs):
+            found.append(r)
+            print(
+                f"{r['program']:<24} {r['jobs']:>2} processes {r['traces']:>8} traces {r['states']:>8} states "
+                f"{r['min_s']:>8.2f} s (median {r['median_s']:.2f})  × {r['gain']:.2f}",
+                flush=True,
+            )
+    records.append("jobs", {"records": found})
+
+
+if __name__ == "__main__":
+    main()
