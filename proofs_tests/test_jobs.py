@@ -23,7 +23,7 @@ from proofs_tests.test_explorer import programs
 from proofs_tests.test_strategies import WIDE, findings
 from wingspan import api
 from wingspan.errors import InputError, InternalError
-from wingspan.explorer import Machine, Search, Verdict, checkpoint, explore, jobs, search, shortest, states
+from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, explore, jobs, search, shortest, states
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.parts import Fork, Parts, Place
@@ -91,6 +91,44 @@ def test_what_wakes_late_is_not_lost(machine: Litmus, seed: int) -> None:
     """Programs with many traces, so that parts come of parts; in the first one runs end asleep."""
     parts = in_parts(machine, 3, 5, seed)
     assert counted(parts) == counted(searched(machine)[0])
+
+
+@FORK
+@pytest.mark.parametrize("machine", [lastzero(3), ninc(3)], ids=lambda machine: "")
+def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus) -> None:
+    """One process that takes it up goes after what it wishes for on the way there, too."""
+    there, parts, covered = States(machine), Parts(), Coverage("dpor")
+    kept: list[dict[str, Any]] = []
+
+    def divide() -> None:
+        while parts.waiting:
+            if len(parts.waiting) == 1 and parts.waiting[0].shared:
+                kept.append(json.loads(json.dumps(dpor.keep(covered, list(map(parts.current, parts.waiting))))))
+            parts.split()
+            search = Dpor(there)
+            search.take_up(parts.give())
+            done = search.run(1)
+            parts.back(search.place(), done)
+            covered.executions += search.executions
+
+    there.search(divide)
+    assert kept
+    for told in kept:
+        assert resumed(machine, told) == covered.executions == searched(machine)[1].executions
+
+
+def resumed(machine: Litmus, told: dict[str, Any]) -> int:
+    """How many executions a search has in the end that one process takes up."""
+    again, found = States(machine), Coverage("dpor")
+
+    def walk() -> None:
+        nonlocal found
+        traces = Search().taken_up(again, told)
+        traces.finish(checkpoint.Checkpoint(None, ""))
+        found = traces.coverage()
+
+    again.search(walk)
+    return found.executions
 
 
 def test_a_wish_is_granted_once() -> None:

@@ -52,10 +52,9 @@ class Alone:
         """Where the search is, for JSON: in the one part that there is."""
         return keep(self.coverage(), [self.search.place()])
 
-    def take_up(self, told: dict[str, Any]) -> None:
-        """Go on from where a search was kept."""
+    def take_up(self, covered: Coverage, place: Place) -> None:
+        """Go on from where a search was, whatever the bounds."""
         with fitting(), self.states.unbounded():
-            covered, (place,) = take_up(told)
             self.search.take_up(place)
         self.search.executions, self.search.ends = covered.executions, dict(covered.ends)
         self.elsewhere = covered.elsewhere
@@ -67,8 +66,9 @@ def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
     return {"parts": parts, "executions": covered.executions, "ends": ends, "elsewhere": elsewhere}
 
 
-def take_up(told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
-    """What was kept. ValueError, TypeError or KeyError if nothing was."""
-    ends = Counter({int(node): int(times) for node, times in told["ends"]})
-    covered = Coverage("dpor", int(told["executions"]), ends, elsewhere=int(told["elsewhere"]))
-    return covered, list(map(Place.of, told["parts"]))
+def kept(told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
+    """What `keep` has told. InputError if it has not."""
+    with fitting():
+        ends = Counter({int(node): int(times) for node, times in told["ends"]})
+        covered = Coverage("dpor", int(told["executions"]), ends, elsewhere=int(told["elsewhere"]))
+        return covered, list(map(Place.of, told["parts"]))

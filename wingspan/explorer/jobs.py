@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from wingspan.explorer.checkpoint import Checkpoint, fitting
-from wingspan.explorer.dpor import keep, take_up
+from wingspan.explorer.checkpoint import Checkpoint
+from wingspan.explorer.dpor import keep
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.parts import Parts, Place
@@ -170,9 +170,3 @@ class Team:
     def keep(self) -> dict[str, Any]:
         """What is left and what was found, for JSON; parts that are being searched are kept as they were given."""
         return keep(self.covered, [self.parts.current(place) for place in self.places()])
-
-    def take_up(self, told: dict[str, Any]) -> None:
-        """Go on from where a search was kept."""
-        with fitting():
-            self.covered, places = take_up(told)
-            self.parts = Parts(places)

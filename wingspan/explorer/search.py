@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wingspan.errors import InputError
-from wingspan.explorer import graph
+from wingspan.explorer import dpor, graph
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.checkpoint import Checkpoint, Kept, read
 from wingspan.explorer.dpor import Alone
@@ -153,11 +153,13 @@ class Search:
         return covered_by(states, traces, before.reason)  # interrupted on the way there: the file stays as it is
 
     def taken_up(self, states: States[Any], told: dict[str, Any]) -> Traces:
-        """A search of all traces that was kept: by this process, if it has one part and nobody else is to help."""
-        alone = not self.together and len(told.get("parts", ())) == 1
-        traces = Alone(states) if alone else Team(states, self.jobs, self.scheduler)
-        traces.take_up(told)
-        return traces
+        """A search of all traces that was kept: by this process, if it was never divided and nobody else is to help."""
+        covered, places = dpor.kept(told)
+        if self.together or [place.shared for place in places] != [()]:
+            return Team(states, self.jobs, self.scheduler, Parts(places), covered)
+        alone = Alone(states)
+        alone.take_up(covered, *places)
+        return alone
 
 
 def explore(
