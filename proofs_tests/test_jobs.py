@@ -97,24 +97,32 @@ def test_what_wakes_late_is_not_lost(machine: Litmus, seed: int) -> None:
 @pytest.mark.parametrize("machine", [lastzero(3), ninc(3)], ids=lambda machine: "")
 def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus) -> None:
     """One process that takes it up goes after what it wishes for on the way there, too."""
+    for seed in range(10):
+        executions, kept = divided(machine, random.Random(seed))
+        assert kept
+        for told in kept:
+            assert resumed(machine, told) == executions == searched(machine)[1].executions
+
+
+def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[dict[str, Any]]]:
+    """How many executions there are, by parts of a run each; and the search whenever it has one part that is not all."""
     there, parts, covered = States(machine), Parts(), Coverage("dpor")
     kept: list[dict[str, Any]] = []
 
-    def divide() -> None:
+    def walk() -> None:
         while parts.waiting:
             if len(parts.waiting) == 1 and parts.waiting[0].shared:
                 kept.append(json.loads(json.dumps(dpor.keep(covered, list(map(parts.current, parts.waiting))))))
             parts.split()
+            rng.shuffle(parts.waiting)
             search = Dpor(there)
             search.take_up(parts.give())
             done = search.run(1)
             parts.back(search.place(), done)
             covered.executions += search.executions
 
-    there.search(divide)
-    assert kept
-    for told in kept:
-        assert resumed(machine, told) == covered.executions == searched(machine)[1].executions
+    there.search(walk)
+    return covered.executions, kept
 
 
 def resumed(machine: Litmus, told: dict[str, Any]) -> int:
