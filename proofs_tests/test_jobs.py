@@ -105,7 +105,7 @@ def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus) -> None:
 
 
 def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[dict[str, Any]]]:
-    """How many executions there are, by parts of a run each; and the search whenever it has one part that is not all."""
+    """How many executions there are, by parts of a run each; and the search whenever it has one part, not all of it."""
     there, parts, covered = States(machine), Parts(), Coverage("dpor")
     kept: list[dict[str, Any]] = []
 
