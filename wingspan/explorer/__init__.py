@@ -4,7 +4,16 @@ from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
 from wingspan.explorer.interleaving import Mismatch, Replay, format_interleaving, parse_interleaving, replay
 from wingspan.explorer.machine import Blocked, Machine, Step, Touch
 from wingspan.explorer.search import STRATEGIES, Search, explore
-from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
+from wingspan.explorer.verdict import (
+    VERDICTS,
+    AccessReport,
+    Race,
+    Result,
+    StateEdge,
+    StateGraph,
+    StateNode,
+    Verdict,
+)
 
 __all__ = [
     "STRATEGIES",
@@ -21,6 +30,9 @@ __all__ = [
     "Result",
     "RunFault",
     "Search",
+    "StateEdge",
+    "StateGraph",
+    "StateNode",
     "Step",
     "Touch",
     "Verdict",

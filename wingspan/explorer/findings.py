@@ -13,6 +13,7 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import Shortest, Way
+from wingspan.explorer.stategraph import state_graph
 from wingspan.explorer.states import Finding, States, Stopped
 from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
@@ -45,7 +46,10 @@ class Coverage:
 
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
-    """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are."""
+    """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are.
+
+    If the states are to be drawn, it has their graph.
+    """
     ways = _ways(states, covered, exact)
     complete = states.stopped_by is None
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
@@ -73,6 +77,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         reason=covered.reason,
         remark=covered.remark,
         processes=covered.processes,
+        graph=state_graph(states) if states.drawn else None,
     )
 
 

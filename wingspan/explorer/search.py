@@ -59,6 +59,8 @@ class Search:
     """so many processes search all traces (`dpor`, and `auto` where it takes that)"""
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
+    graph: bool = False
+    """whether the verdict is to have the graph of the states: of one process, and not too many"""
 
     def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
@@ -175,7 +177,9 @@ def explore(
     `about` tells programs apart, for checkpoints.
     """
     search = search or Search()
-    states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress)
+    if search.graph and search.together:
+        raise InputError("the graph is of the states of one process", fix="leave out jobs and scheduler")
+    states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress, drawn=search.graph)
     covered = search.walk(states, about)
     return verdict(states, covered, expected, search.exact)
 

@@ -15,7 +15,7 @@ from itertools import chain
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from wingspan.errors import Fault, Span
+from wingspan.errors import Fault, InputError, Span
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.machine import Blocked, Machine, Step
@@ -49,6 +49,9 @@ LOOK_EVERY = 256
 KEEP = 10_000
 """So many states have their next steps kept until they are asked for; those of more are computed anew."""
 
+MOST_DRAWN = 1_000
+"""A graph has no more states: Graphviz takes minutes for it, and nobody can read it."""
+
 NUMBERS = {effect: number for number, effect in enumerate(EFFECTS)}
 
 
@@ -74,8 +77,10 @@ class States(Space, Generic[S]):
         max_seconds: float | None = None,
         max_memory: int | None = None,
         progress: Progress | None = None,
+        drawn: bool = False,
     ) -> None:
         self.machine = machine
+        self.drawn = drawn
         self.max_states, self.max_memory = max_states, max_memory
         self.progress = progress
         self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
@@ -191,9 +196,13 @@ class States(Space, Generic[S]):
 
     def step(self, node: int, path: str) -> Step[S]:
         """What a task that can step does next at a node."""
-        step = self.machine.step(self._states[node], path)
+        step = self.choice(node, path)
         assert isinstance(step, Step)
         return step
+
+    def choice(self, node: int, path: str) -> Step[S] | Blocked:
+        """What a task that has not finished does next at a node, or what it waits for."""
+        return self.machine.step(self._states[node], path)
 
     def _took(self, step: Step[S]) -> None:
         self.steps += 1
@@ -209,6 +218,9 @@ class States(Space, Generic[S]):
         """A new node; what there is to say of it is noted."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
+        if self.drawn and self.nodes >= MOST_DRAWN:
+            fix = f"use smaller extents or fewer threads, or stop the search after {MOST_DRAWN} states"
+            raise InputError(f"the program has more than {MOST_DRAWN} states, too many for a graph", fix=fix)
         node = self._numbers[mark] = self.new_node(parent, by)
         self._states.append(settled.state)
         steps = {}

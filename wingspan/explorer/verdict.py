@@ -8,6 +8,7 @@ from typing import Any
 
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
+from wingspan.explorer.machine import Blocked, Touch
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -59,6 +60,43 @@ class Result:
 
 
 @dataclass(frozen=True)
+class StateNode:
+    """A state that a search has come to, in which all steps that no other task can observe have been taken."""
+
+    outcome: Any
+    """that of the runs that finish here; None if none does"""
+    races: tuple[tuple[str, str], ...]
+    """the pairs of tasks whose next steps race"""
+    waiting: tuple[Blocked, ...]
+    """the tasks that wait for a lock; a state in which the others have ended is a deadlock"""
+
+
+@dataclass(frozen=True)
+class StateEdge:
+    """What a task can do next in a state, given by its number."""
+
+    source: int
+    target: int | None
+    """None if the step faults, or if the search has not taken it"""
+    fault: str | None
+    task: str
+    rule: str
+    touches: tuple[Touch, ...]
+    span: Span | None
+    indices: tuple[tuple[str, int], ...]
+    """the loop indices in force, outermost first"""
+
+
+@dataclass(frozen=True)
+class StateGraph:
+    """The states that a search has come to, in that order, the first one first; and all steps from them."""
+
+    nodes: tuple[StateNode, ...]
+    edges: tuple[StateEdge, ...]
+    """by the states that they start from; the step of each task once"""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a search found. `complete` is True only if every interleaving is covered."""
 
@@ -85,6 +123,8 @@ class Verdict:
     """what the bound of the strategy means, if it has one"""
     processes: int = 1
     """so many have searched; a state counts, with the steps to it, for each that has come to it"""
+    graph: StateGraph | None = None
+    """if it was asked for"""
 
 
 def judge(
