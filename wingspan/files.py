@@ -6,7 +6,9 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +133,33 @@ def write_file(path: Path, data: Any) -> None:
     """Write an array, SciPy sparse but for `.npy`; the file is replaced in one step. InputError if it cannot be."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
+    _replace(path, lambda draft: _WRITERS[path.suffix](draft, data))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text; the same."""
+    _replace(path, lambda draft: draft.write_text(text, encoding="utf-8", errors="replace"))
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    with _writable(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
+        draft = Path(folder) / f"draft{path.suffix}"
+        write(draft)
+        os.replace(draft, path)
+
+
+def check_writable(path: Path) -> None:
+    """InputError if no file can be written there."""
+    with _writable(path):
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
-            draft = Path(folder) / f"draft{path.suffix}"
-            _WRITERS[path.suffix](draft, data)
-            os.replace(draft, path)
+        yield
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", fix="write into a folder of yours") from None
