@@ -199,6 +199,9 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
             for one in ("graph", "random", "pct", "bounded")
         ),
         (["explore", "racy.ws", "--strategy", "dpor", "--scheduler", "nowhere"], "no Dask scheduler at nowhere"),
+        (["explore", "racy.ws", "--graph", "racy.ws"], "racy.ws: not a file that graphs are written to"),
+        (["explore", "racy.ws", "--graph", "nowhere/a.dot"], "nowhere/a.dot: No such file or directory"),
+        (["explore", "racy.ws", "--graph", "a.dot", "--jobs", "2"], "the graph is of the states of one process"),
         (["explore", "racy.ws", "--max-states", "many"], "'many' is not a valid integer"),
         (["explore", "racy.ws", "--max-seconds", "-1"], "--max-seconds"),
         (["explore", "racy.ws", "--max-seconds", "nan"], "--max-seconds"),

@@ -18,7 +18,7 @@ from wingspan import api
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
 from wingspan.explorer import STRATEGIES, RunFault
-from wingspan.files import ONE_OF_THEM, SUFFIXES
+from wingspan.files import ONE_OF_THEM, SUFFIXES, check_writable, write_text
 from wingspan.native.engine import Limits, Mode
 from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
@@ -285,7 +285,10 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 @click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when the process holds so much: 512M, 2G.")
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
-def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, **bounds: Any) -> None:
+@click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+def explore(
+    told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, drawing: Path | None, **bounds: Any
+) -> None:
     """Explore the interleavings of the program in FILE.
 
     The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
@@ -295,6 +298,8 @@ def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shorte
     for name in given:
         if strategy not in USED_BY.get(name, (strategy,)):
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
+    if drawing is not None:
+        check_drawing(drawing)
     with spinner(progress.searching, sys.stderr) as tell:
         exploration = api.explore(
             told.file,
@@ -302,15 +307,26 @@ def explore(told: Invocation, as_json: bool, machine: str, strategy: str, shorte
             machine=machine,
             strategy=strategy,
             exact=shortest,
+            graph=drawing is not None,
             progress=tell,
             **given,
         )
     report = explored(exploration, replace(told, machine=machine))
+    if drawing is not None:
+        write_text(drawing, dot.explore(report) + "\n")
     if as_json:
         show_json(data.explore(report))
     else:
         show(painted(terminal.explore(report), sys.stdout))
     sys.exit(STATUS[report.verdict.verdict])
+
+
+def check_drawing(path: Path) -> None:
+    """InputError, before anything is searched, if no graph can be written there."""
+    if path.suffix not in (".dot", ".gv"):
+        fix = "name a .dot or .gv file; `dot -Tsvg` makes a picture of it"
+        raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
+    check_writable(path)
 
 
 FORMATS: dict[str, Callable[[ReplayReport], str]] = {

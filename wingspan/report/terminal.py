@@ -17,7 +17,19 @@ from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
 from wingspan.outcome import Outcome
 from wingspan.report.incident import incident
-from wingspan.report.values import VERBS, chance, count, differences, digits, listing, seconds, share, task
+from wingspan.report.values import (
+    BOUNDS,
+    VERBS,
+    chance,
+    count,
+    differences,
+    digits,
+    listing,
+    reach,
+    seconds,
+    share,
+    task,
+)
 from wingspan.report.view import Ending, ExploreReport, written
 from wingspan.tensor import Tensor
 
@@ -33,11 +45,6 @@ KINDS = {
     "sibling": "different indices of the same fiber, which share this cell",
     "cousin": "different fibers of the level, which share this cell",
 }
-BOUNDS = {
-    "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
-    "max-memory": "--max-memory", "interrupt": "Ctrl-C",
-}  # fmt: skip
-"""What stops a search, as the user knows it."""
 UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
 """What the executions of a strategy are called, where their numbers say something."""
 
@@ -125,8 +132,6 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         notes.append(("values", "exact: 64-bit integers and rationals, so results never differ merely by rounding"))
     elif verdict.machine == "native" and verdict.verdict in ("safe", "wrong", "order-dependent"):
         notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
-    bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
-    reach = "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
     unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
     covered = f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
     why = f", as {verdict.reason}" if verdict.reason else ""
@@ -134,7 +139,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     method = f"strategy {verdict.strategy}{why}{many}; machine {verdict.machine}"
     if verdict.remark:
         notes.append(("bound", verdict.remark))
-    notes.append(("search", f"{reach}: {covered}, in {seconds(verdict.seconds)} ({method})"))
+    notes.append(("search", f"{reach(verdict)}: {covered}, in {seconds(verdict.seconds)} ({method})"))
     return notes
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, get_args
 
+from wingspan.explorer.verdict import Verdict
 from wingspan.lang.printer import value
 from wingspan.levels.base import Dependence
 from wingspan.outcome import Outcome, differing
@@ -22,6 +23,11 @@ VERBS = {
     "acquire": "takes", "release": "gives back",
 }  # fmt: skip
 """What a task does that performs an operation."""
+BOUNDS = {
+    "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
+    "max-memory": "--max-memory", "interrupt": "Ctrl-C",
+}  # fmt: skip
+"""What stops a search, as the user knows it."""
 
 
 def count(n: int, noun: str) -> str:
@@ -78,6 +84,12 @@ def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
     """
     at = ", ".join(f"{name} = {index}" for name, index in indices)
     return f"task {path or '0'}" + (f" ({at})" if at else "")
+
+
+def reach(verdict: Verdict) -> str:
+    """Whether a search has covered all interleavings."""
+    bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
+    return "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
 
 
 def in_order(kinds: Collection[Dependence]) -> list[Dependence]:
