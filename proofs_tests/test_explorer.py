@@ -391,6 +391,21 @@ def test_states_that_become_equal_by_invisible_steps_are_merged() -> None:
     assert (verdict.states, verdict.executions, verdict.interleavings) == (4, 1, 2)
 
 
+def test_a_settled_state_asks_each_task_once() -> None:
+    """What the tasks said when none of them had an invisible step left is what comes next."""
+    asked: list[str] = []
+
+    class Asked(Litmus):
+        def step(self, state: State, task: str) -> Step[State] | Blocked:
+            asked.append(task)
+            return super().step(state, task)
+
+    machine = Asked((Lock("m"), Add("x")), (Load("x"),))
+    settled = settle(machine, machine.initial())
+    assert not settled.taken
+    assert asked == list(settled.choices) == ["1", "2"]
+
+
 def test_order_dependence_without_a_race() -> None:
     """Two critical sections that do not commute: both outcomes with half of the interleavings each."""
     verdict = explore_graph(Litmus((Lock("m"), Store("x", 1), Unlock("m")), (Lock("m"), Store("x", 2), Unlock("m"))))

@@ -27,8 +27,12 @@ class Settled(Generic[S]):
     taken: list[Step[S]]
 
 
-def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None], note: Callable[[Step[S]], None]) -> S:
-    """Take the invisible steps of one task, up to its next visible or faulting one.
+def run_ahead(
+    machine: Machine[S], state: S, task: str, tick: Callable[[], None], note: Callable[[Step[S]], None]
+) -> tuple[S, Step[S] | Blocked | None]:
+    """Take the invisible steps of one task, up to its next visible or faulting one: the state there, and that one.
+
+    It is None if the task has finished or waits for its children.
 
     `tick` is called before each step, `note` with each that is taken. They are not kept here: in a search they would
     be most of what is in memory.
@@ -39,7 +43,7 @@ def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None]
         tick()
         step = machine.step(state, task)
         if isinstance(step, Blocked) or step.visible or isinstance(step.next, Fault):
-            break
+            return state, step
         note(step)
         count += 1
         state = step.next
@@ -49,7 +53,7 @@ def run_ahead(machine: Machine[S], state: S, task: str, tick: Callable[[], None]
                 raise InternalError(f"task {task or '0'} repeats invisible steps without end", step.span)
             if count.bit_count() == 1:
                 anchor = here
-    return state
+    return state, None
 
 
 def settle(
@@ -57,11 +61,14 @@ def settle(
 ) -> Settled[S]:
     """Take invisible steps until none is left: those of the task `last` first, then of each task in turn."""
     taken: list[Step[S]] = []
-    order = [last] if last is not None else []
+    if last is not None:
+        state, _ = run_ahead(machine, state, last, tick, taken.append)
     while True:
         before = len(taken)
-        for task in (*order, *machine.tasks(state)):
-            state = run_ahead(machine, state, task, tick, taken.append)
-        order = []
+        choices = {}
+        for task in machine.tasks(state):
+            state, choice = run_ahead(machine, state, task, tick, taken.append)
+            if choice is not None:
+                choices[task] = choice
         if len(taken) == before:
-            return Settled(state, {task: machine.step(state, task) for task in machine.tasks(state)}, taken)
+            return Settled(state, choices, taken)

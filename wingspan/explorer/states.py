@@ -138,21 +138,23 @@ class States(Space, Generic[S]):
         path = self.paths[task]
         step = self._kept_step(node, path)
         assert not isinstance(step.next, Fault)
-        state = run_ahead(self.machine, step.next, path, self.tick, self._took)
+        state, _ = run_ahead(self.machine, step.next, path, self.tick, self._took)
         resumed = step.resumed
         mark = self.machine.fingerprint(state)
-        if mark not in self._numbers:
+        found = self._numbers.get(mark)
+        if found is None:
             settled = settle(self.machine, state, tick=self.tick)
             self.steps += len(settled.taken)
             above = (each.task for each in settled.taken if each.task != path and _descends(path, each.task))
             resumed = tuple(dict.fromkeys((*resumed, *above)))
             if settled.taken:
                 mark = self.machine.fingerprint(settled.state)
-            if mark not in self._numbers:
-                self._arrive(settled, mark, node, task)
+                found = self._numbers.get(mark)
+            if found is None:
+                found = self._arrive(settled, mark, node, task)
         if resumed:
             self.resumed(node, task, tuple(map(self.task, resumed)))
-        return self._numbers[mark]
+        return found
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
@@ -214,7 +216,7 @@ class States(Space, Generic[S]):
             self._kept.pop(node, None)
         return step or self.step(node, path)
 
-    def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> None:
+    def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> int:
         """A new node; what there is to say of it is noted."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
@@ -238,6 +240,7 @@ class States(Space, Generic[S]):
             self._kept[node] = following
         if self.nodes % LOOK_EVERY == 0:
             self.look()
+        return node
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
         """The number of what a step does at a place in the program."""
