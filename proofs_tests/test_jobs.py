@@ -28,6 +28,7 @@ from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.parts import Fork, Parts, Place
 from wingspan.explorer.states import States
+from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,14 +148,47 @@ def test_a_wish_is_granted_once() -> None:
     one, two = parts.give(), parts.give()
     assert (one.shared, one.wishes) == ((Fork((), "2", given=("1",)),), (("1",),))
     assert (two.shared, two.wishes) == ((Fork((), "1", later=("2",)),), ())
-    wish = ("3", "4")
-    for place, wished in ((one, [("4",)]), (two, [])):
+    for place, new in ((one, ["3"]), (two, [])):
         (fork,) = place.shared
-        parts.back(place._replace(shared=(fork._replace(wishes=(wish,)),)), True)
-        assert [wish for part in parts.waiting for wish in part.wishes] == wished
-        for _ in wished:
+        parts.back(place._replace(shared=(fork._replace(wishes=(("3", "4"),)),)), True)
+        assert [part.shared[-1].task for part in parts.waiting] == new
+        for _ in new:
             parts.back(parts.give(), True)
     assert parts.tree == {"1": None, "2": None, "3": None}
+
+
+def test_a_wish_for_a_task_that_waits_by_now_takes_nothing_along() -> None:
+    """While one search wishes for t b a r r another one wishes for a, so that a waits below t and b.
+
+    The order in which two parts begin is told; all of p is searched after one run of s.
+    """
+    code = {"r": "xyz", "c": "x", "b": "w", "q": "y", "a": "z", "t": "k", "p": "ywzx", "s": "k", "g": "k"}
+    number = {name: str(n) for n, name in enumerate(code, start=1)}
+    machine = Litmus(*[tuple(Store(cell, n) for cell in cells) for n, cells in enumerate(code.values(), start=1)])
+
+    def part(fork: Fork, *wishes: str) -> Place:
+        return Place((fork,), wishes=tuple(tuple(number[name] for name in wish) for wish in wishes))
+
+    p, s = number["p"], number["s"]
+    parts = Parts([part(Fork((), p, later=(s,)), "tqpppba", "tbarr"), part(Fork((), s, given=(p,)), "ag")])
+    there, executions = LitmusSpace(machine), 0
+
+    def go_on(place: Place, most: int = -1) -> None:
+        nonlocal executions
+        search = Dpor(there)
+        search.take_up(place)
+        done = search.run(most)
+        parts.back(search.place(), done)
+        executions += search.executions
+
+    second, first = parts.give(), parts.give()
+    go_on(second, 1)
+    go_on(first)
+    while parts.waiting:
+        go_on(parts.give())
+    alone = Dpor(LitmusSpace(machine))
+    alone.run()
+    assert executions == alone.executions == 1620
 
 
 # ------------------------------------------------------------------------------------------------------- real processes

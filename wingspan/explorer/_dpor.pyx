@@ -160,8 +160,6 @@ cdef class Dpor:
         cdef long first = space.node[here.node].first, e, chosen = NONE
         cdef int k, able = 0
         cdef int latest = self.event[self.depth].task if self.depth else NONE
-        if here.tree != NONE and self.base:
-            here.tree = self._awake(here, here.tree)
         if here.tree != NONE:
             return 0
         for k in range(space.node[here.node].count):
@@ -183,17 +181,6 @@ cdef class Dpor:
             self.ends[here.node] = self.ends.get(here.node, 0) + 1
         return 0
 
-    cdef int _awake(self, Frame *here, int branch) except -2:
-        """A branch and those to the right of it, without those that others search by now."""
-        cdef int next
-        if branch == NONE:
-            return NONE
-        next = self._awake(here, self.branch[branch].next)
-        if self.asleep[here.asleep + self._place(here, self.branch[branch].task)]:
-            return next
-        self.branch[branch].next = next
-        return branch
-
     cdef int _step(self, int branch) except -1:
         """Execute the first branch of the newest frame's wakeup tree, and enter the frame that it leads to."""
         cdef Space space = self.space
@@ -202,6 +189,8 @@ cdef class Dpor:
         cdef long edge = space.edge_of(here.node, task), after
         if edge < 0 or space.edge[edge].target == BLOCKED or self.dead[task]:
             raise InternalError(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
+        if self.asleep[here.asleep + edge - space.node[here.node].first]:
+            raise InternalError(f"task {space.paths[task] or '0'} is asleep where a wakeup tree wants it to step")
         after = space.follow(here.node, edge)
         self._push(edge)
         if after == FAULT:

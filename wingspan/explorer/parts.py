@@ -97,10 +97,14 @@ class Parts:
         return place._replace(shared=tuple(forks))
 
     def back(self, place: Place, done: bool) -> None:
-        """Where the search of a part has come to, and whether that is its end."""
+        """Where the search of a part has come to, and whether that is its end.
+
+        Of a wish on the way there only the first task counts: others may have wished there meanwhile, so that one that
+        comes later in it waits by now.
+        """
         here = self.tree
         for depth, fork in enumerate(place.shared):
-            self._add(here, place.shared[:depth], fork.wishes)
+            self._add(here, place.shared[:depth], [wish[:1] for wish in fork.wishes])
             here = _below(here, fork.task)
         if done:
             self._close(place.shared)
