@@ -248,6 +248,13 @@ def test_a_bad_output_is_found_before_the_run(wingspan, files, monkeypatch):
         assert wingspan("run", *GOOD, "-o", output).status == 2
 
 
+def test_a_place_where_a_search_cannot_be_kept_is_found_before_it(wingspan, files, monkeypatch):
+    monkeypatch.setattr(api, "explore", lambda *a, **k: pytest.fail("it ran"))
+    for place, said in (("nowhere/search", "No such file or directory"), (".", "Is a directory")):
+        done = wingspan("explore", "racy.ws", "--checkpoint", place)
+        assert (done.status, done.out) == (2, "") and said in done.err
+
+
 # ------------------------------------------------------------------------------------------------------- printed again
 
 

@@ -300,6 +300,8 @@ def explore(
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     if drawing is not None:
         check_drawing(drawing)
+    if "checkpoint" in given:
+        check_writable(given["checkpoint"])
     with spinner(progress.searching, sys.stderr) as tell:
         exploration = api.explore(
             told.file,
