@@ -39,6 +39,11 @@ RESULTS = HERE / "results" / "mutants.jsonl"
 TIMEOUT = 1800.0
 """Seconds for one run of pytest. A mutant that does not end was noticed by nobody."""
 
+MEMORY = 6 << 30
+"""Bytes that one run of pytest may hold. One that needs more has noticed something: it would not end."""
+LOOK = 2.0
+"""Seconds between two looks at its memory."""
+
 EVERYTHING = ("proofs_tests",)
 APART = "test_mutants.py"
 """It looks at the texts of mutants, and would notice every one of them."""
@@ -130,6 +135,15 @@ def rewrite(file: Path, text: str) -> None:
         stale.unlink()
 
 
+def held(pid: int) -> int:
+    """The bytes that a process holds; 0 where the system does not tell."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGESIZE")
+
+
 class Runner:
     """Copies of the working tree, in which tests run; `stop` ends those that run."""
 
@@ -174,10 +188,16 @@ class Runner:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.running.add(process)
+        until, output = time.monotonic() + TIMEOUT, None
         try:
-            output, _ = process.communicate(timeout=TIMEOUT)
-        except subprocess.TimeoutExpired:
-            return None
+            while output is None:
+                try:
+                    output, _ = process.communicate(timeout=LOOK)
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > until:
+                        return None
+                    if held(process.pid) > MEMORY:
+                        return f"more than {MEMORY >> 30} GB of memory"
         finally:
             process.kill()
             process.wait()
