@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, product
+from typing import get_args
 
 import pytest
 
 from proofs_tests.exploring import explored, outcomes, races, verdict
 from wingspan import api
+from wingspan.explorer._space import EFFECTS, Space
+from wingspan.explorer.machine import Effect, Touch
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
 from wingspan.testing.formats import STORAGE
@@ -33,6 +36,17 @@ def merges(first: list[str], second: list[str]) -> list[list[str]]:
 
 
 # -------------------------------------------------------------------------------------------------- the paper's figure
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(get_args(Effect), repeat=2)))
+def test_which_operations_on_one_cell_conflict_and_race(one: Effect, other: Effect) -> None:
+    """Two that only read do not; two that are atomic conflict. Steps and the numbers of a search say the same."""
+    x, y = Touch("c", one, "c"), Touch("c", other, "c")
+    space = Space()
+    acts = [space.new_act([0], [EFFECTS.index(effect)]) for effect in (one, other)]
+    reading = {one, other} <= {"read", "look"}
+    assert x.conflicts(y) == space.conflict(*acts) == (not reading)
+    assert x.races(y) == space.race(*acts) == (not reading and bool({one, other} & {"read", "write"}))
 
 
 def test_dependent_kernel_loses_an_update() -> None:
