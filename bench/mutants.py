@@ -209,6 +209,8 @@ class Runner:
         for line in output.splitlines():
             if line.startswith(("FAILED ", "ERROR ")):
                 return line.partition(" ")[2].partition(" - ")[0].removeprefix("proofs_tests/").replace(f"{copy}/", "")
+        if process.returncode < 0:
+            return f"signal {-process.returncode}"
         raise RuntimeError(f"pytest ended with status {process.returncode}:\n{output}")
 
     def build(self, copy: Path, changed: str) -> None:
