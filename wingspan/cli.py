@@ -204,6 +204,7 @@ USED_BY = {
     "preemptions": ("bounded",),
     "jobs": ("auto", "dpor"),
     "scheduler": ("auto", "dpor"),
+    "symmetry": ("auto", "graph"),
     "checkpoint": ("auto", "graph", "dpor"),
     "resume": ("auto",),
 }
@@ -279,6 +280,9 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
 @click.option("--seed", type=int, metavar="S", help="random, pct: what to pick by.  [default: 0]")
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="dpor: search with N processes.  [default: 1]")
 @click.option("--scheduler", metavar="ADDRESS", help="dpor: search with the workers of this Dask scheduler.")
+@click.option(
+    "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
+)
 @click.option("--shortest", is_flag=True, help="Go on until all that is shown has a shortest interleaving.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")

@@ -209,6 +209,10 @@ cdef class Space:
         """Note which tasks (numbers) went on in a step of `task` because it ended the last of their children."""
         self._resumed(self.edge_of(node, task), tasks)
 
+    def ended(self, long node, int task):
+        """Whether the step of a task, which has been followed, ends it, so that a task that waits for it goes on."""
+        return self.edge[self.edge_of(node, task)].resumed != 0
+
     def race(self, int one, int other):
         """Whether two acts race."""
         return bool(self.relation(one, other) & RACE)

@@ -21,7 +21,7 @@ from typing import Any
 from wingspan.errors import InputError, InternalError
 from wingspan.explorer.states import States
 
-FORMAT = 2
+FORMAT = 3
 EVERY = 60.0
 """Seconds between two writings."""
 
@@ -35,6 +35,7 @@ class Kept:
 
     strategy: str
     reason: str
+    symmetry: bool
     resumptions: list[list[int]]
     states: dict[str, bytes]
     search: dict[str, Any] | None
@@ -72,7 +73,7 @@ class Checkpoint:
         if self.path is None:
             return
         head = {"format": FORMAT, "about": self.about, "strategy": strategy, "reason": reason}
-        head |= {"resumptions": states.resumptions, "search": search}
+        head |= {"symmetry": states.symmetry, "resumptions": states.resumptions, "search": search}
         parts = {"head": json.dumps(head).encode(), **states.keep()}
         new = self.path.parent / f"{self.path.name}.new"
         try:
@@ -105,6 +106,6 @@ def read(path: Path, about: str) -> Kept:
             raise InputError(
                 f"{path} is a search of another program, or with other inputs, parameters, threads or another machine"
             )
-        return Kept(head["strategy"], head["reason"], head["resumptions"], parts, head["search"])
+        return Kept(head["strategy"], head["reason"], head["symmetry"], head["resumptions"], parts, head["search"])
     except (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile):  # what zipfile raises, too
         raise InputError(f"{path} is not a checkpoint") from None

@@ -11,6 +11,7 @@ from typing import Any
 from wingspan.errors import Fault
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
+from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import Shortest, Way
 from wingspan.explorer.stategraph import state_graph
@@ -35,6 +36,8 @@ class Coverage:
     """what its bound means"""
     processes: int = 1
     """so many have searched"""
+    told_apart: str = ""
+    """why tasks have their names in all states, though they were not to"""
     elsewhere: int = 0
     """states that only other processes have come to, each counted by all that have"""
 
@@ -55,10 +58,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
     races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
     faults = [_fault(states, key, ways) for key in _in_order("fault", states.faults, ways)]
-    deadlocks = [
-        Deadlock(key, _text(states, ("deadlock", key), states.deadlocks[key][0], ways))
-        for key in _in_order("deadlock", states.deadlocks, ways)
-    ]
+    deadlocks = [_deadlock(states, key, ways) for key in _in_order("deadlock", states.deadlocks, ways)]
     return Verdict(
         verdict=judge(complete, expected, results, races, faults, deadlocks),
         complete=complete,
@@ -77,6 +77,8 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         reason=covered.reason,
         remark=covered.remark,
         processes=covered.processes,
+        symmetry=states.symmetry,
+        told_apart=covered.told_apart,
         graph=state_graph(states) if states.drawn else None,
     )
 
@@ -96,8 +98,9 @@ def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> l
     return [*known, *(key for key in found if (what, key) not in ways)]
 
 
-def _text(states: States[Any], finding: Finding, node: int, ways: Mapping[Finding, Way]) -> str:
-    return format_interleaving(ways[finding].tasks if finding in ways else states.way(node))
+def _way(states: States[Any], finding: Finding, node: int, who: tuple[str, ...], ways: Mapping[Finding, Way]) -> Way:
+    """A shortest way to a finding; if none is known, that on which the node was found, and on by the tasks there."""
+    return ways.get(finding) or Way(states.state(node), [*states.way(node), *who], who)
 
 
 def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Mapping[Finding, Way]) -> Result:
@@ -109,29 +112,30 @@ def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Map
     return Result(
         outcome=outcome,
         interleavings=interleavings,
-        interleaving=_text(states, ("result", outcome), nodes[0], ways),
+        interleaving=format_interleaving(_way(states, ("result", outcome), nodes[0], (), ways).tasks),
         executions=sum(covered.ends[node] for node in nodes),
         probability=probability,
     )
 
 
+def _deadlock(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> Deadlock:
+    state, tasks, _ = _way(states, ("deadlock", key), states.deadlocks[key][0], (), ways)
+    choices = (states.machine.step(state, task) for task in states.machine.tasks(state))
+    return Deadlock(tuple(each for each in choices if isinstance(each, Blocked)), format_interleaving(tasks))
+
+
 def _fault(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> FaultReport:
     node, task = states.faults[key][0]
-    tasks = [*states.way(node), task]
-    found = ways.get(("fault", key))
-    if found is not None:
-        node, tasks, (task,) = found
-    step = states.step(node, task)
-    assert isinstance(step.next, Fault)
+    state, tasks, (task,) = _way(states, ("fault", key), node, (task,), ways)
+    step = states.machine.step(state, task)
+    assert isinstance(step, Step) and isinstance(step.next, Fault)
     return FaultReport.of(step, step.next, format_interleaving(tasks))
 
 
 def _race(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> Race:
     node, one, other = states.races[key]
-    tasks = [*states.way(node), one, other]
-    found = ways.get(("race", key))
-    if found is not None:
-        node, tasks, (one, other) = found
-    first, second = states.step(node, one), states.step(node, other)
+    state, tasks, who = _way(states, ("race", key), node, (one, other), ways)
+    first, second = (states.machine.step(state, task) for task in who)
+    assert isinstance(first, Step) and isinstance(second, Step)
     x, y = next((x, y) for each, x, y in races_of(first, second) if each == key)
     return report_race(first, x, second, y, format_interleaving(tasks))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from wingspan.errors import Fault, Span
 
@@ -112,4 +112,30 @@ class Machine(Protocol[S]):
 
     def outcome(self, state: S) -> Hashable:
         """What a finished run computed; runs that computed the same compare equal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nameless:
+    """What a task has of its own in a state, without its name, and the tasks that it has spawned, by their thread ids.
+
+    Where two siblings have equal ones, exchanging their names changes nothing but the names in what comes next.
+    """
+
+    own: Hashable
+    below: tuple[Nameless, ...] = ()
+
+
+@runtime_checkable
+class Symmetric(Machine[S], Protocol[S]):
+    """A machine that can leave the names of tasks out of its states."""
+
+    told_apart: str
+    """why it leaves no names out, if it does not: that is so in all states"""
+
+    def nameless(self, state: S) -> tuple[Hashable, Nameless]:
+        """What all tasks share, without what tells of one of them; and the root task, with all of that.
+
+        Both are equal exactly for states that are the same but for the names of siblings.
+        """
         ...

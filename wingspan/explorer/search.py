@@ -15,7 +15,7 @@ from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.jobs import Team
-from wingspan.explorer.machine import Machine
+from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Parts
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Verdict
@@ -59,6 +59,8 @@ class Search:
     """so many processes search all traces (`dpor`, and `auto` where it takes that)"""
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
+    symmetry: bool = False
+    """whether states that differ only in the names of tasks count as one: of `graph`, which `auto` takes then"""
     graph: bool = False
     """whether the verdict is to have the graph of the states: of one process, and not too many"""
 
@@ -68,11 +70,17 @@ class Search:
         if self.resume is not None:
             return self.go_on(states, kept, read(self.resume, about))
         match self.strategy:
-            case "auto":
-                return self.choose(states, kept)
+            case "auto" if self.symmetry:
+                reason = "symmetry is asked for"
+                states.search(lambda: graph.finish(states, kept, reason))
+                return end(states, None, kept, reason)
             case "graph":
                 states.search(lambda: graph.finish(states, kept))
                 return end(states, None, kept)
+            case _ if self.symmetry:
+                raise InputError(f"a search by {self.strategy} has no use for symmetry", fix="use auto or graph")
+            case "auto":
+                return self.choose(states, kept)
             case "dpor":
                 traces = self.traces(Alone(states))
                 states.search(lambda: traces.finish(kept))
@@ -135,8 +143,11 @@ class Search:
 
     def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
         """Take a search up, and go on."""
+        if self.symmetry and not before.symmetry:
+            raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
         traces: Traces | None = None
         there = False
+        states.symmetry = before.symmetry
 
         def walk() -> None:
             nonlocal traces, there
@@ -180,7 +191,14 @@ def explore(
     if search.graph and search.together:
         raise InputError("the graph is of the states of one process", fix="leave out jobs and scheduler")
     states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress, drawn=search.graph)
+    told_apart = ""
+    if search.symmetry:
+        if not isinstance(machine, Symmetric):
+            raise InputError(f"the machine {machine.name} tells no states without names", fix="leave symmetry out")
+        told_apart = machine.told_apart
+        states.symmetry = not told_apart
     covered = search.walk(states, about)
+    covered.told_apart = told_apart
     return verdict(states, covered, expected, search.exact)
 
 

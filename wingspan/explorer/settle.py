@@ -27,6 +27,17 @@ class Settled(Generic[S]):
     taken: list[Step[S]]
 
 
+def resumed(step: Step[S], settled: Settled[S]) -> tuple[str, ...]:
+    """The tasks that go on, innermost first, as a step has ended the last below them; `settled` is what follows it."""
+    above = (each.task for each in settled.taken if each.task != step.task and _descends(step.task, each.task))
+    return tuple(dict.fromkeys((*step.resumed, *above)))
+
+
+def _descends(path: str, ancestor: str) -> bool:
+    """Whether a task descends from another."""
+    return not ancestor or path.startswith(f"{ancestor}.")
+
+
 def run_ahead(
     machine: Machine[S], state: S, task: str, tick: Callable[[], None], note: Callable[[Step[S]], None]
 ) -> tuple[S, Step[S] | Blocked | None]:

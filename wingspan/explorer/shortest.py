@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
 from wingspan.explorer.machine import Step
 from wingspan.explorer.races import races_of
-from wingspan.explorer.settle import settle
+from wingspan.explorer.settle import resumed, settle
 from wingspan.explorer.states import Finding, States
 
 MOST = 100_000
@@ -23,22 +23,25 @@ MOST = 100_000
 class Way(NamedTuple):
     """Where a finding is, and who steps on the way there, the steps that the finding is about included."""
 
-    node: int
+    state: Any
+    """the machine's, before these steps"""
     tasks: list[str]
     who: tuple[str, ...]
-    """the tasks at the node that the finding is about; of a race neither of which can follow the other, one steps"""
+    """the tasks that the finding is about; of a race neither of which can follow the other, one steps"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Item:
-    """A way under way: to a node, by a step of `task` after the item `before` (both -1 at the start)."""
+    """A way under way: to a node, by a step of `by` after the item `before` (both -1 at the start)."""
 
     preemptions: int
     steps: int
     order: tuple[int, tuple[tuple[int, ...], ...]]
     """where all else is equal: by the items before, and then by the paths of the tasks that step"""
     node: int = field(compare=False)
+    by: int = field(compare=False)
     task: int = field(compare=False)
+    """what the one that stepped is called at the node; -1 if it is not there"""
     before: int = field(compare=False)
     finding: Finding | None = field(compare=False)
     who: tuple[int, ...] = field(compare=False)
@@ -62,7 +65,7 @@ class Shortest:
 
     def walk(self) -> None:
         """Visit everything within the limit."""
-        self._push(0, 0, 0, -1, -1)
+        self._push(0, 0, 0, -1, -1, -1)
         while self._heap:
             self._settle(heapq.heappop(self._heap))
 
@@ -71,7 +74,7 @@ class Shortest:
         states = self.states
         wanted = set(states.findings())
         if wanted:
-            self._push(0, 0, 0, -1, -1)
+            self._push(0, 0, 0, -1, -1, -1)
         while self._heap and wanted and len(self._settled) < MOST:
             item = heapq.heappop(self._heap)
             if item.finding is not None:
@@ -85,11 +88,11 @@ class Shortest:
     # -- one step of it
 
     def _push(
-        self, preemptions: int, steps: int, node: int, task: int, before: int,
+        self, preemptions: int, steps: int, node: int, by: int, task: int, before: int,
         finding: Finding | None = None, who: tuple[int, ...] = (), take: int = 0,
     ) -> None:  # fmt: skip
-        order = before, tuple(self._place(each) for each in (who or (task,)))
-        heapq.heappush(self._heap, Item(preemptions, steps, order, node, task, before, finding, who, take))
+        order = before, tuple(self._place(each) for each in (who or (by,)))
+        heapq.heappush(self._heap, Item(preemptions, steps, order, node, by, task, before, finding, who, take))
 
     def _place(self, task: int) -> tuple[int, ...]:
         """The path of a task as numbers, which do not depend on the order in which tasks were met."""
@@ -113,7 +116,7 @@ class Shortest:
             if target == UNKNOWN and self.follow:
                 target = self.states.go(item.node, task)
             if target >= 0:
-                self._push(cost, item.steps + 1, target, task, here)
+                self._push(cost, item.steps + 1, target, task, self._called(item.node, task, task), here)
         return True
 
     def moves(self, node: int) -> dict[int, tuple[int, int]]:
@@ -131,7 +134,7 @@ class Shortest:
         for finding, who in self.states.at.get(item.node, ()):
             tasks = tuple(map(self.states.task, who))
             cost = item.preemptions + sum(self._preempts(item.node, item.task, task) for task in tasks)
-            self._push(cost, item.steps + len(who), item.node, -1, here, finding, tasks, len(who))
+            self._push(cost, item.steps + len(who), item.node, -1, -1, here, finding, tasks, len(who))
         moves = self.moves(item.node)
         able = [task for task, (_, target) in moves.items() if target != BLOCKED]
         for k, one in enumerate(able):
@@ -146,7 +149,7 @@ class Shortest:
         for (first, second), again in possible or [(order, 0) for order in orders]:
             cost = item.preemptions + self._preempts(item.node, item.task, first) + again
             take = 2 if possible else 1
-            self._push(cost, item.steps + take, item.node, -1, here, finding, (first, second), take)
+            self._push(cost, item.steps + take, item.node, -1, -1, here, finding, (first, second), take)
 
     def _follows(self, node: int, first: int, second: int) -> int | None:
         """How many preemptions it takes that `second` comes right after `first`; None if it cannot, or does not race.
@@ -157,23 +160,51 @@ class Shortest:
         if target == FAULT:
             return None
         if target != UNKNOWN:
-            then, after = self.moves(target).get(second, (-1, BLOCKED))
-            return self._preempts(target, first, second) if after != BLOCKED and self.states.race(act, then) else None
+            before, here = self._called(node, first, first), self._called(node, first, second)
+            then, after = self.moves(target).get(here, (-1, BLOCKED))
+            return self._preempts(target, before, here) if after != BLOCKED and self.states.race(act, then) else None
         one, other = self.states.paths[first], self.states.paths[second]
         step = self.states.step(node, one)
-        choices = settle(self.states.machine, step.next, one).choices
-        following = choices.get(other)
+        settled = settle(self.states.machine, step.next, one)
+        following = settled.choices.get(other)
         if isinstance(following, Step) and any(True for _ in races_of(step, following)):
-            return int(isinstance(choices.get(one), Step))
+            return int(isinstance(settled.choices.get(one), Step) and not resumed(step, settled))
         return None
 
+    def _called(self, node: int, by: int, task: int) -> int:
+        """What a task is called at the node to which a step of `by` leads; -1 if it is not there, as it has ended."""
+        if task == by and self.states.ended(node, by):
+            return -1
+        if not self.states.symmetry:
+            return task
+        name = self.states.names(node, by).get(self.states.paths[task])
+        return -1 if name is None else self.states.task(name)
+
     def _way(self, item: Item) -> Way:
-        tasks: list[str] = []
+        line: list[Item] = []
         at = item.before
         while at >= 0:
-            before = self._settled[at]
-            if before.task >= 0:
-                tasks.append(self.states.paths[before.task])
-            at = before.before
+            line.append(self._settled[at])
+            at = line[-1].before
         who = tuple(self.states.paths[task] for task in item.who)
-        return Way(item.node, [*tasks[::-1], *who[: item.take]], who)
+        if self.states.symmetry:
+            state, tasks, names = self._followed(line[::-1])
+            who = tuple(names[task] for task in who)
+        else:
+            state, tasks = self.states.state(item.node), [self.states.paths[each.by] for each in line[-2::-1]]
+        return Way(state, [*tasks, *who[: item.take]], who)
+
+    def _followed(self, line: list[Item]) -> tuple[Any, list[str], dict[str, str]]:
+        """A run along a line of items: where it ends, who steps there, and what tasks of the last node are called."""
+        states, machine = self.states, self.states.machine
+        state = settle(machine, machine.initial(), tick=states.tick).state
+        tasks: list[str] = []
+        names = states.renamed(states.state(0), state)
+        for item in line[1:]:
+            tasks.append(names[states.paths[item.by]])
+            step = machine.step(state, tasks[-1])
+            assert isinstance(step, Step)
+            state = settle(machine, step.next, tasks[-1], states.tick).state
+            last = (states.paths[item.task], tasks[-1]) if item.task >= 0 else None
+            names = states.renamed(states.state(item.node), state, last)
+        return state, tasks, names

@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from wingspan.errors import Fault, InputError, Span
+from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.estimate import Estimate
-from wingspan.explorer.machine import Blocked, Machine, Step
+from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
-from wingspan.explorer.settle import Settled, run_ahead, settle
+from wingspan.explorer.settle import Settled, resumed, run_ahead, settle
 
 S = TypeVar("S")
 
@@ -81,6 +82,9 @@ class States(Space, Generic[S]):
     ) -> None:
         self.machine = machine
         self.drawn = drawn
+        self.symmetry = False
+        """whether states that differ only in the names of tasks count as one; not to be changed once there are some"""
+        self._symmetric = cast("Symmetric[S]", machine)
         self.max_states, self.max_memory = max_states, max_memory
         self.progress = progress
         self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
@@ -99,6 +103,7 @@ class States(Space, Generic[S]):
         """for two acts the races that they are"""
         self.at: dict[int, list[tuple[Finding, tuple[str, ...]]]] = {}
         """what is found at a node, and the task that faults there"""
+        self._names: dict[tuple[int, int], dict[str, str]] = {}
         self._numbers: dict[Hashable, int] = {}
         self._states: list[S] = []
         self._kept: dict[int, dict[str, Step[S]]] = {}
@@ -113,7 +118,7 @@ class States(Space, Generic[S]):
             if not self.nodes:
                 settled = settle(self.machine, self.machine.initial(), tick=self.tick)
                 self.steps += len(settled.taken)
-                self._arrive(settled, self.machine.fingerprint(settled.state), -1, -1)
+                self._arrive(settled, self._mark(settled.state), -1, -1)
             walk()
         except Stopped as stopped:
             self.stopped_by = stopped.bound
@@ -139,22 +144,43 @@ class States(Space, Generic[S]):
         step = self._kept_step(node, path)
         assert not isinstance(step.next, Fault)
         state, _ = run_ahead(self.machine, step.next, path, self.tick, self._took)
-        resumed = step.resumed
-        mark = self.machine.fingerprint(state)
+        on = step.resumed
+        mark = self._mark(state)
         found = self._numbers.get(mark)
         if found is None:
             settled = settle(self.machine, state, tick=self.tick)
             self.steps += len(settled.taken)
-            above = (each.task for each in settled.taken if each.task != path and _descends(path, each.task))
-            resumed = tuple(dict.fromkeys((*resumed, *above)))
+            on = resumed(step, settled)
             if settled.taken:
-                mark = self.machine.fingerprint(settled.state)
+                mark = self._mark(settled.state)
                 found = self._numbers.get(mark)
             if found is None:
                 found = self._arrive(settled, mark, node, task)
-        if resumed:
-            self.resumed(node, task, tuple(map(self.task, resumed)))
+        if on:
+            self.resumed(node, task, tuple(map(self.task, on)))
         return found
+
+    def _mark(self, state: S) -> Hashable:
+        """What tells a state from all that are not to count as the same."""
+        if not self.symmetry:
+            return self.machine.fingerprint(state)
+        return symmetry.mark(*self._symmetric.nameless(state))
+
+    def names(self, node: int, task: int) -> dict[str, str]:
+        """What the tasks that there are after a step are called at the node that it leads to, if there is symmetry."""
+        if (node, task) not in self._names:
+            step = self.step(node, self.paths[task])
+            assert not isinstance(step.next, Fault)
+            settled = settle(self.machine, step.next, step.task, self.tick)
+            self._names[node, task] = self.renamed(settled.state, self.state(self.go(node, task)))
+        return self._names[node, task]
+
+    def renamed(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
+        """What the tasks of a state are called in another that counts as the same; of one of them it may be known."""
+        states = [self._symmetric.nameless(state)[1] for state in (one, other)]
+        if last is not None:
+            states = [symmetry.pointed(root, path) for root, path in zip(states, last, strict=True)]
+        return symmetry.names(*states)
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
@@ -196,6 +222,10 @@ class States(Space, Generic[S]):
         found = [node for places in self.faults.values() for node, _ in places]
         return [*found, *chain(*self.deadlocks.values(), *self.finished.values())]
 
+    def state(self, node: int) -> S:
+        """The state that a node was found as."""
+        return self._states[node]
+
     def step(self, node: int, path: str) -> Step[S]:
         """What a task that can step does next at a node."""
         step = self.choice(node, path)
@@ -204,7 +234,7 @@ class States(Space, Generic[S]):
 
     def choice(self, node: int, path: str) -> Step[S] | Blocked:
         """What a task that has not finished does next at a node, or what it waits for."""
-        return self.machine.step(self._states[node], path)
+        return self.machine.step(self.state(node), path)
 
     def _took(self, step: Step[S]) -> None:
         self.steps += 1
@@ -270,11 +300,6 @@ class States(Space, Generic[S]):
                 key = (step.next.message, step.next.span or step.span)
                 self.faults.setdefault(key, []).append((node, path))
                 self.at.setdefault(node, []).append((("fault", key), (path,)))
-
-
-def _descends(path: str, ancestor: str) -> bool:
-    """Whether a task descends from another."""
-    return not ancestor or path.startswith(f"{ancestor}.")
 
 
 def _memory() -> int:

@@ -123,6 +123,10 @@ class Verdict:
     """what the bound of the strategy means, if it has one"""
     processes: int = 1
     """so many have searched; a state counts, with the steps to it, for each that has come to it"""
+    symmetry: bool = False
+    """whether states that differ only in the names of tasks count as one, and deadlocks"""
+    told_apart: str = ""
+    """why that is not so though it was asked for"""
     graph: StateGraph | None = None
     """if it was asked for"""
 

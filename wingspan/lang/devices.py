@@ -33,9 +33,7 @@ class Task:
     @cached_property
     def path(self) -> str:
         """Its name: the thread ids from the outermost parallel loop inwards, `1.2`; empty for the root."""
-        if self.parent is None:
-            return ""
-        return f"{self.parent.path}.{self.threadid}" if self.parent.path else str(self.threadid)
+        return path_of(self.chain)
 
     @cached_property
     def chain(self) -> tuple[tuple[str, int], ...]:
@@ -48,6 +46,15 @@ class Task:
 
     def __str__(self) -> str:
         return f"task {self.path}" if self.path else "the root task"
+
+
+def path_of(chain: tuple[tuple[str, int], ...]) -> str:
+    """The path of the task with a chain.
+
+    >>> path_of((("t", 1), ("u", 2)))
+    '1.2'
+    """
+    return ".".join(str(threadid) for _, threadid in chain)
 
 
 ROOT = Task(SERIAL, 1)

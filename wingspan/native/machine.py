@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
-from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.machine import Blocked, Nameless, Step
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
+from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.frames import Held
-from wingspan.levels.heap import Heap, lock
+from wingspan.levels.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.native.assemble import NUMBER, Code, assemble, exact
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
@@ -57,6 +58,7 @@ class Native:
         self._initial = np.frombuffer(code.initial, np.int64)
         self._live: dict[int, NDArray[np.int64]] = {}
         self._ends = frozenset(np.flatnonzero(np.isin(code.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
+        self.told_apart = told_apart(bound.body, bound.towers)
         self._private = {s.reg: code.plan.groups[s.group].tensor for s in walk(code.plan.body) if isinstance(s, Fresh)}
 
     def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
@@ -113,6 +115,14 @@ class Native:
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: what is dead has been left out of it."""
         return state
+
+    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
+        """The heap and the tree of tasks, each with what it has for itself; thread ids are numbers like others."""
+        if self.told_apart:
+            return state, Nameless(None)
+        shared, own = dealt(state.heap)
+        root = self._nameless(state.root, (), own)
+        return (shared, frozenset(own.items())), root
 
     def outcome(self, state: State) -> Hashable:
         """What the outputs hold, and the variables of the outermost scope, whatever the buffers look like."""
@@ -187,7 +197,7 @@ class Native:
                 assert isinstance(s, Par)
                 pc, registers = self._join(s, parent.pc, self._registers(parent), children)
                 running = self._proceed(pc, registers, chain[:k], memory)
-                resumed.append(".".join(str(thread) for _, thread in chain[:k]))
+                resumed.append(path_of(chain[:k]))
             else:
                 running = parent._replace(children=children)
         return running, tuple(resumed)
@@ -229,6 +239,21 @@ class Native:
         registers = self._initial.copy()
         registers[self._kept(task.pc)] = np.frombuffer(task.kept, np.int64)
         return registers.tobytes()
+
+    def _nameless(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> Nameless:
+        """A task and those below it; taken from `own`, what each has in the heap, by paths."""
+        kept = np.frombuffer(running.kept, np.int64).copy()
+        instances = []
+        for k, slot in enumerate(self._kept(running.pc)):
+            if self.code.types[slot] == "instance":
+                instances.append(unnamed(self._instances.path(int(kept[k])), chain))
+                kept[k] = 0
+        below = []
+        for q, child in enumerate(running.children, start=1):
+            s = self.code.statements[running.pc]
+            assert isinstance(s, Par)
+            below.append(self._nameless(child, (*chain, (s.device.id, q)), own))
+        return Nameless((running.pc, kept.tobytes(), tuple(instances), own.pop(path_of(chain), None)), tuple(below))
 
     def _memory(self, heap: Heap, task: str, chain: Instance) -> Memory:
         return Memory(heap, self.code, self._instances, self.bound.towers, task, chain)

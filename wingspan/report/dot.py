@@ -127,6 +127,8 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
     keys = []
     if verdict.states > len(graph.nodes):
         keys.append(f"not shown: {count(verdict.states - len(graph.nodes), 'state')} that other processes came to")
+    if verdict.symmetry:
+        keys.append("states that differ only in the names of tasks are one: names are those in the state before a step")
     if left := _left(graph):
         keys.append(f"...: {count(len(left), 'step')} not taken" + (", nor needed" if verdict.complete else ""))
     if any(node.races for node in graph.nodes):

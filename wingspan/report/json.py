@@ -37,6 +37,8 @@ def explore(report: ExploreReport) -> dict[str, Any]:
         "remark": verdict.remark,
         "machine": verdict.machine,
         "processes": verdict.processes,
+        "symmetry": verdict.symmetry,
+        "told_apart": verdict.told_apart,
         "executions": verdict.executions,
         "interleavings": verdict.interleavings,
         "states": verdict.states,

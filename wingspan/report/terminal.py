@@ -133,12 +133,15 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     elif verdict.machine == "native" and verdict.verdict in ("safe", "wrong", "order-dependent"):
         notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
     unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
-    covered = f"{count(verdict.states, 'state')}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
+    states = count(verdict.states, "state") + (" up to names of tasks" if verdict.symmetry else "")
+    covered = f"{states}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
     why = f", as {verdict.reason}" if verdict.reason else ""
     many = f", {verdict.processes} processes" if verdict.processes > 1 else ""
     method = f"strategy {verdict.strategy}{why}{many}; machine {verdict.machine}"
     if verdict.remark:
         notes.append(("bound", verdict.remark))
+    if verdict.told_apart:
+        notes.append(("symmetry", f"none: {verdict.told_apart}"))
     notes.append(("search", f"{reach(verdict)}: {covered}, in {seconds(verdict.seconds)} ({method})"))
     return notes
 

@@ -8,7 +8,7 @@ from typing import Any
 import immutables
 
 from wingspan.errors import Fault, InternalError
-from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.machine import Blocked, Nameless, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT
@@ -16,10 +16,11 @@ from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.levels.frames import Cell, Held
-from wingspan.levels.heap import lock
+from wingspan.levels.heap import dealt, lock, told_apart
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, refocus
 from wingspan.semantics.memory import NOTHING, Facts, Memory, stores
+from wingspan.semantics.nameless import nameless
 from wingspan.semantics.rules import rules_for
 from wingspan.tensor import Cells, Tensor
 
@@ -36,6 +37,7 @@ class Semantics:
         loops = [node for node in body.walk() if isinstance(node, ir.For)]
         parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
         contended = frozenset(s.name for loop in parallel for s in loop.walk() if isinstance(s, ir.Set))
+        self.told_apart = told_apart(body, towers)
         self._facts = Facts(towers, contended, written_once(body))
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
@@ -72,6 +74,14 @@ class Semantics:
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""
         return state
+
+    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
+        """The heap and the tree of contexts, each context with what it has for itself."""
+        if self.told_apart:
+            return state, Nameless(None)
+        shared, own = dealt(state.heap)
+        root = nameless(state.root, own)
+        return (shared, frozenset(own.items())), root
 
     def outcome(self, state: State) -> Hashable:
         """What the outputs hold, and the variables of the outermost scope, whatever the memory looks like."""

@@ -21,7 +21,7 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
 from wingspan.errors import Fault, InternalError, Source, Span
-from wingspan.explorer.machine import Blocked, Effect, Step, Touch
+from wingspan.explorer.machine import Blocked, Effect, Nameless, Step, Touch
 
 
 @dataclass(frozen=True)
@@ -155,16 +155,17 @@ class Litmus:
     """Tasks 1, 2, … side by side; when all have ended the root runs `after`. Cells start at 0."""
 
     name = "litmus"
+    told_apart = ""
 
     def __init__(self, *tasks: Program, after: Program = ()) -> None:
         self.programs = after, *tasks
         self.code: list[Instruction | None] = []
-        """all programs one after the other, each with None at its end"""
+        """all programs one after the other, each with None at its end; equal ones are one"""
         self.targets: dict[int, int] = {}
         """where jumps go"""
         self.starts: dict[int, list[int]] = {}
         """where the tasks begin that are run from a place"""
-        rows: list[Program] = []
+        rows: dict[Program, int] = {}
         self._add(after, rows)
         self.first = [self._add(task, rows) for task in tasks]
         source = Source("litmus", "\n".join(" ; ".join(map(repr, program)) for program in rows))
@@ -183,11 +184,13 @@ class Litmus:
         after, *tasks = self.programs
         return f"Litmus({''.join(f'{task}, ' for task in tasks)}after={after})"
 
-    def _add(self, program: Program, rows: list[Program]) -> int:
-        """Put a program behind the code, and those that it runs; where it begins."""
+    def _add(self, program: Program, rows: dict[Program, int]) -> int:
+        """Put a program behind the code, and those that it runs, unless they are there; where it begins."""
+        if program in rows:
+            return rows[program]
         start, end = len(self.code), len(self.code) + len(program)
         self.code += [*program, None]
-        rows.append(program)
+        rows[program] = start
         for pc, instruction in enumerate(program, start):
             if isinstance(instruction, Jump):
                 self.targets[pc] = min(pc + instruction.by, end)
@@ -221,6 +224,13 @@ class Litmus:
 
     def fingerprint(self, state: State) -> Hashable:
         return state
+
+    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
+        def task(n: int) -> Nameless:
+            held = tuple(lock for lock, holder in zip(self.locks, state.holders, strict=True) if holder == n)
+            return Nameless((state.threads[n], held), tuple(map(task, self.below[n])))
+
+        return state.cells, task(0)
 
     def outcome(self, state: State) -> Hashable:
         return tuple((cell, value) for cell, value in zip(self.cells, state.cells, strict=True) if value)
@@ -282,10 +292,10 @@ class Litmus:
 
     def _run(self, state: State, task: int, starts: list[int]) -> State:
         """The state with tasks below one, which have the places of all that were below it."""
-        below = {child: start for child, start in zip_longest(self.below[task], starts, fillvalue=None)}
+        ended = len(self.code) - 1
+        below = dict(zip(self.below[task], starts, strict=False))
         threads = [
-            (below.get(n) or len(self.code) - 1, 0) if self._descends(n, task) else thread
-            for n, thread in enumerate(state.threads)
+            (below.get(n, ended), 0) if self._descends(n, task) else thread for n, thread in enumerate(state.threads)
         ]
         return state._replace(threads=tuple(threads))
 

@@ -1,0 +1,59 @@
+"""States that differ only in which of several siblings does what: one of them stands for all.
+
+The names of tasks have no meaning of their own: exchange those of two siblings throughout a state, and whatever could
+happen still can, with the names exchanged. So equal ways lead on, as many of them, to the same results, and to the same
+faults, races and deadlocks but for names. Machines say what is left of a state without names (`Symmetric`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+
+from wingspan.errors import InternalError
+from wingspan.explorer.machine import Nameless
+
+
+def mark(shared: Hashable, root: Nameless) -> Hashable:
+    """Equal exactly for states that are the same but for the names of siblings."""
+    return shared, _kind(root)
+
+
+def _kind(task: Nameless) -> Hashable:
+    """Equal exactly for tasks that are the same but for names, with all below them."""
+    return task.own, frozenset(Counter(map(_kind, task.below)).items())
+
+
+def names(one: Nameless, other: Nameless) -> dict[str, str]:
+    """What the tasks of a state are called in another one that is the same but for names.
+
+    Where siblings are equal, the first one is called as the first one there is.
+    """
+    return dict(_pairs("", one, "", other))
+
+
+def _pairs(path: str, one: Nameless, other_path: str, other: Nameless) -> Iterator[tuple[str, str]]:
+    yield path, other_path
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for q, task in reversed(list(enumerate(other.below, start=1))):
+        places[_kind(task)].append(q)
+    for q, task in enumerate(one.below, start=1):
+        if not places[_kind(task)]:
+            raise InternalError(f"no task is what task {_child(path, q)} is in a state that is the same but for names")
+        k = places[_kind(task)].pop()
+        yield from _pairs(_child(path, q), task, _child(other_path, k), other.below[k - 1])
+
+
+def _child(path: str, q: int) -> str:
+    return f"{path}.{q}" if path else str(q)
+
+
+def pointed(root: Nameless, path: str) -> Nameless:
+    """The same with the task of a path told from all others, if there is one."""
+    if not path:
+        return Nameless((root.own, True), root.below)
+    first, _, rest = path.partition(".")
+    q = int(first)
+    if q > len(root.below):
+        return root
+    return Nameless(root.own, (*root.below[: q - 1], pointed(root.below[q - 1], rest), *root.below[q:]))

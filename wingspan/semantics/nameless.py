@@ -1,0 +1,58 @@
+"""Configurations without the names of their tasks, for symmetry: `explorer.symmetry` has what that is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+import immutables
+
+from wingspan.explorer.machine import Nameless
+from wingspan.lang import ir
+from wingspan.lang.devices import Task
+from wingspan.lang.ir import Instance, Term
+from wingspan.levels.heap import unnamed
+from wingspan.semantics.config import Config
+
+
+def nameless(C: Config, own: dict[str, frozenset[Hashable]]) -> Nameless:
+    """A context and those that it has spawned; taken from `own`, what each has in the heap, by paths."""
+    spawned = C.s.contexts if isinstance(C.s, ir.Par) else ()
+    alone = C.to(ir.Par(())) if spawned else C
+    mine = _term(alone, C.t.chain), own.pop(C.t.path, None)
+    return Nameless(mine, tuple(nameless(child, own) for child in spawned))
+
+
+@lru_cache(maxsize=1 << 16)
+def _term(term: Term, chain: Instance) -> Hashable:
+    """What is left of a term of the task with this chain; the term itself if it names no task.
+
+    A worker that is yet to be given its iterations, or the levels that belong to threads, ask for a task's id.
+    """
+    kind: Any = type(term)
+    made = {name: _part(name, getattr(term, name), chain) for name in kind.names}
+    left = term if all(made[name] is getattr(term, name) for name in made) else kind(**made)
+    if isinstance(term, ir.Worker) and term.schedule.kind == "static":
+        return left, chain[-1:]
+    return left
+
+
+def _part(name: str, value: Any, chain: Instance) -> Any:
+    return unnamed(value, chain) if name == "instance" and value else _value(value, chain)
+
+
+def _value(value: Any, chain: Instance) -> Any:
+    if isinstance(value, Term):
+        return _term(value, chain)
+    if isinstance(value, Task):
+        return None
+    if isinstance(value, tuple):
+        items = tuple([_value(item, chain) for item in value])
+        return items if any([a is not b for a, b in zip(items, value, strict=True)]) else value
+    if isinstance(value, immutables.Map):
+        pairs = [(key, _value(key, chain), item, _value(item, chain)) for key, item in value.items()]
+        if all(key is new_key and item is new for key, new_key, item, new in pairs):
+            return value
+        return immutables.Map((new_key, new) for _, new_key, _, new in pairs)
+    return value
