@@ -28,7 +28,7 @@ def nameless(C: Config, own: dict[str, frozenset[Hashable]]) -> Nameless:
 def _term(term: Term, chain: Instance) -> Hashable:
     """What is left of a term of the task with this chain; the term itself if it names no task.
 
-    A worker that is yet to be given its iterations, or the levels that belong to threads, ask for a task's id.
+    A worker that is yet to be given its iterations by the thread id keeps that.
     """
     kind: Any = type(term)
     made = {name: _part(name, getattr(term, name), chain) for name in kind.names}
