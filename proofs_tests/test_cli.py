@@ -198,6 +198,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
             (["explore", "racy.ws", "--strategy", one, "--jobs", "2"], "--jobs is for --strategy auto or dpor")
             for one in ("graph", "random", "pct", "bounded")
         ),
+        (["explore", "racy.ws", "--strategy", "dpor", "--symmetry"], "--symmetry is for --strategy auto or graph"),
         (["explore", "racy.ws", "--strategy", "dpor", "--scheduler", "nowhere"], "no Dask scheduler at nowhere"),
         (["explore", "racy.ws", "--graph", "racy.ws"], "racy.ws: not a file that graphs are written to"),
         (["explore", "racy.ws", "--graph", "nowhere/a.dot"], "nowhere/a.dot: No such file or directory"),
@@ -311,6 +312,28 @@ def test_threads_change_the_number_of_tasks(wingspan):
     assert wingspan("explore", SAFE, "--json").json["interleavings"] > 1
 
 
+def test_symmetry_is_told_with_the_states(wingspan, files):
+    """How far it went is told in states up to names; levels of threads are named where there is none."""
+    (files / "turns.ws").write_text(TURNS, encoding="utf-8")
+    full, fewer = wingspan("explore", "turns.ws", "--json").json, wingspan("explore", "turns.ws", "--symmetry").out
+    told = re.search(r"complete: (\d+) states up to names of tasks, .*strategy graph, as symmetry is asked for", fewer)
+    assert told is not None and 2 * int(told[1]) < full["states"]
+    (files / "shards.ws").write_text(TURNS.replace("Element(0)", "Shard(t, Element(0))"), encoding="utf-8")
+    apart = wingspan("explore", "shards.ws", "--symmetry").out
+    assert re.search(r"symmetry +none: a level Shard of S belongs to threads by their ids\n", apart)
+    assert "up to names" not in apart
+
+
+TURNS = """
+t = cpu(:t, 3)
+S = Tensor(Element(0))
+S .= 0
+for i = parallel(1:3, t, dynamic_schedule(1))
+    S[] += i
+end
+return S
+"""
+
 # ---------------------------------------------------------------------------------------------------------------- JSON
 
 
@@ -318,7 +341,7 @@ def test_explore_prints_these_keys_and_types(wingspan):
     made = wingspan("explore", RACY, "--json").json
     types = {
         "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "reason": str, "remark": str,
-        "machine": str, "processes": int, "executions": int, "interleavings": int,
+        "machine": str, "processes": int, "symmetry": bool, "told_apart": str, "executions": int, "interleavings": int,
         "states": int, "steps": int, "seconds": float, "outcomes": int, "results": list,
         "races": list, "faults": list, "deadlocks": list,
     }  # fmt: skip
