@@ -253,6 +253,17 @@ def test_states_that_only_other_processes_came_to_are_told() -> None:
     assert "not shown: 7 states that other processes came to" in assert_drawn(report_on(more)).split("\n")
 
 
+def test_states_up_to_names_are_told() -> None:
+    """And a graph under symmetry is drawn: a step leads to a state in which tasks have other names."""
+    machine = Named(*[(Load("x"), Store("x", 1, relative=True))] * 3)
+    full, fewer = (drawn(machine, symmetry=symmetry) for symmetry in (False, True))
+    assert len(graph_of(fewer).nodes) < len(graph_of(full).nodes)
+    told = [
+        any("names of tasks are one" in key for key in assert_drawn(report_on(v)).split("\n")) for v in (full, fewer)
+    ]
+    assert told == [False, True]
+
+
 def test_a_graph_without_states_is_one() -> None:
     assert "stopped by --max-seconds" in assert_drawn(report_on(drawn(Named((Lock("m"),)), max_seconds=0)))
 
