@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
-from proofs_tests.test_explorer import Cheapest, Cost, cost, programs
+from proofs_tests.test_explorer import Cheapest, Cost, cost, programs, regions
 from proofs_tests.traces import Traces
 from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
 from wingspan.explorer.estimate import Estimate, Move, estimate_traces, walk
 from wingspan.explorer.settle import settle
 from wingspan.explorer.states import States, Status
-from wingspan.testing.litmus import Check, Litmus, Load, State, Store, lockinc, ninc
+from wingspan.testing.litmus import Check, Litmus, Load, Program, Spawn, State, Store, lockinc, ninc
 
 
 def findings(verdict: Verdict) -> dict[str, set[Any]]:
@@ -290,6 +290,26 @@ def test_shortest_ways_can_be_had_after_a_reduction(machine: Litmus) -> None:
     least = Cheapest(machine).least
     assert costs(machine, explore_dpor(machine, exact=True)) == least
     assert all(least[key] <= found for key, found in costs(machine, explore_dpor(machine)).items())
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(st.one_of(programs(), regions()), st.integers(0, 9))
+def test_races_come_shortest_first(machine: Litmus, seed: int) -> None:
+    """Also where few states are known, and the second of two steps is looked for in one that is not."""
+    assert_in_order(machine, seed)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_task_that_has_ended_where_no_search_went_is_not_preempted(seed: int) -> None:
+    """Task 1.1 ends by a step that races, and another begins, before the other step of the race."""
+    spawning: Program = Spawn(((Store("x", 1),),)), Spawn(((Load("z"), Load("z")),))
+    assert_in_order(Litmus(spawning, (Check("x", 5),), (Load("z"), Store("y", 1)), (Load("y"),)), seed)
+
+
+def assert_in_order(machine: Litmus, seed: int) -> None:
+    verdict = explore_by("random", machine, runs=1, seed=seed)
+    found = [cost(machine, race.interleaving) for race in verdict.races]
+    assert found == sorted(found)
 
 
 def test_a_bound_ends_the_search_for_shorter_ways() -> None:

@@ -10,6 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import immutables
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,25 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Nameless, Symmetric
 from wingspan.explorer.states import States
 from wingspan.explorer.symmetry import mark, names, pointed
-from wingspan.testing.litmus import Litmus, Lock, Program, Spawn, State, Store, Unlock, chunk, lockinc, ninc
+from wingspan.levels.base import FIBER
+from wingspan.levels.frames import Cell
+from wingspan.levels.heap import Heap, dealt, unnamed
+from wingspan.testing.litmus import (
+    Add,
+    Jump,
+    Litmus,
+    Load,
+    Lock,
+    Program,
+    Spawn,
+    State,
+    Store,
+    Take,
+    Unlock,
+    chunk,
+    lockinc,
+    ninc,
+)
 from wingspan.testing.programs import meetings, programs
 
 
@@ -163,6 +182,18 @@ def test_a_task_that_has_ended_is_not_preempted() -> None:
     machine = Litmus(first, first, after=(Spawn(((Lock("n"),), other)),))
     (deadlock,) = explore_graph(machine, symmetry=True).deadlocks
     assert cost(machine, deadlock.interleaving)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        (Load("x"), Store("x", 0, relative=True), Add("x"), Jump(2, 1), Store("y", 0, relative=True)),
+        (Load("x"), Store("x", 2), Jump(3, 2), Take("x", 1), Store("x", 2, relative=True)),
+    ],
+)
+def test_of_two_tasks_alike_the_one_that_stepped_goes_on(task: Program) -> None:
+    """Where another state counts as the same, any of them could be who goes on; one costs a preemption more."""
+    assert assert_the_same(Litmus(task, task)) is not None
 
 
 # ------------------------------------------------------------------------------------------------- wingspan programs
@@ -306,6 +337,16 @@ def test_names_go_with_what_tasks_have() -> None:
     assert mark(None, here) == mark(None, there) != mark(None, Nameless(0, here.below[:2]))
     with pytest.raises(InternalError, match="no task is what task 1 is"):
         names(here, Nameless(0, (there.below[0], Nameless("a", (Nameless("c"), Nameless("c"))), there.below[2])))
+
+
+def test_locks_and_copies_in_the_heap_go_with_their_tasks() -> None:
+    """A lock is held, and by whom; what lies in a copy below an isolated fiber is the copy's."""
+    shared, copied = Cell("C", 0, "lock", (), 1), Cell("w", 1, "val", (("t", 2), (FIBER, 1)), 3)
+    heap: Heap = immutables.Map({shared: "1.2", copied: 7, shared._replace(offset=2): 0})
+    left, own = dealt(heap)
+    assert dict(left) == {shared: True, shared._replace(offset=2): 0}
+    assert own == {"1.2": {(0, shared)}, "2": {(copied._replace(instance=((FIBER, 1),)), 7)}}
+    assert unnamed(copied.instance, (("t", 2), ("u", 1))) == (("", 1), (FIBER, 1))
 
 
 # ------------------------------------------------------------------------------------------------------------ searching
