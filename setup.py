@@ -17,6 +17,7 @@ sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name)
 EXTENSIONS = [
     Extension("wingspan.explorer._space", ["wingspan/explorer/_space.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
+    Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.testing._litmus", ["wingspan/testing/_litmus.pyx"], extra_compile_args=FLAGS),
     Extension(
         "wingspan.native._engine",

@@ -33,8 +33,8 @@ AREAS = {
         "wingspan/semantics/memory.py", "wingspan/explorer/", "wingspan/semantics/machine.py", "wingspan/levels/",
     ],
     "reduction": [
-        "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_space.pyx", "wingspan/explorer/states.py",
-        "wingspan/explorer/parts.py", "wingspan/testing/_litmus.pyx",
+        "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_events.pyx", "wingspan/explorer/_space.pyx",
+        "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/testing/_litmus.pyx",
     ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""

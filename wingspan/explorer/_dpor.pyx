@@ -7,10 +7,8 @@ algorithm 2, with wakeup trees. It walks the nodes of a `Space`, so that going b
 
 What is not in that text:
 
-- An *event* is a step that others can observe, with the private steps after it. Events of tasks of which one descends
-  from the other are ordered, and so is all that a task does after its children have ended: neither is a race.
-- Of the events of a lock, release and next acquisition are ordered, two acquisitions in a row race. A task that waits
-  for a lock when a run has ended races with the acquisition by the holder; without this, deadlocks are lost.
+- What an event is, and which of them race, is told in `_events.pyx`. A task that waits for a lock when a run has ended
+  races with the acquisition by the holder; without this, deadlocks are lost.
 - A step that faults ends its task; the others go on. So a run can have several faults, and none is missed: whatever
   comes after a fault comes about without it, too.
 - An event that is moved may do something else: it is what it does at the node where it comes then.
@@ -21,21 +19,13 @@ What is not in that text:
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from wingspan.errors import InternalError
-from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, ORDER, Space, more
+from wingspan.explorer._events cimport NONE, Event, Events
+from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Space, more
 from wingspan.explorer.parts import Fork, Place
 
-
-cdef struct Event:
-    long node         # where it was executed
-    long edge
-    int task
-    int act
-    int earlier       # the event before it of its task, 0 if there is none
-    int records       # how many records of resumed tasks there were before it
-    long races        # its races are those from here on
 
 cdef struct Frame:
     long node
@@ -48,16 +38,9 @@ cdef struct Branch:   # of a wakeup tree
     int child         # the first one
     int next          # the sibling to the right
 
-cdef struct Record:   # a task went on because its children had ended
-    int task
-    int earlier       # the record before it of this task, NONE if there is none
-
 cdef struct Move:
     int task
     int act
-
-cdef enum:
-    NONE = -1
 
 cdef enum:            # why a task sleeps in a frame
     SLEEPS = 1        # it was TAKEN in an earlier frame, and no event has concerned it since
@@ -75,52 +58,33 @@ cdef class Dpor:
     """runs to an end; runs that end where all tasks sleep, of which an undivided search has none"""
     cdef public dict ends
     """in how many executions each node was the last one, also where a task had faulted before"""
-    cdef int depth
     cdef tuple shared          # the forks on the way to what this search explores,
     cdef int base              # so many
     cdef bint begun
-    cdef Event *event          # from 1 on
-    cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
+    cdef Events past           # of the run under way
     cdef Frame *frame          # frame k is what there is after k events
-    cdef int room, width
-    cdef Record *record
-    cdef int *record_clock
-    cdef int records, room_records
-    cdef int *last             # the last event of each task, 0 if it has none
-    cdef int *went_on          # the last record of each task
-    cdef unsigned char *dead   # whether the task has faulted
-    cdef int *race             # for each event, with which earlier events it races
-    cdef long room_races
+    cdef int room
     cdef unsigned char *asleep
     cdef long room_asleep
     cdef Branch *branch
     cdef int branches, room_branches, spare
     cdef Move *move
-    cdef int *scratch
-    cdef int *unlocked
 
     def __init__(self, Space space):
         self.space = space
         self.ends = {}
         self.shared = ()
-        self.width = 16
-        self.room = self.room_records = self.room_branches = 64
-        self.room_races = self.room_asleep = 1024
-        self.event = <Event *>more(NULL, self.room * sizeof(Event))
+        self.past = Events(space)
+        self.room = self.room_branches = 64
+        self.room_asleep = 1024
         self.frame = <Frame *>more(NULL, self.room * sizeof(Frame))
         self.move = <Move *>more(NULL, self.room * sizeof(Move))
-        self.record = <Record *>more(NULL, self.room_records * sizeof(Record))
-        self.race = <int *>more(NULL, self.room_races * sizeof(int))
         self.asleep = <unsigned char *>more(NULL, self.room_asleep)
         self.branch = <Branch *>more(NULL, self.room_branches * sizeof(Branch))
         self.spare = NONE
-        self._widen(16)
 
     def __dealloc__(self):
-        for pointer in (<size_t>self.event, <size_t>self.clock, <size_t>self.frame, <size_t>self.record,
-                        <size_t>self.record_clock, <size_t>self.last, <size_t>self.went_on, <size_t>self.dead,
-                        <size_t>self.race, <size_t>self.asleep, <size_t>self.branch, <size_t>self.move,
-                        <size_t>self.scratch, <size_t>self.unlocked):
+        for pointer in (<size_t>self.frame, <size_t>self.move, <size_t>self.asleep, <size_t>self.branch):
             free(<void *><size_t>pointer)
 
     # --------------------------------------------------------------------------------------------------------- the walk
@@ -132,13 +96,13 @@ cdef class Dpor:
         if not self.begun:
             self.take_up(Place())
         while most < 0 or self.executions + self.redundant < last:
-            here = &self.frame[self.depth]
+            here = &self.frame[self.past.count]
             if not here.begun:
                 self._begin(here)
                 here.begun = True
             if here.tree != NONE:
                 self._step(here.tree)
-            elif self.depth > self.base:
+            elif self.past.count > self.base:
                 self._back()
             else:
                 return True
@@ -147,7 +111,7 @@ cdef class Dpor:
     def planned(self):
         """How many runs the wakeup trees ask for, beside the one under way."""
         cdef int k, branch, wanted = 0
-        for k in range(self.depth + 1):
+        for k in range(self.past.count + 1):
             branch = self.frame[k].tree
             while branch != NONE:
                 branch = self.branch[branch].next
@@ -159,12 +123,12 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef long first = space.node[here.node].first, e, chosen = NONE
         cdef int k, able = 0
-        cdef int latest = self.event[self.depth].task if self.depth else NONE
+        cdef int latest = self.past.event[self.past.count].task if self.past.count else NONE
         if here.tree != NONE:
             return 0
         for k in range(space.node[here.node].count):
             e = first + k
-            if space.edge[e].target == BLOCKED or self.dead[space.edge[e].task]:
+            if space.edge[e].target == BLOCKED or self.past.dead[space.edge[e].task]:
                 continue
             able += 1
             if not self.asleep[here.asleep + k] and (chosen == NONE or space.edge[e].task == latest):
@@ -184,222 +148,81 @@ cdef class Dpor:
     cdef int _step(self, int branch) except -1:
         """Execute the first branch of the newest frame's wakeup tree, and enter the frame that it leads to."""
         cdef Space space = self.space
-        cdef Frame *here = &self.frame[self.depth]
+        cdef Frame *here = &self.frame[self.past.count]
         cdef int task = self.branch[branch].task
         cdef long edge = space.edge_of(here.node, task), after
-        if edge < 0 or space.edge[edge].target == BLOCKED or self.dead[task]:
+        if edge < 0 or space.edge[edge].target == BLOCKED or self.past.dead[task]:
             raise InternalError(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
         if self.asleep[here.asleep + edge - space.node[here.node].first]:
             raise InternalError(f"task {space.paths[task] or '0'} is asleep where a wakeup tree wants it to step")
         after = space.follow(here.node, edge)
-        self._push(edge)
-        if after == FAULT:
-            self.dead[task] = True
-        else:
-            self._resume(space.edge[edge].resumed)
-        self._enter(self.event[self.depth].node if after == FAULT else after, &self.event[self.depth])
-        self.frame[self.depth].tree = self.branch[branch].child
+        self.past.push(edge)
+        self._enter(here.node if after == FAULT else after)
+        self.frame[self.past.count].tree = self.branch[branch].child
         self.branch[branch].child = NONE
         return 0
 
-    cdef int _enter(self, long node, Event *by) except -1:
-        """A frame for a node, in which those still sleep who slept before and whom the event does not concern."""
+    cdef int _enter(self, long node) except -1:
+        """A frame for a node, in which those still sleep who slept before and whom the newest event does not concern."""
         cdef Space space = self.space
-        cdef Frame *above
+        cdef Frame *above = NULL
+        cdef Event *by = &self.past.event[self.past.count]
         cdef long e, k, start = 0
-        cdef int count = space.node[node].count, why
-        if by != NULL:
-            above = &self.frame[self.depth - 1]
+        cdef int depth = self.past.count, count = space.node[node].count, why
+        if depth == self.room:
+            self.room *= 2
+            self.frame = <Frame *>more(self.frame, self.room * sizeof(Frame))
+            self.move = <Move *>more(self.move, self.room * sizeof(Move))
+        if depth:
+            above = &self.frame[depth - 1]
             start = above.asleep + space.node[above.node].count
         while start + count > self.room_asleep:
             self.room_asleep *= 2
             self.asleep = <unsigned char *>more(self.asleep, self.room_asleep)
         memset(self.asleep + start, 0, count)
-        self.frame[self.depth] = Frame(node, NONE, start, False)
-        if by != NULL:
+        self.frame[depth] = Frame(node, NONE, start, False)
+        if depth:
             for k in range(space.node[above.node].count):
                 e = space.node[above.node].first + k
                 why = self.asleep[above.asleep + k]
                 if why and not space.relation(by.act, space.edge[e].act) & CONFLICT:
-                    self._sleep(self.depth, space.edge[e].task, WAITS if why in (WAITS, GIVEN) else SLEEPS)
+                    self._sleep(depth, space.edge[e].task, WAITS if why in (WAITS, GIVEN) else SLEEPS)
         return 0
 
     cdef int _sleep(self, int k, int task, int why) except -1:
         """Let a task sleep in frame k."""
         cdef Frame *here = &self.frame[k]
-        self.asleep[here.asleep + self._place(here, task)] = why
-        return 0
-
-    cdef long _place(self, Frame *here, int task) except -1:
-        """Which of the edges of a frame is a task's."""
         cdef long edge = self.space.edge_of(here.node, task)
         if edge < 0:
             raise InternalError(f"task {self.space.paths[task] or '0'} is wanted where it cannot step")
-        return edge - self.space.node[here.node].first
+        self.asleep[here.asleep + edge - self.space.node[here.node].first] = why
+        return 0
 
     cdef int _back(self) except -1:
         """Leave the newest frame and undo its event, the task of which sleeps from then on."""
-        cdef Event *undone = &self.event[self.depth]
-        cdef int task = undone.task, k, gone
-        self.last[task] = undone.earlier
-        self.dead[task] = False
-        while self.records > undone.records:
-            self.records -= 1
-            self.went_on[self.record[self.records].task] = self.record[self.records].earlier
-        self.depth -= 1
-        gone = self.frame[self.depth].tree
-        self.frame[self.depth].tree = self.branch[gone].next
+        cdef int task = self.past.pop(), gone
+        cdef Frame *here = &self.frame[self.past.count]
+        gone = here.tree
+        here.tree = self.branch[gone].next
         self.branch[gone].next = self.spare
         self.spare = gone
-        return self._sleep(self.depth, task, TAKEN)
-
-    # ------------------------------------------------------------------------------------------------- happens before
-
-    cdef int _push(self, long edge) except -1:
-        """The event of an edge of the newest frame: its clock, and the events that it races with."""
-        cdef int task = self.space.edge[edge].task, i = self.depth + 1
-        cdef Event *new
-        if self.space.tasks > self.width:
-            self._widen(2 * self.space.tasks)
-        if i + 2 > self.room:
-            self.room *= 2
-            self.event = <Event *>more(self.event, self.room * sizeof(Event))
-            self.frame = <Frame *>more(self.frame, self.room * sizeof(Frame))
-            self.move = <Move *>more(self.move, self.room * sizeof(Move))
-            self.clock = <int *>more(self.clock, <long>self.room * self.width * sizeof(int))
-        new = &self.event[i]
-        new.node, new.edge = self.frame[self.depth].node, edge
-        new.task, new.act, new.earlier = task, self.space.edge[edge].act, self.last[task]
-        new.records = self.records
-        new.races = self._races_end(self.depth)
-        self._happens(i, task, new.act, self.clock + <long>i * self.width)
-        self.clock[<long>i * self.width + task] = i
-        self.last[task] = i
-        self.depth = i
-        return 0
-
-    cdef long _races_end(self, int i) noexcept:
-        """Where the races after those of event i begin."""
-        cdef long end
-        if i == 0:
-            return 0
-        end = self.event[i].races
-        while self.race[end]:
-            end += 1
-        return end + 1
-
-    cdef int _happens(self, int i, int task, int act, int *clock) except -1:
-        """The clock of an event that comes as number i; the events that it races with are put where event i has them.
-
-        Events are looked at from the last on: one that is not in the clock by then is not ordered before by others.
-        """
-        cdef Space space = self.space
-        cdef int j, other, what
-        cdef bint locked = False
-        cdef long end = self.event[i].races
-        self._ordered(task, clock)
-        memcpy(self.unlocked, clock, self.width * sizeof(int))
-        for j in range(i - 1, 0, -1):
-            other = self.event[j].task
-            if other == task:
-                continue
-            what = space.relation(self.event[j].act, act)
-            if not what & CONFLICT:
-                continue
-            if what & LOCKS and not locked:
-                locked = True
-                if self.unlocked[other] < j:
-                    end = self._add_race(end, j)
-            if clock[other] >= j:
-                if self.unlocked[other] < j and not what & ORDER:
-                    self._merge(self.unlocked, self.clock + <long>j * self.width)
-                continue
-            if not what & (ORDER | LOCKS):
-                end = self._add_race(end, j)
-            self._merge(clock, self.clock + <long>j * self.width)
-            if not what & ORDER:
-                self._merge(self.unlocked, self.clock + <long>j * self.width)
-        self._add_race(end, 0)
-        return 0
-
-    cdef long _add_race(self, long end, int j) except -1:
-        if end == self.room_races:
-            self.room_races *= 2
-            self.race = <int *>more(self.race, self.room_races * sizeof(int))
-        self.race[end] = j
-        return end + 1
-
-    cdef void _ordered(self, int task, int *clock) noexcept:
-        """What happens before the next event of a task whatever it does."""
-        cdef int t
-        memset(clock, 0, self.width * sizeof(int))
-        for t in range(min(self.width, self.space.tasks)):
-            if self.space.related(t, task):
-                if self.last[t]:
-                    self._merge(clock, self.clock + <long>self.last[t] * self.width)
-                if self.went_on[t] != NONE:
-                    self._merge(clock, self.record_clock + <long>self.went_on[t] * self.width)
-
-    cdef void _merge(self, int *clock, int *other) noexcept:
-        cdef int t
-        for t in range(min(self.width, self.space.tasks)):
-            if other[t] > clock[t]:
-                clock[t] = other[t]
-
-    cdef int _resume(self, int resumption) except -1:
-        """Tasks went on after the newest event: what they do next happens after all that their children did."""
-        cdef int task
-        for task in self.space.resumptions[resumption]:
-            if self.records == self.room_records:
-                self.room_records *= 2
-                self.record = <Record *>more(self.record, self.room_records * sizeof(Record))
-                self.record_clock = <int *>more(
-                    self.record_clock, <long>self.room_records * self.width * sizeof(int)
-                )
-            self._ordered(task, self.record_clock + <long>self.records * self.width)
-            self.record[self.records] = Record(task, self.went_on[task])
-            self.went_on[task] = self.records
-            self.records += 1
-        return 0
-
-    cdef int _widen(self, int width) except -1:
-        """Make room for more tasks."""
-        cdef int old = self.width if self.clock != NULL else 0, i, t
-        cdef int *clock = <int *>more(NULL, <long>self.room * width * sizeof(int))
-        cdef int *records = <int *>more(NULL, <long>self.room_records * width * sizeof(int))
-        memset(clock, 0, <long>self.room * width * sizeof(int))
-        memset(records, 0, <long>self.room_records * width * sizeof(int))
-        if old:
-            for i in range(self.depth + 1):
-                memcpy(clock + <long>i * width, self.clock + <long>i * old, old * sizeof(int))
-            for i in range(self.records):
-                memcpy(records + <long>i * width, self.record_clock + <long>i * old, old * sizeof(int))
-        free(self.clock)
-        free(self.record_clock)
-        self.clock, self.record_clock, self.width = clock, records, width
-        self.last = <int *>more(self.last, width * sizeof(int))
-        self.went_on = <int *>more(self.went_on, width * sizeof(int))
-        self.dead = <unsigned char *>more(self.dead, width)
-        self.scratch = <int *>more(self.scratch, width * sizeof(int))
-        self.unlocked = <int *>more(self.unlocked, width * sizeof(int))
-        for t in range(old, width):
-            self.last[t], self.went_on[t], self.dead[t] = 0, NONE, False
-        return 0
+        return self._sleep(self.past.count, task, TAKEN)
 
     # ------------------------------------------------------------------------------------------------- reversing races
 
     cdef int _reverse_races(self) except -1:
         """At the end of a run: have each race of it run the other way round, unless another run does so anyway."""
         cdef Space space = self.space
-        cdef long r, e, node = self.frame[self.depth].node
+        cdef Events past = self.past
+        cdef long r, e, node = self.frame[past.count].node
         cdef int i
-        for i in range(1, self.depth + 1):
-            r = self.event[i].races
-            while self.race[r]:
-                self._reverse(self.race[r], self.event[i].task)
+        for i in range(1, past.count + 1):
+            r = past.event[i].races
+            while past.race[r]:
+                self._reverse(past.race[r], past.event[i].task)
                 r += 1
         for e in range(space.node[node].first, space.node[node].first + space.node[node].count):
-            if space.edge[e].target == BLOCKED and not self.dead[space.edge[e].task]:
+            if space.edge[e].target == BLOCKED and not past.dead[space.edge[e].task]:
                 self._acquire_first(space.edge[e].task, space.edge[e].act)
         return 0
 
@@ -408,31 +231,30 @@ cdef class Dpor:
 
         A failing release in between conflicts with both, and is no reason not to: the task cannot come between them.
         """
-        cdef int j = self.depth
-        self._ordered(task, self.scratch)
-        while j and not self.space.relation(self.event[j].act, act) & LOCKS:
+        cdef int j = self.past.count
+        while j and not self.space.relation(self.past.event[j].act, act) & LOCKS:
             j -= 1
-        if j and self.scratch[self.event[j].task] < j:
+        if j and not self.past.orders(j, task):
             self._reverse(j, task)
         return 0
 
     cdef int _reverse(self, int j, int task) except -1:
         """Insert into the wakeup tree before event j: what does not happen after j, then the next event of `task`."""
         cdef Space space = self.space
+        cdef Events past = self.past
         cdef Frame *before = &self.frame[j - 1]
         cdef long node = before.node, edge
-        cdef int k, x, count = 0, other = self.event[j].task
-        for k in range(j + 1, self.depth + 1):
-            if self.clock[<long>k * self.width + other] >= j:
+        cdef int k, x, count = 0, other = past.event[j].task
+        for k in range(j + 1, past.count + 1):
+            if past.clock[<long>k * past.width + other] >= j:
                 continue
-            edge = space.edge_of(node, self.event[k].task)
-            if edge < 0 or space.edge[edge].act != self.event[k].act or space.edge[edge].target == BLOCKED:
+            edge = space.edge_of(node, past.event[k].task)
+            if edge < 0 or space.edge[edge].act != past.event[k].act or space.edge[edge].target == BLOCKED:
                 raise InternalError("an event that does not happen after another depends on it all the same")
-            self.move[count] = Move(self.event[k].task, self.event[k].act)
+            self.move[count] = Move(past.event[k].task, past.event[k].act)
             count += 1
             if space.edge[edge].target != FAULT:
                 node = space.follow(node, edge)
-            before = &self.frame[j - 1]
         edge = space.edge_of(node, task)
         if edge < 0 or space.edge[edge].target == BLOCKED:
             return 0  # it took the other event to enable this one: the two have one order only
@@ -523,20 +345,20 @@ cdef class Dpor:
         cdef list shared = [], own = []
         if not self.begun:
             return Place()
-        for k in range(self.depth):
+        for k in range(self.past.count):
             wishes = self._wishes(self.branch[self.frame[k].tree].next)
             if k < self.base:
                 shared.append(self.shared[k]._replace(wishes=wishes))
             else:
-                own.append(Fork(self._taken(k), self.space.paths[self.event[k + 1].task], wishes))
-        wishes = self._wishes(self.frame[self.depth].tree)
-        return Place(tuple(shared), tuple(own), self._taken(self.depth), wishes, self.frame[self.depth].begun)
+                own.append(Fork(self._taken(k), self.space.paths[self.past.event[k + 1].task], wishes))
+        wishes = self._wishes(self.frame[self.past.count].tree)
+        return Place(tuple(shared), tuple(own), self._taken(self.past.count), wishes, self.frame[self.past.count].begun)
 
     def take_up(self, place):
         """Go on from a place, in a search that has not begun. InternalError if there is no such place."""
         cdef int k = 0
-        self._widen(max(self.width, self.space.tasks))
-        self._enter(0, NULL)
+        self.past.widen(max(self.past.width, self.space.tasks))
+        self._enter(0)
         self.begun = True
         self.shared, self.base = place.shared, len(place.shared)
         for fork in (*place.shared, *place.own):
