@@ -87,13 +87,12 @@ class Parts:
 
     def current(self, place: Place) -> Place:
         """A part with the way to it as it is by now."""
-        here, forks = self.tree, []
-        for fork in place.shared:
+        forks = []
+        for here, fork in zip(self.nodes(place.shared), place.shared, strict=False):
             tasks = list(here)
             at = tasks.index(fork.task)
             given = tuple(task for task in tasks[:at] if task not in fork.taken)
             forks.append(Fork(fork.taken, fork.task, given=given, later=tuple(tasks[at + 1 :])))
-            here = _below(here, fork.task)
         return place._replace(shared=tuple(forks))
 
     def back(self, place: Place, done: bool) -> None:
@@ -102,10 +101,9 @@ class Parts:
         Of a wish on the way there only the first task counts: others may have wished there meanwhile, so that one that
         comes later in it waits by now.
         """
-        here = self.tree
+        nodes = self.nodes(place.shared)
         for depth, fork in enumerate(place.shared):
-            self._add(here, place.shared[:depth], [wish[:1] for wish in fork.wishes])
-            here = _below(here, fork.task)
+            self._add(nodes[depth], place.shared[:depth], [wish[:1] for wish in fork.wishes])
         if done:
             self._close(place.shared)
         else:
@@ -117,9 +115,7 @@ class Parts:
             first = next((k for k, fork in enumerate(place.own) if fork.wishes), None)
             if first is None:
                 continue
-            here, way = self.tree, place.shared
-            for fork in way:
-                here = _below(here, fork.task)
+            way, here = place.shared, self.nodes(place.shared)[-1]
             for fork in place.own[: first + 1]:
                 here |= dict.fromkeys(fork.taken)
                 here[fork.task] = {}
@@ -128,6 +124,13 @@ class Parts:
             self.waiting[n] = place._replace(shared=way, own=place.own[first + 1 :])
             return True
         return False
+
+    def nodes(self, way: tuple[Fork, ...]) -> list[Open]:
+        """Where each of its forks is, and last where it leads."""
+        nodes = [self.tree]
+        for fork in way:
+            nodes.append(_below(nodes[-1], fork.task))
+        return nodes
 
     def _add(self, here: Open, way: tuple[Fork, ...], wishes: Iterable[Wish]) -> None:
         """Make parts of wishes at a node, but for tasks that go first there anyway."""
@@ -142,12 +145,8 @@ class Parts:
 
     def _close(self, way: tuple[Fork, ...]) -> None:
         """All at the end of a way has been explored; forget nodes of which that is so."""
-        here, nodes = self.tree, []
-        for fork in way:
-            nodes.append((here, fork.task))
-            here = _below(here, fork.task)
-        for here, task in reversed(nodes):
-            here[task] = None
+        for here, fork in zip(reversed(self.nodes(way)[:-1]), reversed(way), strict=True):
+            here[fork.task] = None
             if any(below is not None for below in here.values()):
                 break
 
