@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.parts import Fork, Parts, Place
 from wingspan.explorer.states import States
+from wingspan.explorer.workers import Found, Submit, Worker
 from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
 
@@ -232,16 +235,47 @@ def test_processes_find_what_one_finds(small: None, machine: Litmus, processes: 
     assert same(machine, jobs=processes).complete
 
 
-@FORK
-def test_all_that_was_found_is_told_where_no_shortest_way_is(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if nobody looks for shortest ways any further than to the first state: faults that come of one result."""
+@pytest.fixture
+def short_sighted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks for shortest ways any further than to the first state, and so finds nothing that others have not."""
     monkeypatch.setattr(shortest, "MOST", 1)
-    for wrong in range(5):
-        machine = Litmus(*ninc(4).programs[1:], after=(Load("x"), Jump(2, wrong), Load("nothing"), Assert(0)))
-        one, two = (explore(machine, Search("dpor", jobs=n)) for n in (1, 2))
-        assert findings(two) == findings(one)
-        assert counted(two) == counted(one)
-        assert len(two.faults) == (wrong > 0)
+
+
+def one_fault_is_found(result: int) -> None:
+    """By two processes as by one, in four increments after which it is a fault if this is their result."""
+    machine = Litmus(*ninc(4).programs[1:], after=(Load("x"), Jump(2, result), Load("nothing"), Assert(0)))
+    one, two = (explore(machine, Search("dpor", jobs=n)) for n in (1, 2))
+    assert findings(two) == findings(one)
+    assert counted(two) == counted(one)
+    assert len(two.faults) == (result > 0)
+
+
+@FORK
+@pytest.mark.parametrize("result", range(5))
+def test_all_that_was_found_is_told_where_no_shortest_way_is(small: None, short_sighted: None, result: int) -> None:
+    one_fault_is_found(result)
+
+
+@pytest.mark.parametrize("result", range(1, 5))
+def test_an_answer_that_is_lost_takes_no_finding_along(
+    small: None, short_sighted: None, monkeypatch: pytest.MonkeyPatch, result: int
+) -> None:
+    """A cluster may lose it, and have a worker search that part again, here one that has done so before."""
+
+    @contextmanager
+    def forgetful(states: States[Any], _: int) -> Iterator[Submit]:
+        worker = Worker(States(states.machine))
+
+        def submit(*asked: Any) -> Future[Found]:
+            answer: Future[Found] = Future()
+            worker.search(*asked)
+            answer.set_result(worker.search(*asked))
+            return answer
+
+        yield submit
+
+    monkeypatch.setattr(jobs, "processes", forgetful)
+    one_fault_is_found(result)
 
 
 RACY = """

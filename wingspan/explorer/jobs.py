@@ -21,7 +21,7 @@ from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.parts import Parts, Place
 from wingspan.explorer.states import States, Stopped
-from wingspan.explorer.workers import Found, Submit, Way, cluster, processes
+from wingspan.explorer.workers import Found, Heard, Submit, Way, cluster, processes
 
 LONG, SHORT = 0.5, 0.02
 """Seconds for which a part is searched before it is put back; and if there are not parts enough for all to search."""
@@ -39,6 +39,7 @@ class Team:
     covered: Coverage = field(default_factory=lambda: Coverage("dpor"))
     running: dict[Future[Found], tuple[Place, int]] = field(default_factory=dict)
     """the parts that are being searched, with so many new states at most"""
+    heard: Heard = field(default_factory=dict)
     interrupts: int = 0
     idle: bool = False
 
@@ -117,7 +118,7 @@ class Team:
                     raise Stopped("max-states")
                 break
             place = self.parts.give()
-            self.running[submit(place, seconds, most)] = place, most or 0
+            self.running[submit(place, seconds, most, dict(self.heard))] = place, most or 0
 
     def share(self) -> int | None:
         """How many new states one more may come to, so that all together keep the bound."""
@@ -138,6 +139,7 @@ class Team:
                 self.follow(way)
             for way, times in found.ends:
                 self.covered.ends[self.follow(way)] += times
+        self.heard[found.worker] = max(found.told, self.heard.get(found.worker, 0))
         self.covered.executions += found.executions
         self.covered.elsewhere += found.states - (self.states.nodes - nodes)
         self.states.steps = steps + found.steps

@@ -41,13 +41,19 @@ class Found:
     ends: list[tuple[Way, int]]
     """a way to each result, and how many of the executions have it"""
     news: list[Way]
-    """ways past all that this process has not told before"""
+    """ways past all that this worker has found, but for what has been heard of it"""
+    worker: str
+    told: int
+    """which worker it was, and how much of what it has found is heard of with this answer"""
     states: int
     steps: int
     stopped_by: str | None
 
 
-Submit = Callable[[Place, float, int | None], "Future[Found]"]
+Heard = dict[str, int]
+"""How much of what each worker has found was in answers that have come: a cluster may lose one, and ask again."""
+
+Submit = Callable[[Place, float, int | None, Heard], "Future[Found]"]
 """Have a part searched, for so many seconds, up to so many new states."""
 
 
@@ -56,9 +62,11 @@ class Worker:
 
     def __init__(self, states: States[Any]) -> None:
         self.states = states
-        self.told = set(states.findings())
+        self.name = uuid4().hex
+        self.found = dict.fromkeys(states.findings())
+        self.before = len(self.found)
 
-    def search(self, place: Place, seconds: float, most: int | None) -> Found:
+    def search(self, place: Place, seconds: float, most: int | None, heard: Heard) -> Found:
         """Go on from a place for a while, or up to so many new states."""
         states, search, until = self.states, Dpor(self.states), monotonic() + seconds
         nodes, steps, done = states.nodes, states.steps, False
@@ -79,7 +87,9 @@ class Worker:
             done=done,
             executions=search.executions,
             ends=self.ends(search),
-            news=self.news(),
+            news=self.news(heard.get(self.name, self.before)),
+            worker=self.name,
+            told=len(self.found),
             states=states.nodes - nodes,
             steps=states.steps - steps,
             stopped_by=states.stopped_by,
@@ -96,14 +106,16 @@ class Worker:
                     times[finding] = times.get(finding, 0) + number
         return [(way, times[finding]) for finding, way in ways.items()]
 
-    def news(self) -> list[Way]:
-        """The way on which each new finding was found, and a shortest one that is known."""
-        new = {finding: node for finding, node in self.states.findings().items() if finding not in self.told}
+    def news(self, heard: int) -> list[Way]:
+        """The way on which each finding was found, and a shortest one that is known; not of the first ones, so many."""
+        nodes = self.states.findings()
+        self.found |= dict.fromkeys(nodes)
+        new = list(self.found)[heard:]
         if not new:
             return []
-        self.told |= set(new)
         shortest = Shortest(self.states).find()
-        return [*map(self.states.way, new.values()), *(shortest[each].tasks for each in new if each in shortest)]
+        ways = [self.states.way(nodes[each]) for each in new]
+        return [*ways, *(shortest[each].tasks for each in new if each in shortest)]
 
 
 @contextmanager
@@ -114,7 +126,7 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
     fork = multiprocessing.get_context("fork")
     try:
         with ProcessPoolExecutor(jobs, fork, _begin, (states, jobs)) as pool:
-            yield lambda place, seconds, most: pool.submit(_search, place, seconds, most)
+            yield lambda place, seconds, most, heard: pool.submit(_search, place, seconds, most, heard)
     except BrokenProcessPool:
         raise InputError(
             "a process of the search was killed", topic="jobs", fix="let fewer --jobs search: each keeps its states"
@@ -142,8 +154,8 @@ def _end_with_the_first() -> None:
     os._exit(1)
 
 
-def _search(place: Place, seconds: float, most: int | None) -> Found:
-    return _worker.search(place, seconds, most)
+def _search(place: Place, seconds: float, most: int | None, heard: Heard) -> Found:
+    return _worker.search(place, seconds, most, heard)
 
 
 @contextmanager
@@ -168,8 +180,8 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
         there, search = client.scatter(machine, broadcast=True), uuid4().hex
         pool = client.get_executor(pure=False)
 
-        def submit(place: Place, seconds: float, most: int | None) -> Future[Found]:
-            found: Future[Found] = pool.submit(_search_there, search, there, place, seconds, most)
+        def submit(place: Place, seconds: float, most: int | None, heard: Heard) -> Future[Found]:
+            found: Future[Found] = pool.submit(_search_there, search, there, place, seconds, most, heard)
             return found
 
         try:
@@ -181,10 +193,12 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
 _thread = threading.local()
 
 
-def _search_there(search: str, machine: Machine[Any], place: Place, seconds: float, most: int | None) -> Found:
+def _search_there(
+    search: str, machine: Machine[Any], place: Place, seconds: float, most: int | None, heard: Heard
+) -> Found:
     """In a thread of a cluster's worker, which may have taken part in the same search before."""
     if getattr(_thread, "search", None) != search:
         _thread.search, _thread.worker = search, Worker(States(machine))
-    found = _thread.worker.search(place, seconds, most)
+    found = _thread.worker.search(place, seconds, most, heard)
     assert isinstance(found, Found)
     return found
