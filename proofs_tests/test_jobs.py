@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from wingspan.errors import InputError, InternalError
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, explore, jobs, search, shortest, states
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
+from wingspan.explorer.jobs import Team
 from wingspan.explorer.parts import Fork, Parts, Place
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
@@ -480,6 +481,64 @@ def test_no_cluster_is_one_error(address: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 # ------------------------------------------------------------------------------------------------ how processes may end
+
+
+@pytest.fixture
+def silence(small: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Two answers are given, and no others: if the first process waits for one Ctrl-C comes twice, so often by now."""
+    asked: list[Future[Found]] = []
+    interrupts: list[int] = []
+
+    @contextmanager
+    def workers(states: States[Any], _: int) -> Iterator[Submit]:
+        worker = Worker(States(states.machine))
+
+        def submit(*part: Any) -> Future[Found]:
+            answer: Future[Found] = Future()
+            if len(asked) < 2:
+                answer.set_result(worker.search(*part))
+            asked.append(answer)
+            return answer
+
+        yield submit
+
+    def waiting(running: Any, **how: Any) -> Any:
+        if not any(answer.done() for answer in running):
+            assert not interrupts, "it waits again"
+            for times in (1, 2):
+                interrupts.append(times)
+                signal.raise_signal(signal.SIGINT)
+            pytest.fail("it waits for ever")
+        return wait(running, timeout=0, **how)
+
+    monkeypatch.setattr(jobs, "processes", workers)
+    monkeypatch.setattr(jobs, "wait", waiting)
+    return interrupts
+
+
+def test_a_second_ctrl_c_waits_for_nobody(silence: list[int]) -> None:
+    """The first one ends nothing; afterwards Ctrl-C does what it did before."""
+    before = signal.getsignal(signal.SIGINT)
+    verdict = explore(ninc(4), Search("dpor", jobs=2))
+    assert (verdict.complete, verdict.stopped_by, verdict.executions) == (False, "interrupt", 4)
+    assert silence == [1, 2]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_lets_an_answer_be_heard(silence: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both come while it is; the other process, which searches, is not waited for."""
+    hear = Team.hear
+
+    def interrupted(self: Team, answer: Future[Found]) -> None:
+        for _ in range(2 if self.covered.executions else 0):
+            signal.raise_signal(signal.SIGINT)
+        hear(self, answer)
+
+    monkeypatch.setattr(Team, "hear", interrupted)
+    verdict = explore(ninc(4), Search("dpor", jobs=2))
+    assert (verdict.complete, verdict.stopped_by, verdict.executions) == (False, "interrupt", 4)
+    assert not silence
+
 
 SCRIPT = """
 import os, signal, sys
