@@ -242,6 +242,13 @@ def test_a_printed_command_ends_at_its_memory_limit(growing, limit):
     assert run(growing["wide"], "--max-memory", str(10**7 + limit)).returncode == 0
 
 
+def test_a_printed_command_ends_where_the_system_has_no_address_space(growing):
+    """Which is not its memory limit: 5 MB, of which a buffer cannot have the least that it reserves."""
+    made = run(Path("/bin/sh"), "-c", f"ulimit -v 5000; exec {growing['wide']}")
+    assert (made.returncode, made.stdout) == (1, "")
+    assert made.stderr == "out of memory: the system has no address space left\n"
+
+
 @pytest.mark.parametrize("arguments", [("--max-memory",), ("--max-memory", "much"), ("narrow.inputs",), ("-h",)])
 def test_a_printed_command_tells_what_arguments_it_takes(growing, arguments):
     made = run(growing["narrow"], *arguments)

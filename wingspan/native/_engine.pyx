@@ -26,7 +26,7 @@ cdef extern from "runtime.h" nogil:
     enum:
         WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED
         WS_PLAIN, WS_SEQ_CST
-        WS_NONE, WS_OPERATOR, WS_CHECK, WS_MEMORY
+        WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
     ctypedef struct ws_entry:
         int64_t key, value
     ctypedef struct ws_hash:
@@ -352,7 +352,7 @@ cdef bint par(ws_task *t, ws_value *r, const Instructions *code, const int64_t *
     cdef ws_value *frames = <ws_value *>malloc(<size_t>n * size * sizeof(ws_value))
     cdef bint good
     if frames == NULL:
-        return ws_fail(t, WS_MEMORY, NULL, <int64_t>(<size_t>n * size * sizeof(ws_value)), 0)
+        return ws_fail(t, WS_SPACE, NULL, 0, 0)
     for k in range(n):
         frames[k * size].p = <void *>code
         frames[k * size + 1].i = (row - code.table) // COLUMNS + 1

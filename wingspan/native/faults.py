@@ -10,7 +10,7 @@ from wingspan.lang import algebra
 from wingspan.native.assemble import Code, exact
 from wingspan.native.plan import Atomic, Buffer, Check, Compute, Stmt
 
-OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK = range(1, 10)
+OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
 """What goes wrong, as runtime.h numbers it."""
 
 
@@ -43,7 +43,10 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
     if kind == NO_CELL and buffer is not None and (x < 1 or 0 < buffer.bound < x):
         return f"{name} has no cell {x}", racy
     messages = {
-        NO_CELL: (f"{name} has outgrown the address space reserved for it at cell {x}", "raise the reservation"),
+        NO_CELL: (
+            f"{name} has outgrown the address space reserved for it at cell {x}",
+            "raise the reservation: --reserve",
+        ),
         NARROW: (f"{x} does not fit a cell of {name}", racy),
         READ_ONLY: (f"{name} is read only", racy),
         MEMORY: (
@@ -53,6 +56,7 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
         NO_CHILD: (f"there is no copy with number {x}", racy),
         THREADS: (f"the system cannot start {x} more threads", "use devices with fewer threads"),
         DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
+        SPACE: ("out of memory: the system has no address space left", "reserve less for each buffer: --reserve"),
     }
     return messages[kind]
 

@@ -223,6 +223,8 @@ const char *ws_session_fault(const ws_session *s, char *text, size_t size) {
     if (run->fault == WS_MEMORY)
         n += (size_t)snprintf(text + n, size - n, "out of memory: the run needs %" PRId64 " bytes, which is more than its limit",
                               run->values[0].i);
+    else if (run->fault == WS_SPACE)
+        n += (size_t)snprintf(text + n, size - n, "out of memory: the system has no address space left");
     else if (run->fault != WS_OPERATOR && run->fault != WS_CHECK)
         n += (size_t)snprintf(text + n, size - n, "fault %d of %" PRId64 ": ", (int)run->fault, run->values[0].i);
     for (const char *m = site->message; *m && n + 32 < size; m++) {

@@ -56,6 +56,7 @@ typedef enum {
     WS_NO_CHILD,    /* there can be no instance with the key values 0 */
     WS_THREADS,     /* values 0 threads cannot be started */
     WS_DEADLOCK,    /* every task waits; this one for lock values 0, which task values 1 holds */
+    WS_SPACE,       /* the system has no more memory or address space, though the run may use more */
     WS_INTERRUPTED, /* the run was asked to stop */
 } ws_fault;
 
@@ -292,8 +293,9 @@ WS_API inline int64_t ws_hash_load(const ws_buffer *b, int64_t key) {
 WS_API bool ws_rehash(ws_task *t, ws_buffer *b) {
     ws_hash *old = b->hash;
     uint64_t size = old ? 2 * (old->mask + 1) : 16, bytes = sizeof *old + size * sizeof(ws_entry);
-    ws_hash *h = ws_charge(t->run, bytes) ? calloc(1, bytes) : NULL;
-    if (!h) return ws_fail(t, WS_MEMORY, b, (int64_t)(t->run->committed + bytes), 0);
+    if (!ws_charge(t->run, bytes)) return ws_fail(t, WS_MEMORY, b, (int64_t)(t->run->committed + bytes), 0);
+    ws_hash *h = calloc(1, bytes);
+    if (!h) return ws_fail(t, WS_SPACE, b, 0, 0);
     h->mask = size - 1;
     h->older = old;
     for (uint64_t i = 0; old && i <= old->mask; i++)
@@ -651,7 +653,7 @@ WS_API bool ws_sort(ws_task *t, ws_buffer *b, int64_t count) {
         if (ws_sort_near_i64((int64_t *)(void *)b->data, n)) return true;
     }
     int64_t *x = malloc(2 * n * sizeof *x);
-    if (!x) return ws_fail(t, WS_MEMORY, b, (int64_t)(2 * n * sizeof *x), 0);
+    if (!x) return ws_fail(t, WS_SPACE, b, 0, 0);
     for (uint64_t i = 0; i < n; i++) x[i] = ws_load(b, (int64_t)i + 1, t->run->order).i;
     ws_sort_numbers(x, x + n, n);
     bool good = true;
@@ -691,7 +693,8 @@ WS_API bool ws_tables(ws_run *run, ws_instance *x) {
 WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_t key) {
     ws_run *run = t->run;
     size_t bytes = sizeof(ws_instance) + (size_t)g->buffers * sizeof(ws_buffer);
-    ws_instance *x = ws_charge(run, bytes) ? calloc(1, bytes) : NULL;
+    const bool charged = ws_charge(run, bytes);
+    ws_instance *x = charged ? calloc(1, bytes) : NULL;
     bool good = x && (x->tables = calloc((size_t)g->children + 1, sizeof *x->tables));
     if (x) {
         x->group = g;
@@ -711,7 +714,7 @@ WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_
     }
     good = good && ws_tables(run, x);
     if (!good) {
-        ws_fail(t, WS_MEMORY, NULL, (int64_t)(run->committed + bytes), 0);
+        ws_fail(t, charged ? WS_SPACE : WS_MEMORY, NULL, charged ? 0 : (int64_t)(run->committed + bytes), 0);
         if (x) free(x->tables);
         free(x);
         return NULL;
