@@ -1,4 +1,4 @@
-"""Counts how often the rules fire, and prints the counts when all tests have been run; `--accept`; the command line."""
+"""Counts how often the rules fire, and prints the counts when all tests have been run; `--accept`; fixtures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from proofs_tests import rule_coverage
 from wingspan import cli
+from wingspan.explorer import jobs, workers
 
 settings.register_profile("wingspan", derandomize=True, deadline=None, database=None)
 settings.load_profile("wingspan")
@@ -80,3 +81,14 @@ def written(tmp_path):
         return str(path)
 
     return write
+
+
+# ---------------------------------------------------------------------------------------------------- several processes
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is put back after its first slice, and a slice is two runs."""
+    monkeypatch.setattr(jobs, "LONG", 0.0)
+    monkeypatch.setattr(jobs, "SHORT", 0.0)
+    monkeypatch.setattr(workers, "SLICE", 2)
