@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from wingspan import api, cli
+from wingspan.console import STATUS
 from wingspan.errors import InternalError
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.lang.parser import parse
@@ -101,9 +102,9 @@ def test_the_exit_status_tells_the_verdict(wingspan, written, program, options, 
 
 
 def test_every_verdict_has_an_exit_status_and_only_safe_has_0():
-    assert set(cli.STATUS) == {*VERDICTS, "incomplete"}
-    assert [verdict for verdict, status in cli.STATUS.items() if status == 0] == ["safe"]
-    assert [verdict for verdict, status in cli.STATUS.items() if status == 3] == ["incomplete"]
+    assert set(STATUS) == {*VERDICTS, "incomplete"}
+    assert [verdict for verdict, status in STATUS.items() if status == 0] == ["safe"]
+    assert [verdict for verdict, status in STATUS.items() if status == 3] == ["incomplete"]
 
 
 def test_a_finding_counts_more_than_a_search_cut_short(wingspan):

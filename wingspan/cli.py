@@ -1,37 +1,44 @@
-"""The command line: one function for each verb. Results go to standard output, all else to standard error."""
+"""The command line: one function for each verb. What they share is in `wingspan.console`."""
 
 from __future__ import annotations
 
-import functools
-import json
-import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from wingspan import api
+from wingspan.console import (
+    FILE,
+    JSON,
+    MACHINE,
+    MISMATCH,
+    STATUS,
+    Verbs,
+    as_text,
+    fail,
+    limit,
+    listed,
+    on_program,
+    pairs,
+    show,
+    show_json,
+    size,
+)
 from wingspan.dependence import TESTS, Test
-from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
+from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES, check_writable, write_text
 from wingspan.native.engine import Limits, Mode
 from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
 from wingspan.report.check import check as checked
-from wingspan.report.check import refusal
 from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
 from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed
-
-STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
-"""The exit status of each verdict."""
-MISTAKE, MISMATCH, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
-"""The exit statuses when there is no verdict."""
 
 EPILOG = """
 \b
@@ -41,199 +48,6 @@ Exit status of every verb
   3  the search was cut short, or   130  interrupted
      a replay did not match
 """
-
-
-# ------------------------------------------------------------------------------------------------- results and errors
-
-
-def show(text: str) -> None:
-    """Print a result."""
-    if sys.stdout is None:
-        raise InputError("standard output is closed")
-    try:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
-        if isinstance(error, BrokenPipeError):
-            sys.exit(BROKEN_PIPE)
-        raise InputError(f"standard output: {error.strerror}") from None
-
-
-def show_json(value: dict[str, Any]) -> None:
-    """Print a result as one JSON object. Doubles that are not finite, for which JSON has no numbers, become text."""
-    show(as_text(value))
-
-
-def as_text(value: dict[str, Any]) -> str:
-    """A value in one line of JSON."""
-    return json.dumps(_finite(value), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return str(value)
-        case dict():
-            return {name: _finite(part) for name, part in value.items()}
-        case list() | tuple():
-            return [_finite(part) for part in value]
-    return value
-
-
-def fail(text: str, status: int) -> NoReturn:
-    """Print an error and end."""
-    sys.stderr.write(painted(text, sys.stderr) + "\n")
-    sys.exit(status)
-
-
-def defect(error: Exception) -> str:
-    """An error that is ours, in words."""
-    if not isinstance(error, InternalError):
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        at = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-        error = InternalError(f"{type(error).__name__}{at}: {error}")
-    return f"{error.render()}\n  note  this is a defect of wingspan: please report it, with the program"
-
-
-class Verbs(click.Group):
-    """Commands whose errors become a message and an exit status, never a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was named."""
-        try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt:
-            fail("interrupted", INTERRUPTED)
-        except InternalError as error:
-            fail(defect(error), DEFECT)
-        except WingspanError as error:
-            fail(error.render(), STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
-        except Exception as error:
-            fail(defect(error), DEFECT)
-
-
-# ------------------------------------------------------------------------------------------------------------ options
-
-
-def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
-    """Reads a repeated option NAME=`what`."""
-
-    def read(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for text in texts:
-            name, _, value = (part.strip() for part in text.partition("="))
-            if not name.isidentifier() or not value:
-                raise click.BadParameter(
-                    f"{text!r} is not of the form NAME={what}, as in {param.opts[0]} {EXAMPLES[what]}"
-                )
-            if name in found:
-                raise twice(name, str(param.opts[0]), texts)
-            found[name] = value
-        return found
-
-    return read
-
-
-def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
-    """What to say of a name that one option binds twice."""
-    source = Source("command line", " ".join(f"{option} {text}" for text in texts))
-    spans = []
-    column = 1
-    for text in texts:
-        column += len(option) + 1
-        if text.partition("=")[0].strip() == name:
-            spans.append(Span(source, 1, column, 1, column + len(text)))
-        column += len(text) + 1
-    return InputError(f"{name} is given twice", spans[1], marks=(Mark(spans[0]),), fix="keep one of the two")
-
-
-EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
-
-
-def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A number."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("'nan' is not a number.")
-    return value
-
-
-def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Names with commas between them."""
-    names = None if value is None else [name.strip() for name in value.split(",")]
-    if names is not None and not all(names):
-        raise click.BadParameter(f"{value!r} is not a list of names like semantics,native.")
-    return names
-
-
-def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A number of bytes: digits, and K, M, G or T for powers of 1024."""
-    if value is None:
-        return None
-    unit = "KMGT".find(value[-1:].upper()) + 1
-    digits = value[:-1] if unit else value
-    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
-        raise click.BadParameter(f"{value!r} is not a size like 512M or 2G.")
-    return int(digits) << 10 * unit
-
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-PROGRAM = (
-    click.argument("file"),
-    click.option(
-        "-p", "params", metavar="NAME=VALUE", multiple=True, callback=pairs("VALUE"), help="Bind a parameter."
-    ),
-    click.option(
-        "-i", "inputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"), help="Bind an input tensor."
-    ),
-    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
-    JSON,
-)
-
-
-FILE = click.Path(path_type=Path)
-
-USED_BY = {
-    "runs": ("random", "pct"),
-    "seed": ("random", "pct"),
-    "depth": ("pct",),
-    "preemptions": ("bounded",),
-    "jobs": ("auto", "dpor"),
-    "scheduler": ("auto", "dpor"),
-    "symmetry": ("auto", "graph"),
-    "checkpoint": ("auto", "graph", "dpor"),
-    "resume": ("auto",),
-}
-"""The strategies that an option of `explore` means something to."""
-
-MACHINE = click.option(
-    "--machine", type=click.Choice(api.MACHINES), default="semantics", show_default=True,
-    help="Interleave the steps of the rules, or those of the compiled plan.",
-)  # fmt: skip
-
-
-def on_program(function: Callable[..., None]) -> Callable[..., None]:
-    """A verb on a bound program: it gets an Invocation in place of FILE, -p, -i and --threads."""
-
-    @functools.wraps(function)
-    def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
-        name = click.get_current_context().find_root().command_path
-        told = Invocation(file, params, inputs, threads, name)
-        try:
-            function(told, **options)
-        except api.Unsafe as refused:
-            fail(refusal(CheckReport(told, refused.report, api.load(file).tree)), MISTAKE)
-
-    for option in reversed(PROGRAM):
-        command = option(command)
-    return command
-
-
-# -------------------------------------------------------------------------------------------------------------- verbs
 
 
 @click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
@@ -265,6 +79,20 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
     else:
         show(painted(checked(report), sys.stdout))
     sys.exit(0 if found.verdict == "safe" else 1)
+
+
+USED_BY = {
+    "runs": ("random", "pct"),
+    "seed": ("random", "pct"),
+    "depth": ("pct",),
+    "preemptions": ("bounded",),
+    "jobs": ("auto", "dpor"),
+    "scheduler": ("auto", "dpor"),
+    "symmetry": ("auto", "graph"),
+    "checkpoint": ("auto", "graph", "dpor"),
+    "resume": ("auto",),
+}
+"""The strategies that an option of `explore` means something to."""
 
 
 @main.command()
