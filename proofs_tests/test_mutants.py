@@ -34,7 +34,8 @@ AREAS = {
     ],
     "reduction": [
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_events.pyx", "wingspan/explorer/_space.pyx",
-        "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/testing/_litmus.pyx",
+        "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/explorer/workers.py",
+        "wingspan/explorer/jobs.py", "wingspan/testing/_litmus.pyx",
     ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
