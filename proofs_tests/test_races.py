@@ -39,14 +39,20 @@ def merges(first: list[str], second: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(get_args(Effect), repeat=2)))
-def test_which_operations_on_one_cell_conflict_and_race(one: Effect, other: Effect) -> None:
-    """Two that only read do not; two that are atomic conflict. Steps and the numbers of a search say the same."""
-    x, y = Touch("c", one, "c"), Touch("c", other, "c")
+def test_which_operations_conflict_and_race(one: Effect, other: Effect) -> None:
+    """Two that only read do not; two that are atomic conflict. Steps and the numbers of a search say the same.
+
+    On two cells none does.
+    """
+    x, y, apart = Touch("c", one, "c"), Touch("c", other, "c"), Touch("d", other, "d")
     space = Space()
     acts = [space.new_act([0], [EFFECTS.index(effect)]) for effect in (one, other)]
+    elsewhere = space.new_act([1], [EFFECTS.index(other)])
     reading = {one, other} <= {"read", "look"}
     assert x.conflicts(y) == space.conflict(*acts) == (not reading)
     assert x.races(y) == space.race(*acts) == (not reading and bool({one, other} & {"read", "write"}))
+    assert not (x.conflicts(apart) or space.conflict(acts[0], elsewhere))
+    assert not (x.races(apart) or space.race(acts[0], elsewhere))
 
 
 def test_dependent_kernel_loses_an_update() -> None:
