@@ -37,6 +37,11 @@ AREAS = {
         "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/explorer/workers.py",
         "wingspan/explorer/jobs.py", "wingspan/testing/_litmus.pyx",
     ],
+    "symmetry": [
+        "wingspan/explorer/symmetry.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
+        "wingspan/explorer/search.py", "wingspan/levels/heap.py", "wingspan/semantics/nameless.py",
+        "wingspan/native/machine.py",
+    ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
 

@@ -196,6 +196,13 @@ def test_of_two_tasks_alike_the_one_that_stepped_goes_on(task: Program) -> None:
     assert assert_the_same(Litmus(task, task)) is not None
 
 
+def test_who_waits_in_a_deadlock_is_told_by_the_names_of_its_interleaving() -> None:
+    """In whatever state that counts as the same it was found."""
+    nested = Spawn(((Store("x", 1), Store("x", 2)), (Take("x", 2), Lock("m"))))
+    task: Program = (Store("x", 1, relative=True), nested, Store("x", 1, relative=True))
+    assert assert_the_same(Litmus(task, task)) is not None
+
+
 # ------------------------------------------------------------------------------------------------- wingspan programs
 
 ALIKE = replace(SMALL, modifiers=("Mutex", "Isolate"), spawning=1)
