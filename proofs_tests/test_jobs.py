@@ -282,16 +282,12 @@ def test_all_processes_together_keep_the_bound(small: None, most: int) -> None:
 
 
 @FORK
-@pytest.mark.parametrize(("many", "strategy", "found"), [(1e7, "dpor", 576), (100, "graph", 24)])
-def test_auto_lets_processes_search_traces_only(
-    small: None, monkeypatch: pytest.MonkeyPatch, many: float, strategy: str, found: int
-) -> None:
+def test_auto_lets_processes_search_traces(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PROBE", 20)
-    monkeypatch.setattr(search, "MANY", many)
+    monkeypatch.setattr(search, "MANY", 1e7)
     verdict = explore(ninc(4), Search(jobs=2))
-    assert (verdict.strategy, verdict.complete) == (strategy, True)
-    assert (verdict.reason.endswith(", in one process")) == (strategy == "graph")
-    assert strategy == "graph" or verdict.executions == found
+    assert (verdict.strategy, verdict.complete, verdict.processes, verdict.executions) == ("dpor", True, 2, 576)
+    assert not verdict.reason.endswith(", in one process")
 
 
 class Elsewhere(Litmus):

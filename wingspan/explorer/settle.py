@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from wingspan.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Machine, Step
@@ -54,6 +54,28 @@ def run_ahead(
             if count.bit_count() == 1:
                 anchor = here
     return state, None
+
+
+class Taken(NamedTuple, Generic[S]):
+    """What a step comes to."""
+
+    state: S
+    steps: int
+    """invisible ones after it"""
+    resumed: tuple[str, ...]
+
+
+def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
+    """A step that does not fault, and the invisible steps of its task after it."""
+    assert not isinstance(step.next, Fault)
+    steps = 0
+
+    def note(_: Step[S]) -> None:
+        nonlocal steps
+        steps += 1
+
+    state, _ = run_ahead(machine, step.next, step.task, tick, note)
+    return Taken(state, steps, step.resumed)
 
 
 def settle(
