@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +62,24 @@ def alone(machine: Machine[Any], **bounds: Any) -> States[Any]:
     return states
 
 
-def helped(machine: Machine[Any], processes: int, skip: Callable[[], bool] = lambda: False, **bounds: Any) -> Any:
+def helped(
+    machine: Machine[Any],
+    processes: int,
+    skip: Callable[[], bool] = lambda: False,
+    interrupts: Interrupts | None = None,
+    **bounds: Any,
+) -> Any:
     """The same with the help of so many others, which are not real, and which edges they have taken.
 
-    Now and then one of them `skip`s an edge.
+    Now and then one of them `skip`s an edge. Ctrl-C comes with the tenth message, if it is to come.
     """
     states, worker = States(machine, **bounds), Worker(States(machine))
     seen: list[tuple[int, str]] = []
+    messages = count(1)
 
     def submit(do: Any, *args: Any) -> Future[Any]:
+        if next(messages) == 10 and interrupts is not None:
+            signal.raise_signal(signal.SIGINT)
         done: Future[Any] = Future()
         found, seconds = do(worker, *args)
         done.set_result((packed([None if skip() else each for each in unpacked(found)]), seconds))
@@ -83,7 +93,7 @@ def helped(machine: Machine[Any], processes: int, skip: Callable[[], bool] = lam
             return found
 
     def walk() -> None:
-        with Noted(states, submit, processes, Interrupts()).heard():
+        with Noted(states, submit, processes, interrupts or Interrupts()).heard():
             states.flood()
 
     states.search(walk)
@@ -98,7 +108,7 @@ def test_steps_that_others_have_taken_lead_where_ones_own_do(seed: int, processe
     Others take some of the steps only.
     """
     machine, share = litmus(seed), rng.random()
-    for bounds in ({}, {"max_states": most}):
+    for bounds in (dict[str, Any](), {"max_states": most}):
         assert kept(helped(machine, processes, lambda: rng.random() < share, **bounds)[0]) == kept(
             alone(machine, **bounds)
         )
@@ -120,6 +130,17 @@ def test_a_bound_stops_several_at_the_state_at_which_it_stops_one(most: int) -> 
     bounded = helped(ninc(4), 3, max_states=most)[0]
     assert kept(bounded) == kept(alone(ninc(4), max_states=most))
     assert (bounded.nodes, bounded.stopped_by) == (most, "max-states")
+
+
+def test_ctrl_c_is_obeyed_where_nothing_is_half_done() -> None:
+    """Before the next step: what has been found by then is how the search of one begins."""
+    interrupts = Interrupts()
+    with interrupts.noted():
+        states, seen = helped(ninc(4), 3, interrupts=interrupts)
+    assert (interrupts.count, states.stopped_by) == (1, "interrupt")
+    one, cut = alone(ninc(4)).keep(), states.keep()
+    assert seen and states.expanded < states.nodes
+    assert one["nodes"].startswith(cut["nodes"])
 
 
 def test_others_take_nearly_all_steps_and_none_twice() -> None:

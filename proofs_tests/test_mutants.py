@@ -36,6 +36,10 @@ AREAS = {
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_space.pyx", "wingspan/explorer/states.py",
         "wingspan/explorer/parts.py", "wingspan/testing/_litmus.pyx",
     ],
+    "processes": [
+        "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
+        "wingspan/native/machine.py",
+    ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
 
