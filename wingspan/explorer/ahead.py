@@ -22,9 +22,11 @@ from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker, packed, unpacked
 
 SECONDS = 0.05
-"""So long may the nodes of a message take,"""
+"""So long may a processor take for a message,"""
 MOST = 64
-"""and so many may they be."""
+"""and so many nodes may it have."""
+FEW = 8
+"""With fewer a message costs more than it need."""
 AT_ONCE = 2
 """So many messages for each process are under way, so that none waits for this one."""
 
@@ -43,8 +45,7 @@ class Ahead:
     """What others have taken, for `States.ahead`."""
 
     def __init__(self, states: States[Any], submit: Submit, processes: int, interrupts: Interrupts) -> None:
-        self.states, self.submit, self.interrupts = states, submit, interrupts
-        self.several = AT_ONCE * processes
+        self.states, self.submit, self.processes, self.interrupts = states, submit, processes, interrupts
         self.given = 0
         """the nodes below have been handed out, or need not be"""
         self.running: deque[Message] = deque()
@@ -62,14 +63,18 @@ class Ahead:
         return self.known.pop((node, path), None)
 
     def hand_out(self, node: int) -> None:
-        """Let others go on from nodes that wait, if there are several."""
+        """Let others go on from nodes that wait, if there are several, and if they are many or somebody is idle."""
         self.given = max(self.given, node)
         waiting = self.states.nodes - self.given
         if waiting < 2 and not self.running:
             return
-        size = min(MOST, waiting // self.several, int(SECONDS / self.pace) if self.pace else 1)
-        while self.given < self.states.nodes and len(self.running) < self.several:
-            self.give(range(self.given, min(self.given + max(1, size), self.states.nodes)))
+        most = max(1, min(MOST, int(SECONDS / self.pace))) if self.pace else 1
+        size = waiting // (AT_ONCE * self.processes)
+        while self.given < self.states.nodes and len(self.running) < AT_ONCE * self.processes:
+            busy = sum(not message.taken.done() for message in self.running)
+            if size < min(FEW, most) and busy >= self.processes:
+                return
+            self.give(range(self.given, min(self.given + max(1, min(size, most)), self.states.nodes)))
 
     def give(self, nodes: range) -> None:
         """Let others go on from these nodes."""

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
@@ -114,16 +114,16 @@ class Worker:
         return [*map(self.states.way, new.values()), *(shortest[each].tasks for each in new if each in shortest)]
 
     def take_ahead(self, batch: bytes, seconds: float) -> tuple[bytes, float]:
-        """From each state let some tasks take a step, and the invisible ones after it; and how long it took.
+        """From each state let some tasks take a step, and the invisible ones after it; and the processor's seconds.
 
-        What is not done in so many seconds, or cannot be done, is None: the first process comes to it itself. Equal
-        states come back as one.
+        What is not done in so many by the clock, or cannot be done, is None: the first process comes to it itself.
+        Equal states come back as one.
         """
-        machine, began = self.states.machine, monotonic()
+        machine, until, began = self.states.machine, monotonic() + seconds, thread_time()
         known: dict[Hashable, Any] = {}
 
         def tick() -> None:
-            if monotonic() - began > seconds:
+            if monotonic() > until:
                 raise Stopped("max-seconds")
 
         def taken(state: Any, path: str) -> Taken[Any] | None:
@@ -136,7 +136,7 @@ class Worker:
             return found._replace(state=known.setdefault(machine.fingerprint(found.state), found.state))
 
         found = [taken(state, path) for state, paths in unpacked(batch) for path in paths]
-        return packed(found), monotonic() - began
+        return packed(found), thread_time() - began
 
 
 def packed(states: list[Any]) -> bytes:
