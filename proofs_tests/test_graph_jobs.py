@@ -211,7 +211,9 @@ NESTED = Litmus(
 @FORK
 @pytest.mark.parametrize("machine", [ninc(4), lockinc(4), NESTED, Litmus()], ids=lambda machine: "")
 @pytest.mark.parametrize("processes", [2, 3])
-@pytest.mark.parametrize("options", [{}, {"max_states": 40}, {"graph": True, "exact": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], ids=str
+)
 def test_processes_find_what_one_finds(machine: Litmus, processes: int, options: dict[str, Any]) -> None:
     """In every field of the verdict, also of its graph."""
     same(machine, {"jobs": processes}, **options)
@@ -275,6 +277,14 @@ def test_states_that_cannot_be_sent_are_one_error(monkeypatch: pytest.MonkeyPatc
     machine.initial = lambda: state._replace(cells=Unpicklable(state.cells))  # type: ignore[method-assign]
     with pytest.raises(InputError, match="states cannot be sent to other processes: "):
         explore(machine, Search("graph", jobs=2))
+
+
+@FORK
+def test_time_ends_the_search_of_several_with_what_they_have() -> None:
+    """Of which one process would take much longer."""
+    verdict = explore(ninc(7), Search("graph", jobs=2, max_seconds=0.5))
+    assert (verdict.complete, verdict.stopped_by, verdict.verdict) == (False, "max-seconds", "race")
+    assert verdict.states > 1
 
 
 class Unpicklable(tuple[int, ...]):
