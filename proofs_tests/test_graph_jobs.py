@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -369,6 +371,17 @@ def test_a_cluster_goes_on_with_what_was_kept(scheduler: str, tmp_path: Path) ->
     explore(ninc(4), Search("graph", max_states=200, checkpoint=file))
     found = explore(ninc(4), Search(resume=file, jobs=3, scheduler=scheduler))
     assert (bare(found), found.processes) == (bare(whole), 3)
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask hangs if it is collected as garbage while another one begins."""
+    monkeypatch.setattr("wingspan.explorer.workers.PATIENCE", 0.1)
+    gc.collect()
+    before = {id(each) for each in gc.get_objects() if isinstance(each, Client)}
+    with pytest.raises(InputError, match="there is no Dask scheduler at tcp"):
+        explore(ninc(2), Search(strategy, scheduler="tcp://127.0.0.1:1"))
+    assert {id(each) for each in gc.get_objects() if isinstance(each, Client)} <= before
 
 
 # ------------------------------------------------------------------------------------------------ how processes may end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -215,10 +216,14 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
         from distributed import Client, KilledWorker
     except ImportError:
         raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
+    client, wrong = None, ""
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"there is no Dask scheduler at {address}: {error}", topic="scheduler") from None
+        wrong = str(error)
+    if client is None:
+        gc.collect()  # the client that came to nothing: Dask may hang if it goes while the next one begins
+        raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
     with client:
         threads = sum(client.nthreads().values())
         if not threads:
