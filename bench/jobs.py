@@ -1,6 +1,6 @@
-"""What several processes gain: all traces of a program by one and by more of them.
+"""What several processes gain: all traces of a program, or all of its states, by one and by more of them.
 
-    python bench/jobs.py [--repeat N] [--jobs N …]
+    python bench/jobs.py [--repeat N] [--jobs N …] [--only TEXT]
 
 Seconds by the clock, one number of processes after the other in each round; the least and the median of the rounds, and
 how many times as fast as one process that is. Programs of the litmus machine, where a state is soon entered, and of the
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import records  # noqa: E402
+from bench.steps import EXAMPLES, A, B  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.explorer import Search, Verdict, explore  # noqa: E402
 from wingspan.testing import litmus  # noqa: E402
@@ -41,24 +42,34 @@ def counters(machine: str) -> Any:
     return api.machine_of(api.bind(api.parse(COUNTERS)), machine)
 
 
-PROGRAMS: dict[str, Callable[[], Any]] = {
-    "ninc(6)": lambda: litmus.ninc(6),
-    "lastzero(9)": lambda: litmus.lastzero(9),
-    "two counters, semantics": lambda: counters("semantics"),
-    "two counters, native": lambda: counters("native"),
+def gustavson(machine: str) -> Any:
+    """Gustavson's product of two matrices, 3×3, by three tasks that claim one column at a time."""
+    params, inputs = {"nt": 3, "sch": "dynamic_schedule(1)"}, {"A": A, "B": B}
+    return api.machine_of(api.bind(EXAMPLES / "spgemm_gustavson.ws", params=params, inputs=inputs), machine)
+
+
+PROGRAMS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "ninc(6)": ("dpor", lambda: litmus.ninc(6)),
+    "lastzero(9)": ("dpor", lambda: litmus.lastzero(9)),
+    "two counters, semantics": ("dpor", lambda: counters("semantics")),
+    "two counters, native": ("dpor", lambda: counters("native")),
+    "ninc(5), states": ("graph", lambda: litmus.ninc(5)),
+    "gustavson, semantics": ("graph", lambda: gustavson("semantics")),
+    "gustavson, native": ("graph", lambda: gustavson("native")),
 }
 
 
-def timed(program: Any, jobs: int) -> tuple[Verdict, float]:
+def timed(strategy: str, program: Any, jobs: int) -> tuple[Verdict, float]:
     """The verdict, and how long it took."""
     began = time.perf_counter()
-    verdict = explore(program, Search("dpor", jobs=jobs))
+    verdict = explore(program, Search(strategy, jobs=jobs))
     return verdict, time.perf_counter() - began
 
 
 def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]]:
     """Each number of processes in turn, so many times."""
-    rounds = [{jobs: timed(PROGRAMS[name](), jobs) for jobs in processes} for _ in range(repeat)]
+    strategy, make = PROGRAMS[name]
+    rounds = [{jobs: timed(strategy, make(), jobs) for jobs in processes} for _ in range(repeat)]
     found = []
     for jobs in processes:
         seconds = [each[jobs][1] for each in rounds]
@@ -66,7 +77,7 @@ def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]
         verdict = rounds[0][jobs][0]
         found.append(
             {
-                "program": name, "jobs": jobs, "traces": verdict.executions, "states": verdict.states,
+                "program": name, "jobs": jobs, "executions": verdict.executions, "states": verdict.states,
                 "min_s": min(seconds), "median_s": statistics.median(seconds), "gain": statistics.median(gains),
             }
         )  # fmt: skip
@@ -78,13 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--only", default="", help="programs with this in their names")
     options = parser.parse_args()
     found = []
-    for name in PROGRAMS:
+    for name in (name for name in PROGRAMS if options.only in name):
         for r in measure(name, options.repeat, options.jobs):
             found.append(r)
             print(
-                f"{r['program']:<24} {r['jobs']:>2} processes {r['traces']:>8} traces {r['states']:>8} states "
+                f"{r['program']:<24} {r['jobs']:>2} processes {r['executions']:>8} executions {r['states']:>8} states "
                 f"{r['min_s']:>8.2f} s (median {r['median_s']:.2f})  × {r['gain']:.2f}",
                 flush=True,
             )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 
 from proofs_tests import rule_coverage
+from proofs_tests.several import ROOT
 from wingspan import cli
 from wingspan.explorer import jobs, workers
 
@@ -92,3 +97,26 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LONG", 0.0)
     monkeypatch.setattr(jobs, "SHORT", 0.0)
     monkeypatch.setattr(workers, "SLICE", 2)
+
+
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster's scheduler. Its threads and those of processes that are forked must not meet."""
+    file = tmp_path_factory.mktemp("cluster") / "cluster.py"
+    file.write_text(CLUSTER)
+    env, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    process = subprocess.Popen([sys.executable, str(file)], env=env, stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.communicate()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from proofs_tests.test_strategies import findings
 from wingspan.explorer import Machine, Search, Verdict, explore
+
+ROOT = Path(__file__).resolve().parent.parent
 
 FORK = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no process can be forked")
 
@@ -59,3 +63,9 @@ def same(machine: Machine[Any], **several: Any) -> Verdict:
     assert interleavings(more) == interleavings(one)
     assert (one.processes, more.processes) == (1, several.get("jobs", 4))
     return more
+
+
+def ending(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """How it ends; there is an end of what it writes only when the other processes are gone, too."""
+    out, err = process.communicate(timeout=100)
+    return process.returncode, out, err

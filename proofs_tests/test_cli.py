@@ -196,11 +196,14 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["explore", "racy.ws", "--max-states", "0"], "--max-states"),
         (["explore", "racy.ws", "--jobs", "0"], "--jobs"),
         *(
-            (["explore", "racy.ws", "--strategy", one, "--jobs", "2"], "--jobs is for --strategy auto or dpor")
-            for one in ("graph", "random", "pct", "bounded")
+            (["explore", "racy.ws", "--strategy", one, "--jobs", "2"], "--jobs is for --strategy auto or graph or dpor")
+            for one in ("random", "pct", "bounded")
+        ),
+        *(
+            (["explore", "racy.ws", "--strategy", one, "--scheduler", "nowhere"], "no Dask scheduler at nowhere")
+            for one in ("graph", "dpor")
         ),
         (["explore", "racy.ws", "--strategy", "dpor", "--symmetry"], "--symmetry is for --strategy auto or graph"),
-        (["explore", "racy.ws", "--strategy", "dpor", "--scheduler", "nowhere"], "no Dask scheduler at nowhere"),
         (["explore", "racy.ws", "--graph", "racy.ws"], "racy.ws: not a file that graphs are written to"),
         (["explore", "racy.ws", "--graph", "nowhere/a.dot"], "nowhere/a.dot: No such file or directory"),
         (["explore", "racy.ws", "--graph", "a.dot", "--jobs", "2"], "the graph is of the states of one process"),

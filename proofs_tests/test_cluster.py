@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,28 +13,6 @@ from wingspan.explorer import Search, explore
 from wingspan.testing.litmus import Litmus, lockinc, ninc
 
 ROOT = Path(__file__).resolve().parent.parent
-
-CLUSTER = """
-import sys
-from distributed import LocalCluster
-
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-"""
-
-
-@pytest.fixture(scope="module")
-def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a cluster's scheduler. Its threads and those of processes that are forked must not meet."""
-    file = tmp_path_factory.mktemp("cluster") / "cluster.py"
-    file.write_text(CLUSTER)
-    env, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
-    process = subprocess.Popen([sys.executable, str(file)], env=env, stdin=pipe, stdout=pipe, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().strip()
-    process.communicate()
 
 
 def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:

@@ -14,30 +14,28 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.several import FORK, RACY
+from proofs_tests.several import FORK, RACY, ROOT, ending
 from wingspan.explorer import Search, explore, jobs
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
 from wingspan.testing.litmus import ninc
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 @pytest.fixture
 def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Two answers are given, and no others: if the first process waits for one Ctrl-C comes twice, so often by now."""
-    asked: list[Future[Found]] = []
+    asked: list[Future[Any]] = []
     interrupts: list[int] = []
 
     @contextmanager
-    def workers(states: States[Any], _: int) -> Iterator[Submit]:
+    def processes(states: States[Any], _: int) -> Iterator[Submit]:
         worker = Worker(States(states.machine))
 
-        def submit(*part: Any) -> Future[Found]:
-            answer: Future[Found] = Future()
+        def submit(do: Callable[..., Any], *part: Any) -> Future[Any]:
+            answer: Future[Any] = Future()
             if len(asked) < 2:
-                answer.set_result(worker.search(*part))
+                answer.set_result(do(worker, *part))
             asked.append(answer)
             return answer
 
@@ -52,7 +50,7 @@ def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             pytest.fail("it waits for ever")
         return wait(running, timeout=0, **how)
 
-    monkeypatch.setattr(jobs, "processes", workers)
+    monkeypatch.setattr("wingspan.explorer.workers.processes", processes)
     monkeypatch.setattr(jobs, "wait", waiting)
     return interrupts
 
@@ -119,12 +117,6 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
         return process, [int(process.stdout.readline()) for _ in range(others)]
 
     return start
-
-
-def ending(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """How it ends; there is an end of what it writes only when the other processes are gone, too."""
-    out, err = process.communicate(timeout=100)
-    return process.returncode, out, err
 
 
 @FORK

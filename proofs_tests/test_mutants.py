@@ -42,6 +42,10 @@ AREAS = {
         "wingspan/explorer/search.py", "wingspan/levels/heap.py", "wingspan/semantics/nameless.py",
         "wingspan/native/machine.py",
     ],
+    "processes": [
+        "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
+        "wingspan/native/machine.py",
+    ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
 

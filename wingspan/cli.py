@@ -86,8 +86,8 @@ USED_BY = {
     "seed": ("random", "pct"),
     "depth": ("pct",),
     "preemptions": ("bounded",),
-    "jobs": ("auto", "dpor"),
-    "scheduler": ("auto", "dpor"),
+    "jobs": ("auto", "graph", "dpor"),
+    "scheduler": ("auto", "graph", "dpor"),
     "symmetry": ("auto", "graph"),
     "checkpoint": ("auto", "graph", "dpor"),
     "resume": ("auto",),
@@ -106,8 +106,8 @@ USED_BY = {
 @click.option("--depth", type=click.IntRange(1, 10), metavar="D", help="pct: for bugs of depth D.  [default: 3]")
 @click.option("--preemptions", type=click.IntRange(min=0), metavar="P", help="bounded: at most P.  [default: 2]")
 @click.option("--seed", type=int, metavar="S", help="random, pct: what to pick by.  [default: 0]")
-@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="dpor: search with N processes.  [default: 1]")
-@click.option("--scheduler", metavar="ADDRESS", help="dpor: search with the workers of this Dask scheduler.")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: with N processes.  [default: 1]")
+@click.option("--scheduler", metavar="ADDRESS", help="graph, dpor: with the workers of this Dask scheduler.")
 @click.option(
     "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
 )

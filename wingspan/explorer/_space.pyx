@@ -11,7 +11,7 @@ pays for it in additions. Who offers nodes is a subclass, by `enter`.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from wingspan.errors import InternalError
 
@@ -111,7 +111,8 @@ cdef class Space:
         if self.edges == self.room_edges:
             self.room_edges *= 2
             self.edge = <Edge *>more(self.edge, self.room_edges * sizeof(Edge))
-        self.edge[self.edges] = Edge(target, task, act, 0)
+        memset(&self.edge[self.edges], 0, sizeof(Edge))  # also what lies between its parts: `keep` tells all of it
+        self.edge[self.edges].target, self.edge[self.edges].task, self.edge[self.edges].act = target, task, act
         self.node[self.nodes - 1].count += 1
         self.edges += 1
         return self.edges - 1

@@ -6,25 +6,49 @@ exactly without walking each of them; and so is how likely each end is, if tasks
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
+from wingspan.explorer.ahead import Ahead
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.findings import Coverage
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.states import LOOK_EVERY, States
+from wingspan.explorer.workers import workers
 
 
-def finish(states: States[Any], kept: Checkpoint, reason: str = "") -> None:
-    """Go on until no edge is left that has not been followed."""
-    while not states.flood(states.nodes + LOOK_EVERY):
-        if kept.due():
-            kept.write(states, "graph", reason)
+class Graph:
+    """A search of all states, by this process; others, if there are any, only take steps ahead of it."""
 
+    def __init__(self, states: States[Any], jobs: int = 1, scheduler: str | None = None) -> None:
+        self.states, self.jobs, self.scheduler = states, jobs, scheduler
 
-def coverage(states: States[Any]) -> Coverage:
-    """What has been walked. In a complete search interleavings are counted."""
-    covered = Coverage.of_ends("graph", states)
-    if states.stopped_by is None:
-        ends = states.ends()
-        covered.tallied = tallied = states.tally(set(ends))
-        covered.interleavings = sum(tallied[node][0] for node in ends)
-    return covered
+    def finish(self, kept: Checkpoint, reason: str = "") -> None:
+        """Go on until no edge is left that has not been followed."""
+        states, interrupts = self.states, Interrupts()
+        if (self.jobs == 1 and self.scheduler is None) or states.expanded == states.nodes:
+            return self.flood(kept, reason)
+        with ExitStack() as stack:
+            stack.enter_context(interrupts.noted())
+            submit, self.jobs = stack.enter_context(workers(states, self.jobs, self.scheduler))
+            stack.enter_context(Ahead(states, submit, self.jobs, interrupts).heard())
+            self.flood(kept, reason)
+
+    def flood(self, kept: Checkpoint, reason: str) -> None:
+        """Follow all edges, and write down now and then where that is."""
+        while not self.states.flood(self.states.nodes + LOOK_EVERY):
+            if kept.due():
+                kept.write(self.states, "graph", reason)
+
+    def coverage(self) -> Coverage:
+        """What has been walked. In a complete search interleavings are counted."""
+        states, covered = self.states, Coverage.of_ends("graph", self.states)
+        covered.processes = self.jobs
+        if states.stopped_by is None:
+            ends = states.ends()
+            covered.tallied = tallied = states.tally(set(ends))
+            covered.interleavings = sum(tallied[node][0] for node in ends)
+        return covered
+
+    def keep(self) -> None:
+        """Where the search is: where its states are."""

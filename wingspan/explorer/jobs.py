@@ -6,11 +6,7 @@ the findings of all, and the numbers of runs that they tell. It walks on few sta
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -19,9 +15,10 @@ from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.dpor import keep
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.findings import Coverage
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.parts import Parts, Place
 from wingspan.explorer.states import States, Stopped
-from wingspan.explorer.workers import Found, Heard, Submit, Way, cluster, processes
+from wingspan.explorer.workers import Found, Heard, Submit, Way, Worker, workers
 
 LONG, SHORT = 0.5, 0.02
 """Seconds for which a part is searched before it is put back; and if there are not parts enough for all to search."""
@@ -40,22 +37,15 @@ class Team:
     running: dict[Future[Found], tuple[Place, int]] = field(default_factory=dict)
     """the parts that are being searched, with so many new states at most"""
     heard: Heard = field(default_factory=dict)
-    interrupts: int = 0
-    idle: bool = False
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
     def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
         """Go on until no part is left. What is being searched when a bound or Ctrl-C ends it is waited for."""
         self.states.walked = lambda: ("trace", self.covered.executions, self.planned(), total)
         if not self.parts.waiting:
             return
-        with self.interruptible():
-            if self.scheduler is not None:
-                with cluster(self.states.machine, self.scheduler) as (submit, threads):
-                    self.jobs = threads if self.jobs == 1 else self.jobs
-                    self.search(submit, kept, reason)
-            else:
-                with processes(self.states, self.jobs) as submit:
-                    self.search(submit, kept, reason)
+        with self.interrupts.noted(), workers(self.states, self.jobs, self.scheduler) as (submit, self.jobs):
+            self.search(submit, kept, reason)
 
     def search(self, submit: Submit, kept: Checkpoint, reason: str) -> None:
         """Hand out parts and hear of them."""
@@ -70,10 +60,10 @@ class Team:
                 self.states.look()
                 if kept.due():
                     kept.write(self.states, "dpor", reason, self.keep())
-                if self.interrupts:
+                if self.interrupts.count:
                     raise KeyboardInterrupt
             except (Stopped, KeyboardInterrupt) as bound:
-                if self.interrupts > 1:
+                if self.interrupts.count > 1:
                     raise
                 stopped = stopped or bound
         if stopped is not None:
@@ -81,29 +71,8 @@ class Team:
 
     def wait(self) -> set[Future[Found]]:
         """Those who have come to an end, at least one."""
-        self.idle = True
-        try:
+        with self.interrupts.waiting():
             return wait(self.running, return_when=FIRST_COMPLETED).done
-        finally:
-            self.idle = False
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Ctrl-C ends the search once all are back; a second one does not wait for them."""
-
-        def interrupt(*_: object) -> None:
-            self.interrupts += 1
-            if self.interrupts > 1 and self.idle:
-                raise KeyboardInterrupt
-
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.signal(signal.SIGINT, interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def hand_out(self, submit: Submit) -> None:
         """Give a part to everyone who has none, if there are so many."""
@@ -118,7 +87,7 @@ class Team:
                     raise Stopped("max-states")
                 break
             place = self.parts.give()
-            self.running[submit(place, seconds, most, dict(self.heard))] = place, most or 0
+            self.running[submit(Worker.search, place, seconds, most, dict(self.heard))] = place, most or 0
 
     def share(self) -> int | None:
         """How many new states one more may come to, so that all together keep the bound."""

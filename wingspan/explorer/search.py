@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from wingspan.errors import InputError
-from wingspan.explorer import dpor, graph
+from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.checkpoint import Checkpoint, Kept, read
 from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, verdict
+from wingspan.explorer.graph import Graph
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Parts
@@ -56,7 +57,7 @@ class Search:
     resume: Path | None = None
     """a checkpoint to go on from, with the strategy that it has"""
     jobs: int = 1
-    """so many processes search all traces (`dpor`, and `auto` where it takes that)"""
+    """so many processes search all states or all traces (`graph`, `dpor` and `auto`)"""
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
     symmetry: bool = False
@@ -70,21 +71,15 @@ class Search:
         if self.resume is not None:
             return self.go_on(states, kept, read(self.resume, about))
         match self.strategy:
-            case "auto" if self.symmetry:
-                reason = "symmetry is asked for"
-                states.search(lambda: graph.finish(states, kept, reason))
-                return end(states, None, kept, reason)
-            case "graph":
-                states.search(lambda: graph.finish(states, kept))
-                return end(states, None, kept)
-            case _ if self.symmetry:
+            case "dpor" | "random" | "pct" | "bounded" if self.symmetry:
                 raise InputError(f"a search by {self.strategy} has no use for symmetry", fix="use auto or graph")
-            case "auto":
+            case "auto" if not self.symmetry:
                 return self.choose(states, kept)
-            case "dpor":
-                traces = self.traces(Alone(states))
-                states.search(lambda: traces.finish(kept))
-                return end(states, traces, kept)
+            case "auto" | "graph" | "dpor":
+                made = self.traces(Alone(states)) if self.strategy == "dpor" else self.all_states(states)
+                reason = "symmetry is asked for" if self.strategy == "auto" else ""
+                states.search(lambda: made.finish(kept, reason))
+                return end(states, made, kept, reason)
             case "random" | "pct" | "bounded" if self.checkpoint is not None:
                 raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
             case "random":
@@ -97,8 +92,12 @@ class Search:
 
     @property
     def together(self) -> bool:
-        """Whether several processes search all traces."""
+        """Whether several processes search all states or all traces."""
         return self.jobs > 1 or self.scheduler is not None
+
+    def all_states(self, states: States[Any]) -> Graph:
+        """The rest of a search of all states, with those who are to help."""
+        return Graph(states, self.jobs, self.scheduler)
 
     def traces(self, begun: Alone) -> Traces:
         """The rest of a search of all traces, by those who are to make it."""
@@ -111,59 +110,52 @@ class Search:
 
         All of this walks on the same states, so that what has been tried is not lost.
         """
-        traces: Traces | None = None
+        made: Graph | Traces = Graph(states)
         reason = ""
 
         def walk() -> None:
-            nonlocal traces, reason
+            nonlocal made, reason
             while not states.flood(states.nodes + 1):
                 if states.nodes >= PROBE or states.steps >= COSTLY:
                     break
             else:
-                reason = "the states are few" + self.one_process
+                reason = "the states are few" + (", in one process" if self.together else "")
                 return
             reason = f"the graph has over {states.expanded} states"
-            traces = alone = Alone(states)
+            made = alone = Alone(states)
             if alone.search.run(FEW):
                 return
             total = estimate_traces(states)
             if total.mean <= MANY:
-                traces = self.traces(alone)
+                made = traces = self.traces(alone)
                 traces.finish(kept, reason, total)
                 return
-            traces, reason = None, f"there seem to be {total} traces" + self.one_process
-            graph.finish(states, kept, reason)
+            made, reason = self.all_states(states), f"there seem to be {total} traces"
+            made.finish(kept, reason)
 
         states.search(walk)
-        return end(states, traces, kept, reason)
-
-    @property
-    def one_process(self) -> str:
-        return ", in one process" if self.together else ""
+        return end(states, made, kept, reason)
 
     def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
         """Take a search up, and go on."""
         if self.symmetry and not before.symmetry:
             raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
-        traces: Traces | None = None
+        made: Graph | Traces = self.all_states(states)
         there = False
         states.symmetry = before.symmetry
 
         def walk() -> None:
-            nonlocal traces, there
+            nonlocal made, there
             before.take_up(states)
-            if before.search is None:
-                there = True
-                graph.finish(states, kept, before.reason)
-            else:
-                traces = self.taken_up(states, before.search)
-                there = True
-                traces.finish(kept, before.reason)
+            if before.search is not None:
+                made = self.taken_up(states, before.search)
+            there = True
+            made.finish(kept, before.reason)
 
         states.search(walk)
         if there:
-            return end(states, traces, kept, before.reason)
-        return covered_by(states, traces, before.reason)  # interrupted on the way there: the file stays as it is
+            return end(states, made, kept, before.reason)
+        return covered_by(made, before.reason)  # interrupted on the way there: the file stays as it is
 
     def taken_up(self, states: States[Any], told: dict[str, Any]) -> Traces:
         """A search of all traces that was kept: by this process, if it was never divided and nobody else is to help."""
@@ -188,8 +180,9 @@ def explore(
     `about` tells programs apart, for checkpoints.
     """
     search = search or Search()
-    if search.graph and search.together:
-        raise InputError("the graph is of the states of one process", fix="leave out jobs and scheduler")
+    if search.graph and search.together and search.strategy != "graph":
+        fix = "leave out jobs and scheduler, or take the strategy graph"
+        raise InputError("the graph is of the states of one process", fix=fix)
     states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress, drawn=search.graph)
     told_apart = ""
     if search.symmetry:
@@ -202,15 +195,15 @@ def explore(
     return verdict(states, covered, expected, search.exact)
 
 
-def covered_by(states: States[Any], traces: Traces | None, reason: str) -> Coverage:
-    """What a search of all traces has walked; or one of all states, if it is none."""
-    covered = traces.coverage() if traces is not None else graph.coverage(states)
+def covered_by(made: Graph | Traces, reason: str) -> Coverage:
+    """What a search of all states or all traces has walked."""
+    covered = made.coverage()
     covered.reason = reason
     return covered
 
 
-def end(states: States[Any], traces: Traces | None, kept: Checkpoint, reason: str = "") -> Coverage:
+def end(states: States[Any], made: Graph | Traces, kept: Checkpoint, reason: str = "") -> Coverage:
     """Keep where a search has come to."""
-    covered = covered_by(states, traces, reason)
-    kept.write(states, covered.strategy, reason, traces.keep() if traces is not None else None)
+    covered = covered_by(made, reason)
+    kept.write(states, covered.strategy, reason, made.keep())
     return covered

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from wingspan.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Machine, Step
@@ -27,10 +27,10 @@ class Settled(Generic[S]):
     taken: list[Step[S]]
 
 
-def resumed(step: Step[S], settled: Settled[S]) -> tuple[str, ...]:
-    """The tasks that go on, innermost first, as a step has ended the last below them; `settled` is what follows it."""
-    above = (each.task for each in settled.taken if each.task != step.task and _descends(step.task, each.task))
-    return tuple(dict.fromkeys((*step.resumed, *above)))
+def went_on(task: str, settled: Settled[S]) -> tuple[str, ...]:
+    """The tasks above one that have taken steps since it did, innermost first: it has ended, the last below them."""
+    above = (step.task for step in settled.taken if step.task != task and _descends(task, step.task))
+    return tuple(dict.fromkeys(above))
 
 
 def _descends(path: str, ancestor: str) -> bool:
@@ -65,6 +65,28 @@ def run_ahead(
             if count.bit_count() == 1:
                 anchor = here
     return state, None
+
+
+class Taken(NamedTuple, Generic[S]):
+    """What a step comes to."""
+
+    state: S
+    steps: int
+    """invisible ones after it"""
+    resumed: tuple[str, ...]
+
+
+def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
+    """A step that does not fault, and the invisible steps of its task after it."""
+    assert not isinstance(step.next, Fault)
+    steps = 0
+
+    def note(_: Step[S]) -> None:
+        nonlocal steps
+        steps += 1
+
+    state, _ = run_ahead(machine, step.next, step.task, tick, note)
+    return Taken(state, steps, step.resumed)
 
 
 def settle(

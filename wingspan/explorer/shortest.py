@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
 from wingspan.explorer.machine import Step
 from wingspan.explorer.races import races_of
-from wingspan.explorer.settle import resumed, settle
+from wingspan.explorer.settle import settle, went_on
 from wingspan.explorer.states import Finding, States
 
 MOST = 100_000
@@ -168,7 +168,7 @@ class Shortest:
         settled = settle(self.states.machine, step.next, one)
         following = settled.choices.get(other)
         if isinstance(following, Step) and any(True for _ in races_of(step, following)):
-            return int(isinstance(settled.choices.get(one), Step) and not resumed(step, settled))
+            return int(isinstance(settled.choices.get(one), Step) and not (step.resumed or went_on(one, settled)))
         return None
 
     def _called(self, node: int, by: int, task: int) -> int:

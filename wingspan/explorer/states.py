@@ -21,7 +21,7 @@ from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
-from wingspan.explorer.settle import Settled, resumed, run_ahead, settle
+from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
 
 S = TypeVar("S")
 
@@ -89,6 +89,8 @@ class States(Space, Generic[S]):
         self.progress = progress
         self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
+        self.ahead: Callable[[int, str], Taken[S] | None] = lambda node, path: None
+        """where a step of a task leads from a node, if somebody else has found that out"""
         self.started = monotonic()
         self.deadline = float("inf") if max_seconds is None else self.started + max_seconds
         self.stopped_by: str | None = None
@@ -142,15 +144,15 @@ class States(Space, Generic[S]):
         self.tick()
         path = self.paths[task]
         step = self._kept_step(node, path)
-        assert not isinstance(step.next, Fault)
-        state, _ = run_ahead(self.machine, step.next, path, self.tick, self._took)
-        on = step.resumed
+        taken = self.ahead(node, path) or take(self.machine, step or self.step(node, path), self.tick)
+        self.steps += taken.steps
+        state, on = taken.state, taken.resumed
         mark = self._mark(state)
         found = self._numbers.get(mark)
         if found is None:
             settled = settle(self.machine, state, tick=self.tick)
             self.steps += len(settled.taken)
-            on = resumed(step, settled)
+            on = tuple(dict.fromkeys((*on, *went_on(path, settled))))
             if settled.taken:
                 mark = self._mark(settled.state)
                 found = self._numbers.get(mark)
@@ -222,10 +224,6 @@ class States(Space, Generic[S]):
         found = [node for places in self.faults.values() for node, _ in places]
         return [*found, *chain(*self.deadlocks.values(), *self.finished.values())]
 
-    def state(self, node: int) -> S:
-        """The state that a node was found as."""
-        return self._states[node]
-
     def step(self, node: int, path: str) -> Step[S]:
         """What a task that can step does next at a node."""
         step = self.choice(node, path)
@@ -236,15 +234,16 @@ class States(Space, Generic[S]):
         """What a task that has not finished does next at a node, or what it waits for."""
         return self.machine.step(self.state(node), path)
 
-    def _took(self, step: Step[S]) -> None:
-        self.steps += 1
+    def state(self, node: int) -> S:
+        """The state that a node was found as."""
+        return self._states[node]
 
-    def _kept_step(self, node: int, path: str) -> Step[S]:
+    def _kept_step(self, node: int, path: str) -> Step[S] | None:
         kept = self._kept.get(node, {})
         step = kept.pop(path, None)
         if not kept:
             self._kept.pop(node, None)
-        return step or self.step(node, path)
+        return step
 
     def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> int:
         """A new node; what there is to say of it is noted."""

@@ -1,28 +1,31 @@
-"""Who searches parts of the tree of runs: processes of this machine, or the workers of a Dask cluster."""
+"""Who searches with the first process: processes of this machine, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from time import monotonic
-from typing import Any
+from time import monotonic, thread_time
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-from wingspan.errors import InputError
+from wingspan.errors import InputError, InternalError
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.dpor import SLICE
-from wingspan.explorer.machine import Machine
+from wingspan.explorer.machine import Machine, Step
 from wingspan.explorer.parts import Place
+from wingspan.explorer.settle import Taken, take
 from wingspan.explorer.shortest import Shortest
-from wingspan.explorer.states import Finding, States
+from wingspan.explorer.states import Finding, States, Stopped
 
 PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
@@ -53,12 +56,18 @@ class Found:
 Heard = dict[str, int]
 """How much of what each worker has found was in answers that have come: a cluster may lose one, and ask again."""
 
-Submit = Callable[[Place, float, int | None, Heard], "Future[Found]"]
-"""Have a part searched, for so many seconds, up to so many new states."""
+T = TypeVar("T")
+
+
+class Submit(Protocol):
+    """Have a worker do something."""
+
+    def __call__(self, do: Callable[..., T], *args: Any) -> Future[T]:
+        """`do` is a method of Worker."""
 
 
 class Worker:
-    """Searches parts, one at a time; it knows the states that it has come to before."""
+    """Does one thing at a time; it knows the states that it has come to in parts that it has searched."""
 
     def __init__(self, states: States[Any]) -> None:
         self.states = states
@@ -117,6 +126,56 @@ class Worker:
         ways = [self.states.way(nodes[each]) for each in new]
         return [*ways, *(shortest[each].tasks for each in new if each in shortest)]
 
+    def take_ahead(self, batch: bytes, seconds: float) -> tuple[bytes, float]:
+        """From each state let some tasks take a step, and the invisible ones after it; and the processor's seconds.
+
+        What is not done in so many by the clock, or cannot be done, is None: the first process comes to it itself.
+        Equal states come back as one.
+        """
+        machine, until, began = self.states.machine, monotonic() + seconds, thread_time()
+        known: dict[Hashable, Any] = {}
+
+        def tick() -> None:
+            if monotonic() > until:
+                raise Stopped("max-seconds")
+
+        def taken(state: Any, path: str) -> Taken[Any] | None:
+            try:
+                step = machine.step(state, path)
+                assert isinstance(step, Step)
+                found = take(machine, step, tick)
+            except (Stopped, InternalError):
+                return None
+            return found._replace(state=known.setdefault(machine.fingerprint(found.state), found.state))
+
+        found = [taken(state, path) for state, paths in unpacked(batch) for path in paths]
+        return packed(found), thread_time() - began
+
+
+def packed(states: list[Any]) -> bytes:
+    """States and what belongs to them, to be sent: what several of them have in common goes once."""
+    try:
+        return pickle.dumps(states, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, RecursionError, TypeError) as error:
+        raise InputError(f"states cannot be sent to other processes: {error}", fix="search with one") from None
+
+
+def unpacked(states: bytes) -> list[Any]:
+    """What `packed` was given."""
+    found: list[Any] = pickle.loads(states)
+    return found
+
+
+@contextmanager
+def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
+    """So many processes, or the workers of the Dask scheduler at an address, all of them for 1; and how many it is."""
+    if scheduler is None:
+        with processes(states, jobs) as submit:
+            yield submit, jobs
+    else:
+        with cluster(states.machine, scheduler) as (submit, threads):
+            yield submit, threads if jobs == 1 else jobs
+
 
 @contextmanager
 def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
@@ -126,10 +185,14 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
     fork = multiprocessing.get_context("fork")
     try:
         with ProcessPoolExecutor(jobs, fork, _begin, (states, jobs)) as pool:
-            yield lambda place, seconds, most, heard: pool.submit(_search, place, seconds, most, heard)
+
+            def submit(do: Callable[..., T], *args: Any) -> Future[T]:
+                return pool.submit(_here, do, *args)
+
+            yield submit
     except BrokenProcessPool:
         raise InputError(
-            "a process of the search was killed", topic="jobs", fix="let fewer --jobs search: each keeps its states"
+            "a process of the search was killed", topic="jobs", fix="let fewer --jobs search: each needs memory"
         ) from None
 
 
@@ -154,8 +217,8 @@ def _end_with_the_first() -> None:
     os._exit(1)
 
 
-def _search(place: Place, seconds: float, most: int | None, heard: Heard) -> Found:
-    return _worker.search(place, seconds, most, heard)
+def _here(do: Callable[..., T], *args: Any) -> T:
+    return do(_worker, *args)
 
 
 @contextmanager
@@ -165,10 +228,14 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
         from distributed import Client, KilledWorker
     except ImportError:
         raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
+    client, wrong = None, ""
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"there is no Dask scheduler at {address}: {error}", topic="scheduler") from None
+        wrong = str(error)
+    if client is None:
+        gc.collect()  # the client that came to nothing: Dask may hang if it goes while the next one begins
+        raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
     with client:
         threads = sum(client.nthreads().values())
         if not threads:
@@ -180,8 +247,8 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
         there, search = client.scatter(machine, broadcast=True), uuid4().hex
         pool = client.get_executor(pure=False)
 
-        def submit(place: Place, seconds: float, most: int | None, heard: Heard) -> Future[Found]:
-            found: Future[Found] = pool.submit(_search_there, search, there, place, seconds, most, heard)
+        def submit(do: Callable[..., T], *args: Any) -> Future[T]:
+            found: Future[T] = pool.submit(_there, search, there, do, *args)
             return found
 
         try:
@@ -193,12 +260,8 @@ def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]
 _thread = threading.local()
 
 
-def _search_there(
-    search: str, machine: Machine[Any], place: Place, seconds: float, most: int | None, heard: Heard
-) -> Found:
+def _there(search: str, machine: Machine[Any], do: Callable[..., T], *args: Any) -> T:
     """In a thread of a cluster's worker, which may have taken part in the same search before."""
     if getattr(_thread, "search", None) != search:
         _thread.search, _thread.worker = search, Worker(States(machine))
-    found = _thread.worker.search(place, seconds, most, heard)
-    assert isinstance(found, Found)
-    return found
+    return do(_thread.worker, *args)

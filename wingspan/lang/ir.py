@@ -47,7 +47,23 @@ def node(cls: type[_T]) -> type[_T]:
 
     made.__hash__ = cached_hash
     made.names = tuple(f.name for f in fields(made) if f.init and f.name != "span")
+    made.__reduce__ = _reduced(made)
     return made  # type: ignore[no-any-return]
+
+
+def _reduced(made: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """What goes to another process: the parts and the place. Hashes would be wrong there."""
+    names, placed = made.names, any(f.name == "span" for f in fields(made))
+
+    def reduced(self: Any) -> tuple[Any, ...]:
+        parts = tuple([getattr(self, name) for name in names])
+        return (_placed, (self.span, made, *parts)) if placed and self.span is not None else (made, parts)
+
+    return reduced
+
+
+def _placed(span: Span, kind: Callable[..., Any], *parts: Any) -> Any:
+    return kind(*parts, span=span)
 
 
 @node

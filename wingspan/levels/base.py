@@ -286,6 +286,10 @@ class Tower:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Tower], tuple[tuple[Level, ...], tuple[int, ...]]]:
+        """What is kept beside goes to no other process: hashes would be wrong there."""
+        return Tower, (self.levels, self.shape)
+
     def extent(self, depth: int) -> int:
         """The extent of the axis that the level at `depth` iterates over."""
         return self.shape[self.numbers[depth] - 2]

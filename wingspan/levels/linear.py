@@ -74,6 +74,12 @@ class Code:
     keys: tuple[tuple[str, Compute], ...]
     live: tuple[tuple[int, ...], ...] = field(repr=False)
     """for each instruction the registers that it or a later one needs"""
+    made: tuple[Callable[..., Code], tuple[Any, ...]] | None = field(default=None, repr=False)
+    """what has made it, and of what: by this it goes to another process, where it is the one that is made there"""
+
+    def __reduce__(self) -> tuple[Callable[..., Code], tuple[Any, ...]]:
+        assert self.made is not None
+        return self.made
 
     @property
     def name(self) -> str:

@@ -8,13 +8,18 @@ results; z (the fill value) and the task are inputs of all. A *cursor* is what a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from dataclasses import replace
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
 
 from wingspan.errors import InternalError
 from wingspan.levels.base import Tower
 from wingspan.levels.buffer_ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.levels.linear import Code, linear
 from wingspan.levels.staging import Stager, definitions
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
 
 ALWAYS = ("z", "task")
 
@@ -114,7 +119,18 @@ def _if_found(stager: Stager, build: Callable[[], object]) -> None:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-@cache
+def procedure(make: Callable[..., Code]) -> _lru_cache_wrapper[Code]:
+    """Make each code once, and let it know of what."""
+
+    @cache
+    @wraps(make)
+    def made(*args: Any) -> Code:
+        return replace(make(*args), made=(made, args))
+
+    return made
+
+
+@procedure
 def unfurl(tower: Tower, number: int) -> Code:
     """position, start → cursor: begin to read a fiber at the first index from `start` on; position 0: all is fill."""
     stager = Stager(tower)
@@ -136,7 +152,7 @@ def unfurl(tower: Tower, number: int) -> Code:
     return _code("unfurl", tower, ("position", "start"), stager, cursor(tower, number))
 
 
-@cache
+@procedure
 def index(tower: Tower, number: int) -> Code:
     """cursor → index: the first index from here on that has a child, 0 if there is none."""
     stager = Stager(tower)
@@ -144,7 +160,7 @@ def index(tower: Tower, number: int) -> Code:
     return _code("index", tower, cursor(tower, number), stager, {"index": value})
 
 
-@cache
+@procedure
 def seek(tower: Tower, number: int) -> Code:
     """cursor, index → cursor: skip what lies before the index."""
     stager = Stager(tower)
@@ -153,7 +169,7 @@ def seek(tower: Tower, number: int) -> Code:
     return _code("seek", tower, (*fields, "index"), stager, fields)
 
 
-@cache
+@procedure
 def child(tower: Tower, number: int) -> Code:
     """cursor, index → position (0: fill): descend to read."""
     stager = Stager(tower)
@@ -166,7 +182,7 @@ def child(tower: Tower, number: int) -> Code:
     return _code("child", tower, inputs, stager, ["position"], (*keys, *_keys(tower, early)))
 
 
-@cache
+@procedure
 def next_(tower: Tower, number: int) -> Code:
     """cursor, index → cursor: go past the index after having read."""
     stager = Stager(tower)
@@ -175,7 +191,7 @@ def next_(tower: Tower, number: int) -> Code:
     return _code("next", tower, (*fields, "index"), stager, fields)
 
 
-@cache
+@procedure
 def unwrap(tower: Tower) -> Code:
     """position → value: read an element."""
     stager = Stager(tower)
@@ -194,7 +210,7 @@ def unwrap(tower: Tower) -> Code:
 # ------------------------------------------------------------------------------------------------------------ updating
 
 
-@cache
+@procedure
 def open_(tower: Tower, number: int) -> Code:
     """position, start → cursor: begin to update a fiber."""
     stager = Stager(tower)
@@ -205,7 +221,7 @@ def open_(tower: Tower, number: int) -> Code:
     return _code("open", tower, ("position", "start"), stager, cursor(tower, number))
 
 
-@cache
+@procedure
 def enter(tower: Tower, number: int) -> Code:
     """cursor, index → position, cursor, what the child's modifiers have bound: make the child exist, to update it."""
     stager = Stager(tower)
@@ -218,7 +234,7 @@ def enter(tower: Tower, number: int) -> Code:
     return _code("enter", tower, (*fields, "index"), stager, results, (*keys, *_keys(tower, early)))
 
 
-@cache
+@procedure
 def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
     """cursor, index, what the child's modifiers have bound → cursor: end the update of the child at the index."""
     stager = Stager(tower, op)
@@ -230,7 +246,7 @@ def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
     return _code("leave", tower, (*fields, "index", *entered(tower, number - 1)), stager, fields)
 
 
-@cache
+@procedure
 def close(tower: Tower, number: int, op: str = "=") -> Code:
     """cursor → nothing: end the update of a fiber."""
     stager = Stager(tower, op)
@@ -240,7 +256,7 @@ def close(tower: Tower, number: int, op: str = "=") -> Code:
     return _code("close", tower, cursor(tower, number), stager, ())
 
 
-@cache
+@procedure
 def increment(tower: Tower, op: str) -> Code:
     """position, value → nothing: update an element."""
     stager = Stager(tower, op)
@@ -254,7 +270,7 @@ def increment(tower: Tower, op: str) -> Code:
 # --------------------------------------------------------------------------------------------------------- all of it
 
 
-@cache
+@procedure
 def whole(tower: Tower, operation: str, op: str = "=") -> Code:
     """→ nothing: `declare`, `freeze` or `thaw` all of a tensor, in a phase of ⊕."""
     stager = Stager(tower, op)
@@ -266,7 +282,7 @@ def whole(tower: Tower, operation: str, op: str = "=") -> Code:
     return _code(operation, tower, (), stager, ())
 
 
-@cache
+@procedure
 def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
     """→ nothing: `checkout` or `commit` the levels from this number down, with the modifiers not yet in effect."""
     stager = Stager(tower, op)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
 from typing import Any
 
 from wingspan.explorer.machine import Effect, Touch
@@ -43,13 +45,35 @@ class Instances:
     def __init__(self) -> None:
         self._paths: list[Instance] = [()]
         self._numbers: dict[Instance, int] = {(): 0}
+        self._named: dict[bytes, tuple[Instance, ...]] = {}
+        self._numbered: dict[tuple[Instance, ...], bytes] = {}
+        self._lock = Lock()
 
     def number(self, path: Instance) -> int:
         """The number of an instance."""
-        if path not in self._numbers:
-            self._numbers[path] = len(self._paths)
-            self._paths.append(path)
-        return self._numbers[path]
+        found = self._numbers.get(path)
+        if found is None:
+            with self._lock:  # a machine may be searched by several threads
+                if path not in self._numbers:
+                    self._paths.append(path)
+                    self._numbers[path] = len(self._paths) - 1
+                found = self._numbers[path]
+        return found
+
+    def named(self, numbers: bytes) -> tuple[Instance, ...]:
+        """The instances with these numbers, as registers hold them."""
+        found = self._named.get(numbers)
+        if found is None:
+            found = tuple(map(self.path, struct.unpack(f"={len(numbers) // 8}q", numbers)))
+            self._named[numbers] = found
+        return found
+
+    def numbered(self, instances: tuple[Instance, ...]) -> bytes:
+        """The numbers of these instances, as registers hold them."""
+        found = self._numbered.get(instances)
+        if found is None:
+            found = self._numbered[instances] = struct.pack(f"={len(instances)}q", *map(self.number, instances))
+        return found
 
     def path(self, number: Value) -> Instance:
         """The keys that lead to the instance with this number."""

@@ -7,7 +7,8 @@ of a parallel region and out of it. So all states rest before accesses, and befo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple
+from math import nan
+from typing import Any, NamedTuple
 
 import immutables
 import numpy as np
@@ -20,7 +21,7 @@ from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
-from wingspan.levels.frames import Held
+from wingspan.levels.frames import Cell, Held
 from wingspan.levels.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.native.assemble import NUMBER, Code, assemble, exact
 from wingspan.native.engine import controlled
@@ -32,10 +33,14 @@ from wingspan.tensor import Cells, Tensor
 
 
 class Running(NamedTuple):
-    """A task: the instruction it rests before, what its registers hold that matters there, the tasks it waits for."""
+    """A task: the instruction it rests before, what its registers hold that matters there, the tasks it waits for.
+
+    Instances stand here by what they are: their numbers differ from process to process.
+    """
 
     pc: int
     kept: bytes
+    instances: tuple[Instance, ...]
     children: tuple[Running, ...] = ()
 
 
@@ -44,6 +49,16 @@ class State(NamedTuple):
 
     heap: Heap
     root: Running
+
+    def __reduce__(self) -> tuple[Callable[[dict[Cell, Any], Running], State], tuple[dict[Cell, Any], Running]]:
+        return _state, (dict(self.heap), self.root)
+
+
+def _state(cells: dict[Cell, Any], root: Running) -> State:
+    """A state from another process: a NaN is this one's, which equals itself."""
+    for cell in [cell for cell, value in cells.items() if value != value]:
+        cells[cell] = nan
+    return State(immutables.Map(cells), root)
 
 
 class Native:
@@ -56,7 +71,7 @@ class Native:
         self._instances = Instances()
         self._settle = controlled(code)
         self._initial = np.frombuffer(code.initial, np.int64)
-        self._live: dict[int, NDArray[np.int64]] = {}
+        self._live: dict[int, tuple[NDArray[np.int64], int]] = {}
         self._ends = frozenset(np.flatnonzero(np.isin(code.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
         self.told_apart = told_apart(bound.body, bound.towers)
         self._private = {s.reg: code.plan.groups[s.group].tensor for s in walk(code.plan.body) if isinstance(s, Fresh)}
@@ -225,35 +240,36 @@ class Native:
 
     def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
         """A task that rests here, without what is dead."""
-        return Running(pc, np.frombuffer(registers, np.int64)[self._kept(pc)].tobytes(), children)
+        slots, plain = self._kept(pc)
+        kept = np.frombuffer(registers, np.int64)[slots].tobytes()
+        return Running(pc, kept[:plain], self._instances.named(kept[plain:]), children)
 
-    def _kept(self, pc: int) -> NDArray[np.int64]:
-        """The slots whose contents matter at an instruction."""
+    def _kept(self, pc: int) -> tuple[NDArray[np.int64], int]:
+        """The slots whose contents matter at an instruction, and how many bytes lie before those of instances."""
         if pc not in self._live:
             bits = self.code.live[pc]
-            self._live[pc] = np.array([slot for slot in range(bits.bit_length()) if bits >> slot & 1], np.int64)
+            live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
+            live.sort(key=lambda slot: self.code.types[slot] == "instance")
+            plain = sum(self.code.types[slot] != "instance" for slot in live)
+            self._live[pc] = np.array(live, np.int64), 8 * plain
         return self._live[pc]
 
     def _registers(self, task: Running) -> bytes:
         """The whole register file of a task that rests."""
         registers = self._initial.copy()
-        registers[self._kept(task.pc)] = np.frombuffer(task.kept, np.int64)
+        slots, _ = self._kept(task.pc)
+        registers[slots] = np.frombuffer(task.kept + self._instances.numbered(task.instances), np.int64)
         return registers.tobytes()
 
     def _nameless(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> Nameless:
         """A task and those below it; taken from `own`, what each has in the heap, by paths."""
-        kept = np.frombuffer(running.kept, np.int64).copy()
-        instances = []
-        for k, slot in enumerate(self._kept(running.pc)):
-            if self.code.types[slot] == "instance":
-                instances.append(unnamed(self._instances.path(int(kept[k])), chain))
-                kept[k] = 0
         below = []
         for q, child in enumerate(running.children, start=1):
             s = self.code.statements[running.pc]
             assert isinstance(s, Par)
             below.append(self._nameless(child, (*chain, (s.device.id, q)), own))
-        return Nameless((running.pc, kept.tobytes(), tuple(instances), own.pop(path_of(chain), None)), tuple(below))
+        instances = tuple([unnamed(instance, chain) for instance in running.instances])
+        return Nameless((running.pc, running.kept, instances, own.pop(path_of(chain), None)), tuple(below))
 
     def _memory(self, heap: Heap, task: str, chain: Instance) -> Memory:
         return Memory(heap, self.code, self._instances, self.bound.towers, task, chain)

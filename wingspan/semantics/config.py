@@ -168,6 +168,10 @@ class State:
     def __hash__(self) -> int:
         return hash((self.heap, self.root))
 
+    def __reduce__(self) -> tuple[type[State], tuple[Any, ...]]:
+        """In focus on the root task, so that no task goes twice to another process."""
+        return State, (self.heap, self.root, (), (), self.conclude)
+
     @property
     def root(self) -> Config:
         """The root task's configuration."""

@@ -1,0 +1,107 @@
+"""All states, with the help of other processes: they take steps before this one asks for them.
+
+This process walks as if it were alone. It follows all edges, breadth first, and numbers the states that it comes to; so
+all that is found is what one process finds, in the same order. But most of its time would go into the invisible steps
+behind each edge. Of the nodes that wait for it the others take those, some nodes in a message, and it only looks where
+they lead. What nobody has taken, or could take, it takes itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, NamedTuple
+
+from wingspan.explorer._space import UNKNOWN
+from wingspan.explorer.interrupts import Interrupts
+from wingspan.explorer.settle import Taken
+from wingspan.explorer.states import States
+from wingspan.explorer.workers import Submit, Worker, packed, unpacked
+
+SECONDS = 0.05
+"""So long may a processor take for a message,"""
+MOST = 64
+"""and so many nodes may it have."""
+FEW = 8
+"""With fewer a message costs more than it need."""
+AT_ONCE = 2
+"""So many messages for each process are under way, so that none waits for this one."""
+
+
+class Message(NamedTuple):
+    """Edges that are with another process, which are all that are to be followed from some nodes."""
+
+    first: int
+    """the least of the nodes"""
+    nodes: int
+    edges: list[tuple[int, str]]
+    taken: Future[tuple[bytes, float]]
+
+
+class Ahead:
+    """What others have taken, for `States.ahead`."""
+
+    def __init__(self, states: States[Any], submit: Submit, processes: int, interrupts: Interrupts) -> None:
+        self.states, self.submit, self.processes, self.interrupts = states, submit, processes, interrupts
+        self.given = 0
+        """the nodes below have been handed out, or need not be"""
+        self.running: deque[Message] = deque()
+        self.known: dict[tuple[int, str], Taken[Any]] = {}
+        self.pace = 0.0
+        """seconds that a node has taken"""
+
+    def __call__(self, node: int, path: str) -> Taken[Any] | None:
+        """Where a step of a task leads, if others have gone there. Nodes come in their order."""
+        if self.interrupts.count:
+            raise KeyboardInterrupt
+        self.hand_out(node)
+        while self.running and self.running[0].first <= node:
+            self.hear()
+        return self.known.pop((node, path), None)
+
+    def hand_out(self, node: int) -> None:
+        """Let others go on from nodes that wait, if there are several, and if they are many or somebody is idle."""
+        self.given = max(self.given, node)
+        waiting = self.states.nodes - self.given
+        if waiting < 2 and not self.running:
+            return
+        most = max(1, min(MOST, int(SECONDS / self.pace))) if self.pace else 1
+        size = waiting // (AT_ONCE * self.processes)
+        while self.given < self.states.nodes and len(self.running) < AT_ONCE * self.processes:
+            busy = sum(not message.taken.done() for message in self.running)
+            if size < min(FEW, most) and busy >= self.processes:
+                return
+            self.give(range(self.given, min(self.given + max(1, min(size, most)), self.states.nodes)))
+
+    def give(self, nodes: range) -> None:
+        """Let others go on from these nodes."""
+        states, seconds = self.states, self.states.deadline - monotonic()
+        ways = {n: [states.paths[task] for task, _, target in states.moves(n) if target == UNKNOWN] for n in nodes}
+        batch = [(states.state(n), paths) for n, paths in ways.items() if paths]
+        edges = [(n, path) for n, paths in ways.items() for path in paths]
+        self.given = nodes.stop
+        if batch:
+            taken = self.submit(Worker.take_ahead, packed(batch), seconds)
+            self.running.append(Message(edges[0][0], len(batch), edges, taken))
+
+    def hear(self) -> None:
+        """Wait for the first message, and keep what it says."""
+        message = self.running.popleft()
+        with self.interrupts.waiting():
+            found, seconds = message.taken.result()
+        self.pace = seconds / message.nodes
+        self.known |= {edge: taken for edge, taken in zip(message.edges, unpacked(found), strict=True) if taken}
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Within, the states are told; in the end nobody need go on."""
+        before, self.states.ahead = self.states.ahead, self
+        try:
+            yield
+        finally:
+            self.states.ahead = before
+            for message in self.running:
+                message.taken.cancel()
