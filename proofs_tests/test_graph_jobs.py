@@ -438,7 +438,7 @@ def test_ctrl_c_ends_all_processes_with_what_they_have(script: Any, all_of_them:
 
 @FORK
 def test_a_killed_process_is_one_error(script: Any) -> None:
-    process, others = script(True, 1)
+    process, others = script(True, 2)
     os.kill(others[0], signal.SIGKILL)
     status, out, err = ending(process)
     assert (status, out) == (2, "")
