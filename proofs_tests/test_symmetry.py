@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import immutables
@@ -20,10 +21,11 @@ from proofs_tests.test_explored_programs import SMALL
 from proofs_tests.test_explorer import blocks, cost
 from proofs_tests.test_litmus import Draw
 from wingspan import api
-from wingspan.errors import InputError, InternalError, WingspanError
+from wingspan.errors import Fault, InputError, InternalError, WingspanError
 from wingspan.explorer import Machine, Search, Step, Verdict, explore, replay
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Nameless, Symmetric
+from wingspan.explorer.races import races_of
 from wingspan.explorer.states import States
 from wingspan.explorer.symmetry import mark, names, pointed
 from wingspan.levels.base import FIBER
@@ -282,6 +284,92 @@ def test_copies_locks_and_nested_tasks_have_no_names(text: str, factor: float, m
     assert compared is not None
     full, fewer = compared
     assert full.states > factor * fewer.states
+
+
+def nested(draw: Random) -> str:
+    """A random program of tasks that run tasks: they share variables, at times tensors, that the outer ones have each.
+
+    Values are few, so that what tasks have comes to be equal again.
+    """
+    formats = ("Dense(Element(0))", "Dense(Atomic(0))", "Dense(Mutex(Element(0)))", "Isolate(SparseList(Element(0)))")
+    threads = draw.choice([(2, 2), (2, 2), (2, 1), (3, 1), (1, 3)])
+    head = [f"d = cpu(:d, {threads[0]})", f"e = cpu({threads[1]}, d)", f"g = cpu(:g, {draw.choice([2, 3])})"]
+    head += [f"{name} = Tensor({draw.choice(formats)}, {extent})" for name, extent in (("C", 2), ("w", 1))]
+
+    def statement(names: list[str], index: str, tensors: list[str]) -> list[str]:
+        name = draw.choice(names)
+        match draw.choice(["set", "set", "set", "if", "update", "update"]):
+            case "set":
+                return [f"{name} = {draw.choice(['1', '5', index, f'{name} + 1', draw.choice(names)])}"]
+            case "if":
+                return [f"if {name} == {draw.choice('015')}", *statement(names, index, tensors), "end"]
+        tensor = draw.choice(tensors)
+        return [f"{tensor}[{draw.choice(['1', index]) if tensor == 'C' else 1}] += 1"]
+
+    def region(device: str, index: str, names: list[str], tensors: list[str]) -> list[str]:
+        body = []
+        if draw.random() < 0.6:
+            names = [*names, f"y{index}"]
+            body.append(f"y{index} = {draw.choice('05')}")
+        if device == "d":
+            if draw.random() < 0.4:
+                tensors = [*tensors, "w"]
+                body.append("w .= 0")
+            body += statement(names, index, tensors) if draw.random() < 0.5 else []
+            body += region("e", "j", names, tensors)
+        body += statement(names, index, tensors) if device != "d" or draw.random() < 0.5 else []
+        ends = draw.choice(["1:2", "1:2", "1:2", "1:1", "2:1"])
+        schedule = draw.choice([*["dynamic_schedule(1)"] * 4, "dynamic_schedule(2)", "static_schedule()"])
+        return [f"for {index} = parallel({ends}, {device}, {schedule})", *body, "end"]
+
+    lines = ["C .= 0", "v = 0", *region("d", "i", ["v"], ["C"])]
+    if draw.random() < 0.25:
+        lines += region("g", "i", ["v"], ["C"])
+    return "\n".join((*head, *lines, "return C"))
+
+
+def assert_alike(machine: Symmetric[Any], states: States[Any]) -> None:
+    """States that count as one have the same next steps, up to names: to states that count as one, with equal races.
+
+    This is what all else rests on, seen at each state that there is without symmetry.
+    """
+    marks = [mark(*machine.nameless(states.state(node))) for node in range(states.nodes)]
+    known: dict[Hashable, Counter[Hashable]] = {}
+    for node, each in enumerate(marks):
+        seen: Counter[Hashable] = Counter(finding for finding, _ in states.at.get(node, ()) if finding[0] == "result")
+        able: list[Step[Any]] = []
+        for task, _, target in states.moves(node):
+            choice = states.choice(node, states.paths[task])
+            if not isinstance(choice, Step):
+                seen["blocked", choice.span] += 1
+                continue
+            able.append(choice)
+            after = choice.next.message if isinstance(choice.next, Fault) else marks[target]
+            touches = tuple((touch.effect, touch.tensor, touch.spot) for touch in choice.footprint)
+            seen[choice.rule, choice.span, choice.indices, touches, after] += 1
+        for one, other in combinations(able, 2):
+            seen.update(("race", key) for key, _, _ in races_of(one, other))
+        assert known.setdefault(each, seen) == seen
+
+
+@pytest.mark.parametrize("name", api.MACHINES)
+def test_states_that_count_as_one_go_on_alike(name: str) -> None:
+    """On the states of 70 random programs with tasks that run tasks, most of which have fewer under symmetry."""
+    seen: Counter[str] = Counter()
+    for seed in range(70 * PROVE):
+        machine = api.machine_of(api.bind(api.parse(nested(Random(seed)))), name)
+        states: States[Any] = States(machine, max_states=150)
+        states.search(states.flood)
+        if states.stopped_by is None:
+            assert isinstance(machine, Symmetric) and not machine.told_apart
+            assert_alike(machine, states)
+            fewer = explore_graph(machine, symmetry=True)
+            assert counted(machine, fewer) == counted(machine, explore_graph(machine))
+            told(machine, fewer)
+            seen[fewer.verdict] += 1
+            seen["fewer"] += fewer.states < states.nodes
+    least = {"fewer": 30, "race": 5, "safe": 30}
+    assert all(seen[kind] >= number * PROVE for kind, number in least.items()), seen
 
 
 @pytest.mark.parametrize("machine", api.MACHINES)
