@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE, explore_graph
+from proofs_tests.several import FORK
 from proofs_tests.test_explored_programs import SMALL
 from proofs_tests.test_explorer import blocks, cost
 from proofs_tests.test_litmus import Draw
@@ -372,6 +373,28 @@ def test_states_that_count_as_one_go_on_alike(name: str) -> None:
     assert all(seen[kind] >= number * PROVE for kind, number in least.items()), seen
 
 
+FORGETTING = """
+d = cpu(:d, 2)
+e = cpu(:e, 2, d)
+v = 0
+for i = parallel(1:2, d, dynamic_schedule(1))
+    y = 5
+    for j = parallel(1:2, e)
+        if v == 1
+            y = 5
+        end
+    end
+    v = 1
+end
+"""
+
+
+@pytest.mark.parametrize("machine", api.MACHINES)
+def test_a_race_is_shown_whole_where_its_first_step_leads_to_other_names(machine: str) -> None:
+    """The y of one outer task is called that of the other one there; both writes are to be in the interleaving."""
+    assert assert_the_same(api.machine_of(api.bind(api.parse(FORGETTING)), machine)) is not None
+
+
 @pytest.mark.parametrize("machine", api.MACHINES)
 @pytest.mark.parametrize("file", sorted(Path("examples").glob("quiz_*.ws")), ids=lambda path: path.stem)
 def test_quiz_programs_have_the_same_findings_and_counts(file: Path, machine: str) -> None:
@@ -458,6 +481,12 @@ def test_auto_takes_the_graph() -> None:
     assert (verdict.strategy, verdict.states, verdict.reason) == ("graph", 63, "symmetry is asked for")
 
 
+@FORK
+def test_several_processes_take_part() -> None:
+    one, two = (explore(ninc(5), Search(symmetry=True, jobs=jobs)) for jobs in (1, 2))
+    assert replace(two, seconds=0) == replace(one, seconds=0, processes=2)
+
+
 def test_a_search_goes_on_as_it_was(tmp_path: Path) -> None:
     """With the symmetry that it had; one without does not get it."""
     whole = explore(ninc(5), Search("graph", symmetry=True))
@@ -484,3 +513,16 @@ def test_a_machine_that_knows_no_states_without_names_is_refused() -> None:
 
     with pytest.raises(InputError, match="the machine plain tells no states without names"):
         explore(Plain(), Search("graph", symmetry=True))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_search_whose_time_is_over_ends_with_what_there_is(exact: bool) -> None:
+    verdict = explore(ninc(7), Search("graph", symmetry=True, max_seconds=0.02, exact=exact))
+    assert (verdict.stopped_by, verdict.complete) == ("max-seconds", False)
+
+
+def test_a_search_that_tells_tasks_apart_goes_on_by_the_same_options(tmp_path: Path) -> None:
+    text = "t = cpu(:t, 2)\nS = Tensor(Shard(t, Element(0)))\nS .= 0\nfor i = parallel(1:2, t)\nS[] += i\nend\nreturn S"
+    machine, kept = api.machine_of(api.bind(api.parse(text)), "native"), tmp_path / "kept"
+    explore(machine, Search("graph", symmetry=True, max_states=2, checkpoint=kept))
+    assert explore(machine, Search(symmetry=True, resume=kept)).complete

@@ -138,7 +138,7 @@ class Search:
 
     def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
         """Take a search up, and go on."""
-        if self.symmetry and not before.symmetry:
+        if states.symmetry and not before.symmetry:
             raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
         made: Graph | Traces = self.all_states(states)
         there = False

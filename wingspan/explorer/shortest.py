@@ -116,7 +116,7 @@ class Shortest:
             if target == UNKNOWN and self.follow:
                 target = self.states.go(item.node, task)
             if target >= 0:
-                self._push(cost, item.steps + 1, target, task, self._called(item.node, task, task), here)
+                self._push(cost, item.steps + 1, target, task, self._called(item.node, task), here)
         return True
 
     def moves(self, node: int) -> dict[int, tuple[int, int]]:
@@ -154,15 +154,15 @@ class Shortest:
     def _follows(self, node: int, first: int, second: int) -> int | None:
         """How many preemptions it takes that `second` comes right after `first`; None if it cannot, or does not race.
 
-        No new node is made for it.
+        No new node is made for it. Acts of nodes with other names do not compare.
         """
         act, target = self.moves(node)[first]
         if target == FAULT:
             return None
-        if target != UNKNOWN:
-            before, here = self._called(node, first, first), self._called(node, first, second)
-            then, after = self.moves(target).get(here, (-1, BLOCKED))
-            return self._preempts(target, before, here) if after != BLOCKED and self.states.race(act, then) else None
+        if target != UNKNOWN and not self.states.symmetry:
+            then, after = self.moves(target).get(second, (-1, BLOCKED))
+            last = self._called(node, first)
+            return self._preempts(target, last, second) if after != BLOCKED and self.states.race(act, then) else None
         one, other = self.states.paths[first], self.states.paths[second]
         step = self.states.step(node, one)
         settled = settle(self.states.machine, step.next, one)
@@ -171,13 +171,13 @@ class Shortest:
             return int(isinstance(settled.choices.get(one), Step) and not (step.resumed or went_on(one, settled)))
         return None
 
-    def _called(self, node: int, by: int, task: int) -> int:
-        """What a task is called at the node to which a step of `by` leads; -1 if it is not there, as it has ended."""
-        if task == by and self.states.ended(node, by):
+    def _called(self, node: int, task: int) -> int:
+        """What a task is called at the node to which its step leads; -1 if it is not there, as it has ended."""
+        if self.states.ended(node, task):
             return -1
         if not self.states.symmetry:
             return task
-        name = self.states.names(node, by).get(self.states.paths[task])
+        name = self.states.names(node, task).get(self.states.paths[task])
         return -1 if name is None else self.states.task(name)
 
     def _way(self, item: Item) -> Way:

@@ -124,7 +124,7 @@ class Verdict:
     processes: int = 1
     """so many have searched; a state counts, with the steps to it, for each that has come to it"""
     symmetry: bool = False
-    """whether states that differ only in the names of tasks count as one, and deadlocks"""
+    """whether states that differ only in the names of tasks count as one; of deadlocks that do one at least is there"""
     told_apart: str = ""
     """why that is not so though it was asked for"""
     graph: StateGraph | None = None
