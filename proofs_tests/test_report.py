@@ -471,7 +471,7 @@ def test_json_has_exactly_these_keys():
     made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
     assert (
         " ".join(made)
-        == "verdict complete stopped_by strategy reason remark machine processes executions interleavings "
+        == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart executions interleavings "
         "states steps seconds outcomes results races faults deadlocks"
     )
     (found,) = made["races"]
