@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, product
 from typing import get_args
 
 import pytest
 
-from proofs_tests.exploring import explored, outcomes, races, verdict
+from proofs_tests.exploring import explore_by, explored, outcomes, races, verdict
 from wingspan import api
 from wingspan.explorer._space import EFFECTS, Space
-from wingspan.explorer.machine import Effect, Touch
+from wingspan.explorer.machine import Blocked, Effect, Step, Touch
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
 from wingspan.testing.formats import STORAGE
+from wingspan.testing.litmus import Jump, Litmus, Private, State, Store
 
 DEPENDENT = """
     c = Tensor(Dense({leaf}(0)), 5)
@@ -166,6 +168,24 @@ def test_one_place_can_race_in_two_ways() -> None:
     text = "T = Tensor(Dense(SparseByteMap(Atomic(0))), 2, 2)\nT .= 0\n"
     text += "for k = parallel(1:2)\nfor j = 1:2\nT[k, j] += 1\nend\nend"
     assert {kind for _, level, _, kind in races(text) if level == 2} == {"sibling", "cousin"}
+
+
+class Placed(Litmus):
+    """Its cells are in a level, each access at the position that the register has."""
+
+    def step(self, state: State, task: str) -> Step[State] | Blocked:
+        step = super().step(state, task)
+        if isinstance(step, Blocked):
+            return step
+        _, position = state.threads[self.paths.index(task)]
+        return replace(step, footprint=tuple(replace(t, level=1, position=position) for t in step.footprint))
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_one_place_and_one_cell_can_race_in_two_ways(strategy: str) -> None:
+    """A task comes to a cell for position 0 and, at the same place, for position 1; another does for position 0."""
+    machine = Placed((Store("x", 1), Private(1), Jump(-2, 1)), (Store("x", 2),))
+    assert {race.kind for race in explore_by(strategy, machine).races} == {"node", "cousin"}
 
 
 def test_appends_corrupt_a_shared_list() -> None:

@@ -29,9 +29,12 @@ from wingspan.explorer.machine import Nameless, Symmetric
 from wingspan.explorer.races import races_of
 from wingspan.explorer.states import States
 from wingspan.explorer.symmetry import mark, names, pointed
+from wingspan.lang.ir import Instance
 from wingspan.levels.base import FIBER
 from wingspan.levels.frames import Cell
 from wingspan.levels.heap import Heap, dealt, unnamed
+from wingspan.native import machine as native
+from wingspan.native.plan import Par
 from wingspan.testing.litmus import (
     Add,
     Jump,
@@ -455,6 +458,22 @@ def test_names_go_with_what_tasks_have() -> None:
     assert mark(None, here) == mark(None, there) != mark(None, Nameless(0, here.below[:2]))
     with pytest.raises(InternalError, match="no task is what task 1 is"):
         names(here, Nameless(0, (there.below[0], Nameless("a", (Nameless("c"), Nameless("c"))), there.below[2])))
+
+
+def test_which_instance_a_task_is_in_tells_states_apart() -> None:
+    """On the native machine: its own copy by what it is, and an isolated fiber by which one it is."""
+    machine = api.machine_of(api.bind(api.parse(CHUNKS)), "native")
+    assert isinstance(machine, native.Native)
+    heap: Heap = immutables.Map()
+
+    def told(*instances: Instance) -> tuple[Hashable, Nameless]:
+        par = next(k for k, s in enumerate(machine.code.statements) if isinstance(s, Par))
+        tasks = tuple(native.Running(0, b"", (instance,)) for instance in instances)
+        return machine.nameless(native.State(heap, native.Running(par, b"", (), tasks)))
+
+    mine, yours = told((("t", 1),))[1].below, told((), (("t", 2),))[1].below[1:]
+    assert mine == yours
+    assert told((("t", 1), (FIBER, 1))) != told((("t", 1), (FIBER, 2))) != told(((FIBER, 2),))
 
 
 def test_locks_and_copies_in_the_heap_go_with_their_tasks() -> None:
