@@ -62,9 +62,10 @@ bench: $(READY) ## measure rule steps, the native engine and printed C, and put 
 	$(BIN)/python bench/spgemm_c.py
 	$(BIN)/python bench/theory.py
 
-bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is there; and several processes
+bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is there; several processes; symmetry
 	$(BIN)/python bench/explore.py
 	$(BIN)/python bench/jobs.py
+	$(BIN)/python bench/symmetry.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
