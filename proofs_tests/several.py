@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
+import sys
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,15 @@ def same(machine: Machine[Any], **several: Any) -> Verdict:
     assert interleavings(more) == interleavings(one)
     assert (one.processes, more.processes) == (1, several.get("jobs", 4))
     return more
+
+
+def begun(script: str, others: int, *files: Path) -> tuple[subprocess.Popen[str], list[int]]:
+    """A script that explores with several processes, and so many others, each of which has written who it is."""
+    command = [sys.executable, "-c", script, *map(str, files)]
+    env, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    process = subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    assert process.stdout is not None
+    return process, [int(process.stdout.readline()) for _ in range(others)]
 
 
 def ending(process: subprocess.Popen[str]) -> tuple[int, str, str]:

@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import subprocess
-import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
-from proofs_tests.several import FORK, RACY, ROOT, STUCK, ending
+from proofs_tests.several import FORK, RACY, STUCK, begun, ending
 from proofs_tests.test_jobs import Elsewhere
 from proofs_tests.test_litmus import litmus
 from proofs_tests.test_sent_states import COPIES, OVERFLOWS
@@ -410,15 +409,7 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
     file = tmp_path / "racy.ws"
     file.write_text(RACY.replace("1:3", "1:40"))
 
-    def start(wait: bool, others: int) -> tuple[subprocess.Popen[str], list[int]]:
-        command = [sys.executable, "-c", SCRIPT.format(wait=wait), str(file), str(tmp_path / "kept")]
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-        assert process.stdout is not None
-        return process, [int(process.stdout.readline()) for _ in range(others)]
-
-    return start
+    return lambda wait, others: begun(SCRIPT.format(wait=wait), others, file, tmp_path / "kept")
 
 
 @FORK

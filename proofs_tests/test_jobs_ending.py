@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.several import FORK, RACY, ROOT, ending
+from proofs_tests.several import FORK, RACY, begun, ending
 from wingspan.explorer import Search, explore, jobs
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.states import States
@@ -108,15 +107,7 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
     file = tmp_path / "racy.ws"
     file.write_text(RACY.replace("1:3", "1:40"))
 
-    def start(wait: bool, others: int) -> tuple[subprocess.Popen[str], list[int]]:
-        command = [sys.executable, "-c", SCRIPT.format(wait=wait), str(file)]
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-        assert process.stdout is not None
-        return process, [int(process.stdout.readline()) for _ in range(others)]
-
-    return start
+    return lambda wait, others: begun(SCRIPT.format(wait=wait), others, file)
 
 
 @FORK
