@@ -177,7 +177,7 @@ class Shortest:
             return -1
         if not self.states.symmetry:
             return task
-        name = self.states.names(node, task).get(self.states.paths[task])
+        name = self.states.name(node, task)
         return -1 if name is None else self.states.task(name)
 
     def _way(self, item: Item) -> Way:

@@ -105,7 +105,7 @@ class States(Space, Generic[S]):
         """for two acts the races that they are"""
         self.at: dict[int, list[tuple[Finding, tuple[str, ...]]]] = {}
         """what is found at a node, and the task that faults there"""
-        self._names: dict[tuple[int, int], dict[str, str]] = {}
+        self._names: dict[tuple[int, int], str | None] = {}
         self._numbers: dict[Hashable, int] = {}
         self._states: list[S] = []
         self._kept: dict[int, dict[str, Step[S]]] = {}
@@ -168,13 +168,13 @@ class States(Space, Generic[S]):
             return self.machine.fingerprint(state)
         return symmetry.mark(*self._symmetric.nameless(state))
 
-    def names(self, node: int, task: int) -> dict[str, str]:
-        """What the tasks that there are after a step are called at the node that it leads to, if there is symmetry."""
+    def name(self, node: int, task: int) -> str | None:
+        """What a task is called at the node to which its step leads, if there is symmetry; None if it has ended."""
         if (node, task) not in self._names:
             step = self.step(node, self.paths[task])
             assert not isinstance(step.next, Fault)
             settled = settle(self.machine, step.next, step.task, self.tick)
-            self._names[node, task] = self.renamed(settled.state, self.state(self.go(node, task)))
+            self._names[node, task] = self.renamed(settled.state, self.state(self.go(node, task))).get(step.task)
         return self._names[node, task]
 
     def renamed(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
