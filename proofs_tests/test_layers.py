@@ -11,16 +11,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-BELOW_CONSUMERS = {"errors", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate"}
+BELOW_CONSUMERS = {"errors", "once", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate"}
 CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
 BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "lang": {"errors"},
-    "levels": {"errors", "lang"},
+    "once": set(),
+    "lang": {"errors", "once"},
+    "levels": {"errors", "lang", "once"},
     "arrays": {"errors", "lang", "levels"},
-    "files": {"errors", "arrays"},
+    "files": {"errors", "arrays", "once"},
     "tensor": {"errors", "lang", "levels", "arrays", "files"},
     "outcome": {"errors", "lang"},
     "program": {"errors", "lang"},
@@ -44,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
 
 NO_PARSER = {"semantics", "dependence", "native"}
 
-LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set()}
+LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}

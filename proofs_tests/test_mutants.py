@@ -46,6 +46,7 @@ AREAS = {
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
         "wingspan/native/machine.py",
     ],
+    "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
 

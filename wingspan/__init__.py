@@ -13,6 +13,14 @@
 ('race', 6, 1)
 >>> wingspan.run(program).tensors["c"].to_numpy().tolist()
 [3]
+
+All functions here, in `wingspan.api` and in `wingspan.testing` may be called by several threads at the same time, also
+with the same programs and tensors. The limits:
+
+- Arrays that a tensor shares with the caller must not be written meanwhile (see `Tensor`).
+- An engine or a `progress` of your own must be safe in several threads itself.
+- `explore` with `jobs` forks the process, which is not safe while other threads run. Use a `scheduler` there.
+- Ctrl-C interrupts the main thread only.
 """
 
 from wingspan.api import Exploration, Program, Run, Unsafe, check, diff, explore, load, parse, race, replay, run

@@ -18,6 +18,7 @@ import scipy.sparse
 
 from wingspan.arrays import numbers
 from wingspan.errors import InputError, Span
+from wingspan.once import alone
 
 SUFFIXES = (".mtx", ".npy", ".npz")
 ONE_OF_THEM = "use .mtx, .npy or .npz"
@@ -113,7 +114,7 @@ def read_file(path: Path, span: Span | None = None) -> Any:
         raise InputError(f"{path}: a directory, not a file", span, fix="name a file in it")
     read, fix = _READERS[path.suffix]
     try:
-        with warnings.catch_warnings():
+        with alone(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             data = read(path)
         numbers(data.data if scipy.sparse.issparse(data) else data)

@@ -57,7 +57,9 @@ class Search:
     resume: Path | None = None
     """a checkpoint to go on from, with the strategy that it has"""
     jobs: int = 1
-    """so many processes search all states or all traces (`graph`, `dpor` and `auto`)"""
+    """so many processes search all states or all traces (`graph`, `dpor` and `auto`); this process must have no other
+    threads, since it is forked
+    """
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
     symmetry: bool = False

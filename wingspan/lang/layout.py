@@ -7,7 +7,7 @@ handed to the grammar in one shape: a separator after each statement and header,
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -76,13 +76,19 @@ def too_deep(span: Span) -> NoReturn:
 
 
 class Layout(PostLex):
-    """Between the lexer and the grammar: newlines inside brackets vanish, all others become separators."""
+    """Between the lexer and the grammar: newlines inside brackets vanish, all others become separators.
+
+    A grammar keeps one layout, and several threads may parse with it: what is known of a text is in its blocks.
+    """
 
     always_accept = ("NEWLINE", "SEMICOLON", "END")
 
+    def __init__(self, blocks: type[Blocks]) -> None:
+        self.blocks = blocks
+
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         """The tokens of `stream` with separators and block ends put in."""
-        self.begin()
+        blocks = self.blocks()
         depth = 0
         separated = True
         last = None
@@ -90,24 +96,24 @@ class Layout(PostLex):
             last = token
             depth += (token.type in ("LPAR", "LSQB")) - (token.type in ("RPAR", "RSQB"))
             if depth == 0 and token.type in ("NEWLINE", "SEMICOLON"):
-                self.line_ends(token)
+                blocks.line_ends(token)
                 if not separated:
                     yield Token.new_borrow_pos("_SEP", "", token)
                 separated = True
             elif token.type != "NEWLINE":
                 if depth == 0 and token.type == "END" and not separated:
                     yield Token.new_borrow_pos("_SEP", "", token)
-                yield from self.token(token)
+                yield from blocks.token(token)
                 separated = False
         if last is not None:
             end = Token("_SEP", "", line=last.end_line, column=last.end_column)
             if not separated:
                 yield end
-            yield from self.finish(end)
+            yield from blocks.finish(end)
 
-    @abstractmethod
-    def begin(self) -> None:
-        """A new program begins."""
+
+class Blocks(ABC):
+    """The blocks of one text, as its tokens go by."""
 
     @abstractmethod
     def line_ends(self, token: Token) -> None:
@@ -122,10 +128,10 @@ class Layout(PostLex):
         """What the grammar sees at the end of the text."""
 
 
-class EndLayout(Layout):
+class Ended(Blocks):
     """Blocks closed by `end`; indentation is free."""
 
-    def begin(self) -> None:
+    def __init__(self) -> None:
         self.opened: list[Token] = []
 
     def line_ends(self, token: Token) -> None:
@@ -148,10 +154,10 @@ class EndLayout(Layout):
         yield from ()
 
 
-class IndentLayout(Layout):
+class Indented(Blocks):
     """Blocks closed by indentation."""
 
-    def begin(self) -> None:
+    def __init__(self) -> None:
         self.columns: list[int] = []
         self.header: Token | None = None
         self.fresh = True

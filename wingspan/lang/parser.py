@@ -6,16 +6,15 @@ makes the tree and checks what a grammar cannot; `mistakes.py` puts what the gra
 
 from __future__ import annotations
 
-from functools import cache
-
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from wingspan.errors import ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.builder import Builder
-from wingspan.lang.layout import EndLayout, IndentLayout, LayoutError, closed_by_end
+from wingspan.lang.layout import Ended, Indented, Layout, LayoutError, closed_by_end
 from wingspan.lang.mistakes import explain
+from wingspan.once import Once
 
 
 def parse(text: str, name: str = "<program>") -> ir.Program:
@@ -41,15 +40,15 @@ def parse(text: str, name: str = "<program>") -> ir.Program:
     return Builder(source).program(tree)
 
 
-@cache
+@Once
 def grammar(by_end: bool) -> Lark:
-    """The compiled grammar, for blocks closed by `end` or by indentation."""
+    """The compiled grammar, for blocks closed by `end` or by indentation. It keeps nothing of the texts it parses."""
     return Lark.open(
         "grammar.lark",
         rel_to=__file__,
         start="program",
         parser="lalr",
         lexer="contextual",
-        postlex=EndLayout() if by_end else IndentLayout(),
+        postlex=Layout(Ended if by_end else Indented),
         propagate_positions=True,
     )

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache, wraps
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import Any
 
 from wingspan.errors import InternalError
 from wingspan.levels.base import Tower
 from wingspan.levels.buffer_ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.levels.linear import Code, linear
 from wingspan.levels.staging import Stager, definitions
-
-if TYPE_CHECKING:
-    from functools import _lru_cache_wrapper
+from wingspan.once import Once
 
 ALWAYS = ("z", "task")
 
@@ -119,10 +117,10 @@ def _if_found(stager: Stager, build: Callable[[], object]) -> None:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def procedure(make: Callable[..., Code]) -> _lru_cache_wrapper[Code]:
-    """Make each code once, and let it know of what."""
+def procedure(make: Callable[..., Code]) -> Once[Code]:
+    """Make each code once, and let it know of what. States of a machine hold codes, which are compared by identity."""
 
-    @cache
+    @Once
     @wraps(make)
     def made(*args: Any) -> Code:
         return replace(make(*args), made=(made, args))

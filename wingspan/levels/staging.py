@@ -6,7 +6,6 @@ import ast
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
-from functools import cache
 from string import Formatter
 from typing import TypeVar
 
@@ -35,6 +34,7 @@ from wingspan.levels.buffer_ops import (
     While,
     fold,
 )  # fmt: skip
+from wingspan.once import Once
 
 _T = TypeVar("_T")
 
@@ -52,7 +52,7 @@ INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
 
 
-@cache
+@Once
 def definitions(text: str) -> Mapping[str, ast.FunctionDef]:
     """The operations in the text of a level, by name."""
     try:

@@ -18,9 +18,7 @@ _CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
 def code_of(bound: Elaborated, dealt: bool = True) -> Code:
     """The code of a bound program, compiled when it is first asked for; see `lower`."""
     codes = _CODES.setdefault(bound, {})
-    if dealt not in codes:
-        codes[dealt] = assemble(lower(bound, dealt))
-    return codes[dealt]
+    return codes.get(dealt) or codes.setdefault(dealt, assemble(lower(bound, dealt)))
 
 
 class Compiled:

@@ -1,0 +1,73 @@
+"""What several threads of one process share: what is made once, and a lock for what one may do at a time."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_LOCK = RLock()
+
+# A process that is forked gets a lock that nobody holds.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One thread at a time is inside, and no garbage is collected there: for parts of Python that need it.
+
+    `warnings.catch_warnings` is not safe in several threads before Python 3.14. `ast.parse`, which Lark and NumPy call
+    too, raises SystemError in CPython 3.11 if another thread parses while it builds the tree. Only Python code that a
+    collection runs lets another thread in there, so this helps also against threads that are not ours.
+    """
+    with _LOCK:
+        collected = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collected:
+                gc.enable()
+
+
+class Once(Generic[T]):
+    """A function that is called once for each tuple of arguments; whoever asks again gets the same object.
+
+    Under `functools.cache` two threads that ask at the same time make two objects. That is good enough for values, but
+    not for what is compared by identity, nor if making it is not safe in several threads. Calls are made `alone`.
+
+    >>> fresh = Once(lambda name: [name])
+    >>> fresh("a") is fresh("a"), fresh("a") is fresh("b")
+    (True, False)
+    """
+
+    __qualname__: str
+
+    def __init__(self, make: Callable[..., T]) -> None:
+        update_wrapper(self, make)
+        self._make, self._made = make, dict[tuple[Any, ...], T]()
+
+    def __call__(self, *args: Any) -> T:
+        try:
+            return self._made[args]
+        except KeyError:
+            pass
+        with alone():
+            if args not in self._made:
+                self._made[args] = self._make(*args)
+            return self._made[args]
+
+    def __reduce__(self) -> str:
+        """The name that it has in its module, as of any function."""
+        return self.__qualname__
+
+    def cache_clear(self) -> None:
+        """Forget all that was made."""
+        self._made.clear()
