@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import combinations_with_replacement
 
-from wingspan.dependence import level_test, locks, protocol
+from wingspan.dependence import arrivals, level_test, locks, protocol
 from wingspan.dependence.accesses import Together
 from wingspan.dependence.directions import common
 from wingspan.dependence.explain import Explainer, Shared, Trouble
@@ -78,6 +78,7 @@ class Analysis:
         if test != "printed":
             for life, sites in self.lives.items():
                 yield from protocol.breaches(sites, towers[life.tensor], counted=not self.symbols)
+                yield from arrivals.breaches(sites, towers[life.tensor], counted=not self.symbols)
             yield from locks.deadlocks(self.sites.updates, towers)
             for pair in self.pairs:
                 if pair not in raced:

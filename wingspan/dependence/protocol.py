@@ -74,7 +74,7 @@ def gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             on = None if task is None else task.device
             if on != level.device:
                 who = "outside of all parallel loops" if on is None else f"by a task of {on}"
-                reason = f"{_name(tower, depth)} is entered {who}, and only tasks of {level.device} may"
+                reason = f"{level_name(tower, depth)} is entered {who}, and only tasks of {level.device} may"
                 yield Breach("gate", site, site, depth, reason, task)
             elif task in site.loops[: site.life.depth]:
                 reason = f"{site.tensor} is declared by a task of {on}, which has checked out nothing of it"
@@ -143,7 +143,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             for one, other in _twos(sites):
                 found = _two_threads(one, other, tower, depth, tower.numbers[depth])
                 if found is not None:
-                    where = f"one position of {_name(tower, depth)}"
+                    where = f"one position of {level_name(tower, depth)}"
                     reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
                     yield Breach("claim", one, other, depth, reason, *found)
 
@@ -216,11 +216,13 @@ def _appended_to(sites: tuple[Site, ...], tower: Tower, depth: int) -> Iterator[
     """An input may hold later fibers than those that are to be appended."""
     for site in sites:
         if site.life.z is None:
-            reason = f"{site.tensor} comes with data, and fibers of {_name(tower, depth)} come after those that it has"
+            reason = (
+                f"{site.tensor} comes with data, and fibers of {level_name(tower, depth)} come after those that it has"
+            )
             yield Breach("order", site, site, depth, reason)
 
 
-def _visited(site: Site, number: int) -> int:
+def opened(site: Site, number: int) -> int:
     """How many loops tell the visits of fibers apart; a dynamic chunk is a visit of its own."""
     k = site.unfurls(number)
     schedule = site.loops[k].schedule
@@ -233,33 +235,33 @@ def _open_together(one: Site, other: Site, tower: Tower, depth: int) -> Breach |
     inside = common(one, other) > min(a, b)
     if not inside or (a == b and one.subscripts[j - 2 :] == other.subscripts[j - 2 :]):
         return None
-    at = _isolated(one, other, tower, depth)
+    at = isolated(one, other, tower, depth)
     pairs = pairs_of(one, other, min(a, b))
     if not pairs.some((a, b), *at):
         return None
-    reason = f"two fibers of {_name(tower, depth)} are updated at the same time, and it can only append to one"
+    reason = f"two fibers of {level_name(tower, depth)} are updated at the same time, and it can only append to one"
     return Breach("order", one, other, depth, reason, None, pairs, (a, b), at)
 
 
 def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: bool) -> Breach | None:
     j = tower.numbers[depth]
-    a, b = _visited(one, j), _visited(other, j)
+    a, b = opened(one, j), opened(other, j)
     alike = one.subscripts[j - 2 :] == other.subscripts[j - 2 :] and common(one, other) > one.unfurls(j)
     if one is not other and alike:
         return None
-    start = max(_renewed(one, tower, depth), _renewed(other, tower, depth))
+    start = max(renewed(one, tower, depth), renewed(other, tower, depth))
     if start > common(one, other):
         return None
-    at, pairs = _isolated(one, other, tower, depth), pairs_of(one, other, start)
-    alone = [counted and _never_one_thread(loop) for loop in one.loops]
+    at, pairs = isolated(one, other, tower, depth), pairs_of(one, other, start)
+    alone = [counted and never_one_thread(loop) for loop in one.loops]
     for told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
         if pairs.some((a, b), *told, *at):
-            reason = f"fibers of {_name(tower, depth)} are visited again, or not in ascending order"
+            reason = f"fibers of {level_name(tower, depth)} are visited again, or not in ascending order"
             return Breach("order", one, other, depth, reason, None, pairs, (a, b), (*told, *at))
     return None
 
 
-def _renewed(site: Site, tower: Tower, depth: int) -> int:
+def renewed(site: Site, tower: Tower, depth: int) -> int:
     """How many loops visits agree on that meet: a Merge begins anew with whatever around it is thawed again.
 
     That is an isolated fiber when it is entered, or what a gated level checks out when its loop starts its threads.
@@ -295,7 +297,7 @@ def _swapped(text: str) -> str:
     return text.replace("x", "·").replace("y", "x").replace("·", "y")
 
 
-def _never_one_thread(loop: Loop) -> bool:
+def never_one_thread(loop: Loop) -> bool:
     """Whether no thread gets two iterations: a static loop with no more iterations than threads."""
     if loop.schedule is None or loop.schedule.kind != "static" or loop.device is None:
         return False
@@ -303,7 +305,7 @@ def _never_one_thread(loop: Loop) -> bool:
     return start is not None and stop is not None and stop - start < loop.device.nthreads
 
 
-def _isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...]:
+def isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...]:
     """Only visits within one isolated fiber are to be compared."""
     for d in reversed(range(depth)):
         if isinstance(tower.levels[d], Isolate):
@@ -331,7 +333,7 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             pairs = pairs_of(one, other, outer if late else outer + 1)
             upto, at = pairs.upto(a, b), same(one.position(j), other.position(j))
             if pairs.some(upto, at):
-                reason = f"a fiber of {_name(tower, depth)} is entered again while it is open"
+                reason = f"a fiber of {level_name(tower, depth)} is entered again while it is open"
                 yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))
 
 
@@ -375,5 +377,6 @@ def _foldable(site: Site, tower: Tower) -> bool:
     return site.op in IDEMPOTENT and site.life.z is not None and set(site.life.operators) == {site.op}
 
 
-def _name(tower: Tower, depth: int) -> str:
+def level_name(tower: Tower, depth: int) -> str:
+    """A level as reasons name it."""
     return f"level {tower.numbers[depth]} {tower.levels[depth].name}"

@@ -131,7 +131,9 @@ class Level:
     ascending order
     """
     numbers_arrivals: ClassVar[bool] = False
-    """whether children have the positions 1, 2, … in the order in which they are made"""
+    """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
+    first entered
+    """
     owned: ClassVar[bool] = False
     """whether the key of a fiber tells which thread owns it"""
     late: ClassVar[bool] = False

@@ -35,6 +35,7 @@ from wingspan.levels.base import THREADS, Buffer, Dependence, Gated
 class Shard(Gated):
     """A level for each thread of a device."""
 
+    numbers_arrivals = True
     owned = True
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
