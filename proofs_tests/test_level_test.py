@@ -140,6 +140,89 @@ def test_a_thread_with_two_chunks_comes_to_its_copy_twice() -> None:
     assert verdicts(dynamic) == ("safe", "unsafe", "unsafe", "fault")
 
 
+DICT, SHARD = "SparseDict(SparseList(Element(0)))", "Dense(Shard(d, SparseList(Element(0))))"
+WITHIN = "SparseDict(Dense(SparseList(Element(0))))"
+
+
+@pytest.mark.parametrize(("form", "loops", "updates"), [
+    (DICT, "j=2:2", ("T[1, 1] += 1", "T[1, j] += 1")),
+    (SHARD, "j=3:4 on d", ("T[1, j - 2] += 1", "T[1, j] += 1")),
+    (DICT.replace("SparseL", "Mutex(SparseL") + ")", "j=2:2", ("T[1, 1] += 1", "T[1, j] += 1")),
+    (f"Dense(Isolate({WITHIN}))", "l=1:1; j=2:2", ("T[1, 1, 1, l] += 1", "T[1, 1, j, l] += 1")),
+])  # fmt: skip
+def test_a_fiber_is_numbered_before_the_iteration_visits_a_smaller_one(
+    form: str, loops: str, updates: tuple[str, ...]
+) -> None:
+    """T19: the bare access is entered when the iteration begins, and gets number 1; it is visited last."""
+    shape = "1, 1, 2, 1" if "Isolate" in form else "1, 4"
+    text = program(form, loops, *updates, shape=shape)
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+    numbered = text.replace("SparseDict", "Dense").replace("Shard(d, SparseList(Element(0)))", "SparseList(Element(0))")
+    if "on d" not in loops:
+        assert verdicts(numbered) == ("safe",) * 4
+    alone = program(form, loops, updates[1], shape=shape)
+    assert verdicts(alone) == ("safe",) * 4
+
+
+def test_a_fiber_is_numbered_where_nothing_in_it_is_visited() -> None:
+    """T19: the first loop enters child 2 of the dictionary, which gets number 1, and no fiber below."""
+    nest = "for j = {}\nfor k = {}\nfor i = 1:1\nT[i, k, j] += 1\nend\nend\nend"
+    text = f"T = Tensor({WITHIN}, 1, 1, 2)\nT .= 0\n{nest.format('2:2', '1:0')}\n{nest.format('1:2', '1:1')}"
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+    assert verdicts(text.replace("for j = 2:2", "for j = 1:1")) == ("safe",) * 4
+
+
+def test_tasks_number_the_children_of_one_dictionary() -> None:
+    """T19: each has a copy of the lists below, whose fibers the tasks have numbered together; 2 and 3 come before 1."""
+    text = program("Mutex(SparseDict(Merge(d, SparseList(Element(0)))))", "k on d; j=3 - k:3; i=1:1", "T[i, j] += 1",
+                   shape="1, 3")  # fmt: skip
+    assert verdicts(text)[1:] == ("unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+    assert verdicts(text.replace("3 - k:3", "1:3"))[1:] == ("safe",) * 3
+    assert verdicts(text.replace("3 - k:3", "k:k"))[1:] == ("safe",) * 3
+
+
+def test_a_condition_may_keep_a_task_from_numbering_a_child() -> None:
+    """T19: both tasks run the loop over all children, and the first task leaves out the first child."""
+    text = program("Mutex(SparseDict(Merge(d, SparseList(Element(0)))))", "k on d; j", "if k + j > {}\nfor s = j:j",
+                   "for i = 1:1", "T[i, s] += 1", "end", "end", "end", shape="1, 2")  # fmt: skip
+    assert verdicts(text.format("2"))[1:] == ("unsafe", "unsafe", "fault")
+    assert verdict(text.format("0")) == "safe"
+
+
+def test_an_update_that_reads_may_be_left_out_and_number_no_child() -> None:
+    """T19: A has no element for task 1 and child 1, so the rules leave out the update before it enters the child."""
+    form, loops = "Mutex(SparseDict(Merge(d, SparseList(Element(0)))))", "k on d; j; i=1:1"
+    data = "A = Tensor(Dense(SparseList(Element(0))), [0 5; 5 5])\nT .= 0"
+    text = program(form, loops, "T[i, j] += {}", shape="1, 2").replace("T .= 0", data)
+    assert verdicts(text.format("A[j, k]"))[1:] == ("unsafe", "unsafe", "fault")
+    assert verdicts(text.format("k"))[1:] == ("safe",) * 3
+
+
+def test_a_child_that_two_turns_enter_is_numbered_in_the_first() -> None:
+    """T19: task 1 enters its child, then task 2, and then task 1 visits the next list below its child."""
+    turns = program(f"Mutex({WITHIN})", "p on d; k; j=p:p; i=1:1", "T[i, k, j] += 1", shape="1, 2, 2")
+    assert verdicts(turns)[1:] == ("unsafe", "unsafe", "fault")
+    assert "order" in topics(turns)
+    one = program(f"Mutex({WITHIN})", "p on d; j=p:p; k; i=1:1", "T[i, k, j] += 1", shape="1, 2, 2")
+    assert verdicts(one)[2:] == ("safe", "safe")
+    later = one.replace("for k = 1:2", "for k = 1:1")
+    later += "\nfor j = 2:2\nfor k = 2:2\nfor i = 1:1\nT[i, k, j] += 1\nend\nend\nend"
+    assert verdicts(later)[1:] == ("unsafe", "unsafe", "fault")
+
+
+def test_numbers_last_where_copies_begin_anew() -> None:
+    """T19: the isolated dictionary keeps its numbers when it is loaded again; the copies below it are empty then."""
+    text = program("Isolate(SparseDict(Merge(d, SparseList(Element(0)))))", "r; k=1:1 on d; j=3 - r:2; i=1:1",
+                   "T[i, j] += 1", shape="1, 2")  # fmt: skip
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+    assert verdicts(text.replace("3 - r:2", "1:2")) == ("safe",) * 4
+    assert verdicts(text.replace("3 - r:2", "3 - r:3 - r")) == ("safe",) * 4
+
+
 @pytest.mark.parametrize("form", ["Merge(d, Merge(d, SparseList({})))", "Dense(Isolate(Merge(d, SparseList({}))))"])
 def test_a_copy_that_is_thawed_again_begins_anew(form: str) -> None:
     """T8: what holds the inner Merge is checked out, or loaded, in every iteration of k, and its copies are empty."""
