@@ -7,7 +7,6 @@ gets far before the next. Source of the measure: Musuvathi and Qadeer, "Iterativ
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
@@ -30,23 +29,27 @@ class Way(NamedTuple):
     """the tasks that the finding is about; of a race neither of which can follow the other, one steps"""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Item:
-    """A way under way: to a node, by a step of `by` after the item `before` (both -1 at the start)."""
+Places = tuple[tuple[int, ...], ...]
+
+
+class Item(NamedTuple):
+    """A way under way: to a node, by a step of `by` after the item `before` (both -1 at the start); the least is next."""
 
     preemptions: int
     steps: int
-    order: tuple[int, tuple[tuple[int, ...], ...]]
-    """where all else is equal: by the items before, and then by the paths of the tasks that step"""
-    node: int = field(compare=False)
-    by: int = field(compare=False)
-    task: int = field(compare=False)
+    before: int
+    places: Places
+    """where all else is equal: the paths of the tasks that step"""
+    number: int
+    """in which order the items were made: no two have the same"""
+    node: int
+    by: int
+    task: int
     """what the one that stepped is called at the node; -1 if it is not there"""
-    before: int = field(compare=False)
-    finding: Finding | None = field(compare=False)
-    who: tuple[int, ...] = field(compare=False)
+    finding: Finding | None
+    who: tuple[int, ...]
     """the tasks at the node that the finding is about"""
-    take: int = field(compare=False)
+    take: int
     """how many of them step"""
 
 
@@ -61,6 +64,8 @@ class Shortest:
         self._settled: list[Item] = []
         self._seen: set[tuple[int, int]] = set()
         self._heap: list[Item] = []
+        self._made = 0
+        self._places: dict[int, tuple[int, ...]] = {}
         self._moves: dict[int, dict[int, tuple[int, int]]] = {}
 
     def walk(self) -> None:
@@ -72,7 +77,7 @@ class Shortest:
     def find(self) -> dict[Finding, Way]:
         """The shortest way to each finding, the shortest of all first; `MOST` pairs are looked at."""
         states = self.states
-        wanted = set(states.findings())
+        wanted = self._wanted = set(states.findings())
         if wanted:
             self._push(0, 0, 0, -1, -1, -1)
         while self._heap and wanted and len(self._settled) < MOST:
@@ -91,13 +96,17 @@ class Shortest:
         self, preemptions: int, steps: int, node: int, by: int, task: int, before: int,
         finding: Finding | None = None, who: tuple[int, ...] = (), take: int = 0,
     ) -> None:  # fmt: skip
-        order = before, tuple(self._place(each) for each in (who or (by,)))
-        heapq.heappush(self._heap, Item(preemptions, steps, order, node, by, task, before, finding, who, take))
+        places = tuple(map(self._place, who or (by,)))
+        self._made += 1
+        item = Item(preemptions, steps, before, places, self._made, node, by, task, finding, who, take)
+        heapq.heappush(self._heap, item)
 
     def _place(self, task: int) -> tuple[int, ...]:
         """The path of a task as numbers, which do not depend on the order in which tasks were met."""
-        path = self.states.paths[task] if task >= 0 else ""
-        return tuple(map(int, path.split("."))) if path else ()
+        if task not in self._places:
+            path = self.states.paths[task] if task >= 0 else ""
+            self._places[task] = tuple(map(int, path.split("."))) if path else ()
+        return self._places[task]
 
     def _settle(self, item: Item) -> bool:
         """Go on from an item, unless its pair has been settled before."""
@@ -115,8 +124,8 @@ class Shortest:
                 continue
             if target == UNKNOWN and self.follow:
                 target = self.states.go(item.node, task)
-            if target >= 0:
-                self._push(cost, item.steps + 1, target, task, self._called(item.node, task), here)
+            if target >= 0 and (target, called := self._called(item.node, task)) not in self._seen:
+                self._push(cost, item.steps + 1, target, task, called, here)
         return True
 
     def moves(self, node: int) -> dict[int, tuple[int, int]]:
@@ -140,7 +149,8 @@ class Shortest:
         for k, one in enumerate(able):
             for other in able[k + 1 :]:
                 for key in self.states.pairs.get((moves[one][0], moves[other][0]), ()):
-                    self._race(item, here, ("race", key), one, other)
+                    if ("race", key) in self._wanted:
+                        self._race(item, here, ("race", key), one, other)
 
     def _race(self, item: Item, here: int, finding: Finding, one: int, other: int) -> None:
         """The two in both orders; if none can follow the other, the way ends with the first."""
