@@ -345,9 +345,9 @@ def test_explore_prints_these_keys_and_types(wingspan):
     made = wingspan("explore", RACY, "--json").json
     types = {
         "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "reason": str, "remark": str,
-        "machine": str, "processes": int, "symmetry": bool, "told_apart": str, "executions": int, "interleavings": int,
-        "states": int, "steps": int, "seconds": float, "outcomes": int, "results": list,
-        "races": list, "faults": list, "deadlocks": list,
+        "machine": str, "processes": int, "symmetry": bool, "told_apart": str, "left_out": list,
+        "executions": int, "interleavings": int, "states": int, "steps": int, "seconds": float,
+        "outcomes": int, "results": list, "races": list, "faults": list, "deadlocks": list,
     }  # fmt: skip
     assert {name: type(value) for name, value in made.items()} == types
     assert sum(result["interleavings"] for result in made["results"]) == made["interleavings"]

@@ -16,7 +16,7 @@ from proofs_tests.several import FORK, RACY, STUCK, counted, same
 from proofs_tests.test_strategies import WIDE, findings
 from wingspan import api
 from wingspan.errors import InternalError
-from wingspan.explorer import Search, checkpoint, explore, jobs, search, shortest, states
+from wingspan.explorer import Search, bounds, checkpoint, explore, search, shortest
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
@@ -135,8 +135,7 @@ def test_what_was_found_counts_when_time_is_over(
         with clock.get_lock():
             clock.value += 1
 
-    for module in (states, jobs):
-        monkeypatch.setattr(module, "monotonic", lambda: clock.value)
+    monkeypatch.setattr(bounds, "monotonic", lambda: clock.value)
     verdict = explore(Elsewhere(ticks), Search("dpor", jobs=2, max_seconds=steps, checkpoint=file))
     assert (verdict.complete, verdict.stopped_by) == (False, "max-seconds")
     assert verdict.executions == sum(result.executions for result in verdict.results)
@@ -156,13 +155,13 @@ def test_progress_tells_of_all(small_parts: None) -> None:
 
 
 @FORK
-@pytest.mark.parametrize("bounds", [(1,), (50, 2, 200), (300, 600, 600)])
-def test_a_search_by_several_goes_on_where_it_was(small_parts: None, tmp_path: Path, bounds: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("most", [(1,), (50, 2, 200), (300, 600, 600)])
+def test_a_search_by_several_goes_on_where_it_was(small_parts: None, tmp_path: Path, most: tuple[int, ...]) -> None:
     """By as many, by more, or by one process; each time with a bound that it may hit anywhere."""
     file, whole = tmp_path / "search", explore(ninc(4), Search("dpor"))
-    explore(ninc(4), Search("dpor", jobs=2, max_states=bounds[0], checkpoint=file))
-    for processes, most in enumerate(bounds[1:], start=1):
-        explore(ninc(4), Search(jobs=processes, max_states=most, checkpoint=file, resume=file))
+    explore(ninc(4), Search("dpor", jobs=2, max_states=most[0], checkpoint=file))
+    for processes, bound in enumerate(most[1:], start=1):
+        explore(ninc(4), Search(jobs=processes, max_states=bound, checkpoint=file, resume=file))
     found = explore(ninc(4), Search(resume=file, checkpoint=file))
     assert (found.complete, counted(found), findings(found)) == (True, counted(whole), findings(whole))
     again = explore(ninc(4), Search(resume=file, jobs=3))

@@ -40,7 +40,8 @@ def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         yield submit
 
-    def waiting(running: Any, **how: Any) -> Any:
+    def waiting(running: Any, timeout: float | None, **how: Any) -> Any:
+        assert timeout is None, "there is no bound"
         if not any(answer.done() for answer in running):
             assert not interrupts, "it waits again"
             for times in (1, 2):

@@ -35,9 +35,10 @@ ALLOWED: dict[str, set[str]] = {
     "histogram": BELOW_CONSUMERS | {"explorer"},
     "api": BELOW_API,
     "report": BELOW_API | {"api"},
-    "console": BELOW_API | {"api", "report"},
+    "began": set(),
+    "console": BELOW_API | {"api", "report", "began"},
     "cli": BELOW_API | {"api", "report", "console", "wingspan"},
-    "wingspan": BELOW_API | {"api"},
+    "wingspan": BELOW_API | {"api", "began"},
     "testing": BELOW_API | {"api"},
     "__main__": {"cli"},
 }

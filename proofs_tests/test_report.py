@@ -471,8 +471,8 @@ def test_json_has_exactly_these_keys():
     made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
     assert (
         " ".join(made)
-        == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart executions "
-        "interleavings states steps seconds outcomes results races faults deadlocks"
+        == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
+        "executions interleavings states steps seconds outcomes results races faults deadlocks"
     )
     (found,) = made["races"]
     assert " ".join(found) == "tensor level level_name kind cell first second interleaving"

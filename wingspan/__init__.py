@@ -23,6 +23,10 @@ with the same programs and tensors. The limits:
 - Ctrl-C interrupts the main thread only.
 """
 
+# isort: off
+from wingspan.began import BEGAN as BEGAN
+
+# isort: on
 from wingspan.api import Exploration, Program, Run, Unsafe, check, diff, explore, load, parse, race, replay, run
 from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError

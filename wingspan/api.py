@@ -21,7 +21,8 @@ from wingspan.dependence import TESTS, Analysis, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import Fault, InputError, ProgramError
-from wingspan.explorer import Search, interleaving
+from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import Verdict
@@ -47,6 +48,7 @@ __all__ = [
     "Exploration",
     "Program",
     "Run",
+    "Sighting",
     "Unsafe",
     "bind",
     "check",
@@ -87,6 +89,16 @@ class Exploration:
     """The verdict on a program, with the program as it was explored."""
 
     verdict: Verdict
+    program: Elaborated
+    expected: Outcome | None
+    """the outcome by the reference, None if it faults"""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One thing that a search has found, while it goes on."""
+
+    finding: Race | FaultReport | Deadlock | Result
     program: Elaborated
     expected: Outcome | None
     """the outcome by the reference, None if it faults"""
@@ -204,18 +216,35 @@ def explore(
     threads: int | None = None,
     machine: str = "semantics",
     progress: Exploring | None = None,
+    found: Callable[[Sighting], None] | None = None,
+    began: float | None = None,
     **search: Any,
 ) -> Exploration:
     """Explore the interleavings of the program: under the paper's rules, or of its compiled plan (`native`).
 
-    `search` are the fields of `explorer.Search`: the `strategy` and its bounds.
+    `search` are the fields of `explorer.Search`: the `strategy` and its bounds. `found` is called with each race,
+    fault, deadlock and wrong result when it is found. `max_seconds` begin now, or when `time.monotonic()` was `began`.
     """
+    asked = Search(**search)
+    bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     explored: Machine[Any] = machine_of(bound, machine)
-    expected = _expected(bound)
-    about = _digest(bound, machine) if {"checkpoint", "resume"} & set(search) else ""
-    verdict = explorer.explore(explored, Search(**search), expected=expected, about=about, progress=progress)
-    return Exploration(verdict, bound, expected)
+    about = _digest(bound, machine) if asked.checkpoint or asked.resume else ""
+    expected: Outcome | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    try:
+        expected = _expected(bound, bounds.tick)
+    except Stopped as stopped:  # then there is nothing left for the search either
+        left_out = (("the serial result: no result was compared with it", stopped.bound),)
+
+    def seen(finding: Race | FaultReport | Deadlock | Result) -> None:
+        if found is not None:
+            found(Sighting(finding, bound, expected))
+
+    verdict = explorer.explore(
+        explored, asked, expected=expected, about=about, progress=progress, found=seen, bounds=bounds
+    )
+    return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
 
 
 def _digest(bound: Elaborated, machine: str) -> str:
@@ -320,7 +349,7 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
     return tensors, results.variables
 
 
-def _evaluate(bound: Elaborated) -> reference.Results:
+def _evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:
     shapes = {name: tower.shape for name, tower in bound.towers.items()}
     for name, shape in shapes.items():
         if prod(shape) > LARGEST:
@@ -328,13 +357,13 @@ def _evaluate(bound: Elaborated) -> reference.Results:
             raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.kind for name, tower in bound.towers.items()}
-    return reference.evaluate(bound.plain, inputs, shapes, kinds)
+    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick)
 
 
-def _expected(bound: Elaborated) -> Outcome | None:
-    """What the program should compute; None if its serial meaning is a fault."""
+def _expected(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
+    """What the program should compute; None if its serial meaning is a fault. What `tick` raises ends it."""
     try:
-        results = _evaluate(bound)
+        results = _evaluate(bound, tick)
     except Fault:
         return None
     return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)

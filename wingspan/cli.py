@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,9 +37,10 @@ from wingspan.native.engine import Limits, Mode
 from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
 from wingspan.report.check import check as checked
+from wingspan.report.early import Early
 from wingspan.report.incident import incident
 from wingspan.report.paint import painted, spinner
-from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed
+from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
 
 EPILOG = """
 \b
@@ -111,10 +113,11 @@ USED_BY = {
 @click.option(
     "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
 )
+@click.option("--first", is_flag=True, default=None, help="Stop at the first finding.")
 @click.option("--shortest", is_flag=True, help="Go on until all that is shown has a shortest interleaving.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop after S seconds.")
-@click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when the process holds so much: 512M, 2G.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
+@click.option("--max-memory", callback=size, metavar="SIZE", help="Use no more memory than SIZE, e.g. 512M or 2G.")
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
 @click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
@@ -134,7 +137,9 @@ def explore(
         check_drawing(drawing)
     if "checkpoint" in given:
         check_writable(given["checkpoint"])
-    with spinner(progress.searching, sys.stderr) as tell:
+    invocation = replace(told, machine=machine)
+    with spinner(progress.searching, sys.stderr) as line:
+        early = Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line)
         exploration = api.explore(
             told.file,
             **told.binding,
@@ -142,10 +147,13 @@ def explore(
             strategy=strategy,
             exact=shortest,
             graph=drawing is not None,
-            progress=tell,
+            progress=early.progress,
+            found=None if given.get("first") else early.found,
+            began=click.get_current_context().find_root().obj,
             **given,
         )
-    report = explored(exploration, replace(told, machine=machine))
+    gc.freeze()  # of all that a search has made nothing is to be looked through when the process ends
+    report = explored(exploration, invocation)
     if drawing is not None:
         write_text(drawing, dot.explore(report) + "\n")
     if as_json:

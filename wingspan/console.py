@@ -10,13 +10,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from wingspan import api
+from wingspan.began import BEGAN
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
 from wingspan.report.check import refusal
 from wingspan.report.paint import painted
@@ -84,7 +86,14 @@ def defect(error: Exception) -> str:
 
 
 class Verbs(click.Group):
-    """Commands whose errors become a message and an exit status, never a traceback."""
+    """Commands whose errors become a message and an exit status, never a traceback.
+
+    The context object is the `time.monotonic()` at which the command began.
+    """
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a command line; without `args` that of the process, which begins with it."""
+        return super().main(args, *rest, obj=BEGAN if args is None else time.monotonic(), **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""

@@ -41,10 +41,12 @@ def evaluate(
     inputs: Mapping[str, Array],
     shapes: Mapping[str, tuple[int, ...]],
     kinds: Mapping[str, str],
+    tick: Callable[[], None] = lambda: None,
 ) -> Results:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 
-    `shapes` and `kinds` (`int`, `float` or `bool`) are those of all tensors, inputs and declared ones.
+    `shapes` and `kinds` (`int`, `float` or `bool`) are those of all tensors, inputs and declared ones. `tick` is called
+    before each iteration and for each element of an input; what it raises ends the evaluation.
 
     >>> y_i = ir.Access(ir.Fiber("y", 1), (ir.Index("i"),))
     >>> loop = ir.For("i", ir.Range(ir.Literal(1), ir.Literal(2)), ir.Assign(y_i, "+", ir.Index("i")))
@@ -55,12 +57,12 @@ def evaluate(
     for name, array in inputs.items():
         if np.shape(array) != tuple(shapes[name]):
             raise InputError(f"{name} has the shape {np.shape(array)}, the program needs {tuple(shapes[name])}")
-        root.tensors[name] = exact(array, kinds[name])
-    _Evaluator(shapes, kinds).run(body, root)
+        root.tensors[name] = exact(array, kinds[name], tick)
+    _Evaluator(shapes, kinds, tick).run(body, root)
     return Results(root.tensors, root.variables)
 
 
-def exact(array: Array, kind: str) -> Array:
+def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> Array:
     """The array as an object array of exact values of one kind.
 
     >>> exact(np.array([0.5, 2.0]), "float").tolist()
@@ -69,6 +71,7 @@ def exact(array: Array, kind: str) -> Array:
     array = np.asarray(array)
     result = np.empty(array.shape, dtype=object)
     for index, item in np.ndenumerate(array):
+        tick()
         raw = item.item() if isinstance(item, np.generic) else item
         value = _computed(raw)
         fitting = None if value is None else _converted(value, kind)
@@ -239,6 +242,7 @@ class _Evaluator:
 
     shapes: Mapping[str, tuple[int, ...]]
     kinds: Mapping[str, str]
+    tick: Callable[[], None]
 
     def run(self, s: ir.Statement, scope: _Scope) -> None:
         """Do one statement."""
@@ -260,6 +264,7 @@ class _Evaluator:
             case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
+                    self.tick()
                     self.run(body, _Scope(scope, {index: i}))
             case ir.Skip() | ir.Freeze() | ir.Thaw():
                 pass

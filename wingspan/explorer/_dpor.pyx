@@ -49,6 +49,9 @@ cdef enum:            # why a task sleeps in a frame
     GIVEN = 4         # or are explored by others
 
 
+cdef long OFTEN = 4096  # so many events are looked at between two ticks
+
+
 cdef class Dpor:
     """The search of all runs, or of a part: `run` to its end, or until the space refuses another node."""
 
@@ -69,6 +72,7 @@ cdef class Dpor:
     cdef Branch *branch
     cdef int branches, room_branches, spare
     cdef Move *move
+    cdef long looked           # at so many events since the last tick
 
     def __init__(self, Space space):
         self.space = space
@@ -118,6 +122,14 @@ cdef class Dpor:
                 wanted += branch != NONE
         return wanted
 
+    cdef int _tick(self, int events) except -1:
+        """Have the space stop the search, now and then."""
+        self.looked += events
+        if self.looked >= OFTEN:
+            self.looked = 0
+            self.space.tick()
+        return 0
+
     cdef int _begin(self, Frame *here) except -1:
         """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
         cdef Space space = self.space
@@ -151,6 +163,7 @@ cdef class Dpor:
         cdef Frame *here = &self.frame[self.past.count]
         cdef int task = self.branch[branch].task
         cdef long edge = space.edge_of(here.node, task), after
+        self._tick(1)
         if edge < 0 or space.edge[edge].target == BLOCKED or self.past.dead[task]:
             raise InternalError(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
         if self.asleep[here.asleep + edge - space.node[here.node].first]:
@@ -245,6 +258,7 @@ cdef class Dpor:
         cdef Frame *before = &self.frame[j - 1]
         cdef long node = before.node, edge
         cdef int k, x, count = 0, other = past.event[j].task
+        self._tick(past.count - j)
         for k in range(j + 1, past.count + 1):
             if past.clock[<long>k * past.width + other] >= j:
                 continue

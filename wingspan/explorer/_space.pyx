@@ -25,6 +25,7 @@ cdef enum:
     ACQUIRE = 4
     RELEASE = 5
 
+cdef long OFTEN = 1024  # so many nodes are counted between two ticks
 cdef int WIDEST = 4096  # so many acts have their relations kept; those of others are worked out each time
 
 
@@ -204,6 +205,9 @@ cdef class Space:
         """The node to which a step of a task leads, which does not fault: new, or known."""
         raise NotImplementedError
 
+    def tick(self):
+        """Raises what ends a search. What walks on known nodes only calls it now and then, as `enter` does each time."""
+
     # ---------------------------------------------------------------------------------------------------- for Python
 
     def resumed(self, long node, int task, tuple tasks):
@@ -276,7 +280,7 @@ cdef class Space:
     def tally(self, set wanted):
         """For each of the nodes how many ways lead to it, and how likely one comes there that picks tasks at random.
 
-        All edges must have been followed. Ways are counted along a topological order (Kahn 1962), and exactly.
+        All edges must have been followed. What `tick` raises ends it. Ways are counted along a topological order (Kahn 1962), and exactly.
         """
         cdef long n, e, target, seen = 0, last
         cdef int able
@@ -296,6 +300,8 @@ cdef class Space:
             while ready:
                 n = ready.pop()
                 seen += 1
+                if not seen % OFTEN:
+                    self.tick()
                 here, ways[n] = ways[n], None
                 if n in wanted:
                     found[n] = (here, chance[n])

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from time import monotonic
 from typing import Any, NamedTuple
 
 from wingspan.explorer._space import UNKNOWN
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.settle import Taken
 from wingspan.explorer.states import States
@@ -78,7 +78,7 @@ class Ahead:
 
     def give(self, nodes: range) -> None:
         """Let others go on from these nodes."""
-        states, seconds = self.states, self.states.deadline - monotonic()
+        states, seconds = self.states, self.states.bounds.left()
         ways = {n: [states.paths[task] for task, _, target in states.moves(n) if target == UNKNOWN] for n in nodes}
         batch = [(states.state(n), paths) for n, paths in ways.items() if paths]
         edges = [(n, path) for n, paths in ways.items() for path in paths]
@@ -91,6 +91,8 @@ class Ahead:
         """Wait for the first message, and keep what it says."""
         message = self.running.popleft()
         with self.interrupts.waiting():
+            if not wait([message.taken], timeout=self.states.bounds.left()).done:
+                raise Stopped("max-seconds")
             found, seconds = message.taken.result()
         self.pace = seconds / message.nodes
         self.known |= {edge: taken for edge, taken in zip(message.edges, unpacked(found), strict=True) if taken}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.shortest import Shortest
-from wingspan.explorer.states import States, Stopped
+from wingspan.explorer.states import States
 
 
 def walk_bounded(states: States[Any], preemptions: int) -> Coverage:

@@ -41,8 +41,8 @@ class Kept:
     search: dict[str, Any] | None
 
     def take_up(self, states: States[Any]) -> None:
-        """Come to where the states were, whatever the bounds. InputError if they turn out others."""
-        with fitting(), states.unbounded():
+        """Come to where the states were, whatever their number. InputError if they turn out others."""
+        with fitting(), states.following():
             if not states.take_up(self.states, self.resumptions):
                 raise ValueError
 

@@ -53,8 +53,8 @@ class Alone:
         return keep(self.coverage(), [self.search.place()])
 
     def take_up(self, covered: Coverage, place: Place) -> None:
-        """Go on from where a search was, whatever the bounds."""
-        with fitting(), self.states.unbounded():
+        """Go on from where a search was, whatever the number of states."""
+        with fitting(), self.states.following():
             self.search.take_up(place)
         self.search.executions, self.search.ends = covered.executions, dict(covered.ends)
         self.elsewhere = covered.elsewhere

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
 from wingspan.errors import Fault
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import Shortest, Way
 from wingspan.explorer.stategraph import state_graph
-from wingspan.explorer.states import Finding, States, Stopped
+from wingspan.explorer.states import Finding, States
 from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
 
@@ -40,6 +42,8 @@ class Coverage:
     """why tasks have their names in all states, though they were not to"""
     elsewhere: int = 0
     """states that only other processes have come to, each counted by all that have"""
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    """what the verdict does not have, and the bound that ended the work on it"""
 
     @staticmethod
     def of_ends(strategy: str, states: States[Any]) -> Coverage:
@@ -53,6 +57,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
 
     If the states are to be drawn, it has their graph.
     """
+    states.finish()
     ways = _ways(states, covered, exact)
     complete = states.stopped_by is None
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
@@ -79,24 +84,40 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         processes=covered.processes,
         symmetry=states.symmetry,
         told_apart=covered.told_apart,
+        left_out=tuple(covered.left_out),
         graph=state_graph(states) if states.drawn else None,
     )
 
 
-def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Finding, Way]:
-    """The shortest ways; where a bound forbids to go on for them, of those that are known.
+def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
+    """One thing that a search has found, and the way on which it has."""
+    what, key = finding
+    match what:
+        case "race":
+            return _race(states, key, {})
+        case "fault":
+            return _fault(states, key, {})
+        case "deadlock":
+            return _deadlock(states, key, {})
+    return _result(states, Coverage(""), key, {})
 
-    Under symmetry to see who is who takes steps, too.
+
+def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Finding, Way]:
+    """The shortest ways; where a bound ends the search for them, those that are known, and that of others.
+
+    Where no new state may be entered the shortest of those known can still be found.
     """
     shortest = Shortest(states, follow=exact)
     try:
         return shortest.find()
     except Stopped as stopped:
-        if states.symmetry:
-            covered.remark = f"not every interleaving is a shortest one: {stopped.bound} ended the search for them"
+        covered.left_out.append(("shortest interleavings: some that are shown are longer", stopped.bound))
+        if not exact:
             return shortest.ways
-        covered.remark = f"interleavings are the shortest of those known: {stopped.bound} ended the search for others"
-        return Shortest(states).find()
+        known = Shortest(states)
+        with suppress(Stopped):
+            known.find()
+        return known.ways or shortest.ways
 
 
 def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:
@@ -106,8 +127,8 @@ def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> l
 
 
 def _way(states: States[Any], finding: Finding, node: int, who: tuple[str, ...], ways: Mapping[Finding, Way]) -> Way:
-    """A shortest way to a finding; if none is known, that on which the node was found, and on by the tasks there."""
-    return ways.get(finding) or Way(states.state(node), [*states.way(node), *who], who)
+    """A shortest way to a finding; if none is known, that on which it was found."""
+    return ways.get(finding) or Shortest(states).found(finding, node, who)
 
 
 def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Mapping[Finding, Way]) -> Result:

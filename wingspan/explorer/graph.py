@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from wingspan.explorer.ahead import Ahead
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.interrupts import Interrupts
@@ -46,8 +47,13 @@ class Graph:
         covered.processes = self.jobs
         if states.stopped_by is None:
             ends = states.ends()
-            covered.tallied = tallied = states.tally(set(ends))
-            covered.interleavings = sum(tallied[node][0] for node in ends)
+            try:
+                with states.bounds.finishing():
+                    covered.tallied = tallied = states.tally(set(ends))
+            except Stopped as stopped:
+                covered.left_out.append(("numbers of interleavings, and chances", stopped.bound))
+            else:
+                covered.interleavings = sum(tallied[node][0] for node in ends)
         return covered
 
     def keep(self) -> None:

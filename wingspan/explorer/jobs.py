@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.dpor import keep
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.findings import Coverage
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.parts import Parts, Place
-from wingspan.explorer.states import States, Stopped
+from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Heard, Submit, Way, Worker, workers
 
 LONG, SHORT = 0.5, 0.02
@@ -55,7 +55,11 @@ class Team:
                 if stopped is None:
                     self.states.tick()
                     self.hand_out(submit)
-                for future in self.wait():
+                ended = self.wait()
+                if not ended:
+                    stopped = stopped or Stopped("max-seconds")
+                    break
+                for future in ended:
                     self.hear(future)
                 self.states.look()
                 if kept.due():
@@ -70,16 +74,17 @@ class Team:
             raise stopped
 
     def wait(self) -> set[Future[Found]]:
-        """Those who have come to an end, at least one."""
-        with self.interrupts.waiting():
-            return wait(self.running, return_when=FIRST_COMPLETED).done
+        """Those who have come to an end, at least one; or none, if a verdict is due before."""
+        with self.interrupts.waiting(), self.states.bounds.finishing():
+            return wait(self.running, timeout=self.states.bounds.left(), return_when=FIRST_COMPLETED).done
 
     def hand_out(self, submit: Submit) -> None:
         """Give a part to everyone who has none, if there are so many."""
         while len(self.parts.waiting) + len(self.running) < self.jobs and self.parts.split():
             pass
         idle = len(self.parts.waiting) + len(self.running) < self.jobs
-        seconds = min(SHORT if idle else LONG, self.states.deadline - monotonic())
+        seconds, left = SHORT if idle else LONG, self.states.bounds.left()
+        seconds = seconds if left is None else min(seconds, left)
         while self.parts.waiting and len(self.running) < self.jobs:
             most = self.share()
             if most is not None and most <= 0:
@@ -98,16 +103,24 @@ class Team:
         return min(left, max(1, left // (self.jobs - len(self.running))))
 
     def hear(self, future: Future[Found]) -> None:
-        """Go where a search has found something, though the time be over, and count what it has walked."""
-        self.running.pop(future)
+        """Go where a search has found something, and count what it has walked.
+
+        That goes on when the search is over. If there is no time for an answer, its part stays as it was given.
+        """
+        given, _ = self.running.pop(future)
         found = future.result()
-        self.parts.back(found.place, found.done)
         nodes, steps = self.states.nodes, self.states.steps
-        with self.states.unbounded():
-            for way in found.news:
-                self.follow(way)
-            for way, times in found.ends:
-                self.covered.ends[self.follow(way)] += times
+        try:
+            with self.states.following():
+                for way in found.news:
+                    self.follow(way)
+                ends = [(self.follow(way), times) for way, times in found.ends]
+        except Stopped:
+            self.parts.waiting.append(given)
+            raise
+        self.parts.back(found.place, found.done)
+        for node, times in ends:
+            self.covered.ends[node] += times
         self.heard[found.worker] = max(found.told, self.heard.get(found.worker, 0))
         self.covered.executions += found.executions
         self.covered.elsewhere += found.states - (self.states.nodes - nodes)

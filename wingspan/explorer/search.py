@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import gc
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,19 @@ from typing import Any
 from wingspan.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
+from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.checkpoint import Checkpoint, Kept, read
 from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
-from wingspan.explorer.findings import Coverage, verdict
+from wingspan.explorer.findings import Coverage, sighting, verdict
 from wingspan.explorer.graph import Graph
+from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Parts
 from wingspan.explorer.states import Progress, States
-from wingspan.explorer.verdict import Verdict
-from wingspan.explorer.walks import walk_by_priorities, walk_randomly
+from wingspan.explorer.verdict import Race, Result, Verdict
+from wingspan.explorer.walks import sample, walk_by_priorities, walk_randomly
 
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
@@ -32,7 +35,7 @@ PROBE = 2_000
 COSTLY = 100_000
 """Steps after which it does so with fewer states: some seconds."""
 FEW = 20
-"""Traces that are run before it asks how many there are."""
+"""Traces that are run before it asks how many there are; and runs picked at random if one finding is enough."""
 MANY = 1e8
 """Traces that are too many: some minutes, if no new state comes with them."""
 
@@ -50,12 +53,15 @@ class Search:
     """whether to go on, when all is over, until every interleaving of the verdict is a shortest one of all"""
     max_states: int | None = None
     max_seconds: float | None = None
+    """from when the search is asked for until its verdict is there"""
     max_memory: int | None = None
     """bytes that the process may hold"""
     checkpoint: Path | None = None
     """where a search by graph or dpor is kept, so that it can be taken up"""
     resume: Path | None = None
     """a checkpoint to go on from, with the strategy that it has"""
+    first: bool = False
+    """whether to stop when something is found: a race, a fault, a deadlock, or a result that a safe program has not"""
     jobs: int = 1
     """so many processes search all states or all traces (`graph`, `dpor` and `auto`); this process must have no other
     threads, since it is forked
@@ -66,6 +72,10 @@ class Search:
     """whether states that differ only in the names of tasks count as one: of `graph`, which `auto` takes then"""
     graph: bool = False
     """whether the verdict is to have the graph of the states: of one process, and not too many"""
+
+    def bounds(self, began: float | None = None) -> Bounds:
+        """Those of time and memory; time is counted from `began` on, from now if that is None."""
+        return Bounds(self.max_seconds, self.max_memory, began)
 
     def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
@@ -80,7 +90,13 @@ class Search:
             case "auto" | "graph" | "dpor":
                 made = self.traces(Alone(states)) if self.strategy == "dpor" else self.all_states(states)
                 reason = "symmetry is asked for" if self.strategy == "auto" else ""
-                states.search(lambda: made.finish(kept, reason))
+
+                def walk() -> None:
+                    if self.first and isinstance(made, Graph):
+                        sample(states, FEW)
+                    made.finish(kept, reason)
+
+                states.search(walk)
                 return end(states, made, kept, reason)
             case "random" | "pct" | "bounded" if self.checkpoint is not None:
                 raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
@@ -117,13 +133,15 @@ class Search:
 
         def walk() -> None:
             nonlocal made, reason
+            if self.first:
+                sample(states, FEW)
             while not states.flood(states.nodes + 1):
                 if states.nodes >= PROBE or states.steps >= COSTLY:
                     break
             else:
                 reason = "the states are few" + (", in one process" if self.together else "")
                 return
-            reason = f"the graph has over {states.expanded} states"
+            reason = f"the graph has over {states.nodes - 1 if self.first else states.expanded} states"
             made = alone = Alone(states)
             if alone.search.run(FEW):
                 return
@@ -176,25 +194,34 @@ def explore(
     expected: Hashable | None = None,
     about: str = "",
     progress: Progress | None = None,
+    found: Callable[[Race | FaultReport | Deadlock | Result], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Verdict:
     """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is.
 
-    `about` tells programs apart, for checkpoints.
+    `about` tells programs apart, for checkpoints. `found` is called with each race, fault, deadlock and wrong result
+    when it is found; its interleaving need not be a shortest one. `bounds` are those of the search, begun before it.
     """
     search = search or Search()
     if search.graph and search.together and search.strategy != "graph":
         fix = "leave out jobs and scheduler, or take the strategy graph"
         raise InputError("the graph is of the states of one process", fix=fix)
-    states = States(machine, search.max_states, search.max_seconds, search.max_memory, progress, drawn=search.graph)
+    states = States(machine, search.max_states, bounds or search.bounds(), progress, drawn=search.graph)
+    states.first, states.expected, states.freezes = search.first, expected, True
+    if found is not None:
+        states.sighted = lambda finding: found(sighting(states, finding))
     told_apart = ""
     if search.symmetry:
         if not isinstance(machine, Symmetric):
             raise InputError(f"the machine {machine.name} tells no states without names", fix="leave symmetry out")
         told_apart = machine.told_apart
         states.symmetry = not told_apart
-    covered = search.walk(states, about)
-    covered.told_apart = told_apart
-    return verdict(states, covered, expected, search.exact)
+    try:
+        covered = search.walk(states, about)
+        covered.told_apart = told_apart
+        return verdict(states, covered, expected, search.exact)
+    finally:
+        gc.unfreeze()
 
 
 def covered_by(made: Graph | Traces, reason: str) -> Coverage:

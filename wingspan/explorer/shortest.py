@@ -7,9 +7,12 @@ gets far before the next. Source of the measure: Musuvathi and Qadeer, "Iterativ
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from wingspan.explorer._space import BLOCKED, FAULT, UNKNOWN
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Step
 from wingspan.explorer.races import races_of
 from wingspan.explorer.settle import settle, went_on
@@ -17,6 +20,10 @@ from wingspan.explorer.states import Finding, States
 
 MOST = 100_000
 """Pairs of a node and the task that stepped last, after which the ways that the search itself has found must do."""
+ENOUGH = f"looking at {MOST} places"
+"""The bound that stops it then."""
+SETTLING = 100
+"""Private steps that are taken, where nothing may take long, to see whether one step can follow another."""
 
 
 class Way(NamedTuple):
@@ -33,7 +40,7 @@ Places = tuple[tuple[int, ...], ...]
 
 
 class Item(NamedTuple):
-    """A way under way: to a node, by a step of `by` after the item `before` (both -1 at the start); the least is next."""
+    """A way to a node, by a step of `by` after the item `before` (both -1 at the start); the least one is next."""
 
     preemptions: int
     steps: int
@@ -72,20 +79,24 @@ class Shortest:
         """Visit everything within the limit."""
         self._push(0, 0, 0, -1, -1, -1)
         while self._heap:
+            self.states.tick()
             self._settle(heapq.heappop(self._heap))
 
     def find(self) -> dict[Finding, Way]:
-        """The shortest way to each finding, the shortest of all first; `MOST` pairs are looked at."""
+        """The shortest way to each finding, the shortest of all first. `Stopped` after `MOST` pairs, or by a bound."""
         states = self.states
         wanted = self._wanted = set(states.findings())
         if wanted:
             self._push(0, 0, 0, -1, -1, -1)
-        while self._heap and wanted and len(self._settled) < MOST:
+        while self._heap and wanted:
+            states.tick()
             item = heapq.heappop(self._heap)
             if item.finding is not None:
                 if item.finding in wanted:
-                    wanted.remove(item.finding)
                     self.ways[item.finding] = self._way(item)
+                    wanted.remove(item.finding)
+            elif len(self._settled) >= MOST:
+                raise Stopped(ENOUGH)
             elif self._settle(item):
                 self._look(item, len(self._settled) - 1)
         return self.ways
@@ -155,13 +166,26 @@ class Shortest:
     def _race(self, item: Item, here: int, finding: Finding, one: int, other: int) -> None:
         """The two in both orders; if none can follow the other, the way ends with the first."""
         orders = ((one, other), (other, one))
-        possible = [(order, again) for order in orders if (again := self._follows(item.node, *order)) is not None]
+        tick = self.states.tick
+        possible = [(order, again) for order in orders if (again := self._follows(item.node, *order, tick)) is not None]
         for (first, second), again in possible or [(order, 0) for order in orders]:
             cost = item.preemptions + self._preempts(item.node, item.task, first) + again
             take = 2 if possible else 1
             self._push(cost, item.steps + take, item.node, -1, -1, here, finding, (first, second), take)
 
-    def _follows(self, node: int, first: int, second: int) -> int | None:
+    def found(self, finding: Finding, node: int, who: tuple[str, ...]) -> Way:
+        """The way on which the search has found something at a node, and on by the tasks there. It takes few steps."""
+        state, way = self.states.state(node), self.states.way(node)
+        if finding[0] != "race":
+            return Way(state, [*way, *who], who)
+        for order in (who, who[::-1]):
+            first, second = map(self.states.task, order)
+            with suppress(Stopped):
+                if self._follows(node, first, second, _few()) is not None:
+                    return Way(state, [*way, *order], order)
+        return Way(state, [*way, who[0]], who)
+
+    def _follows(self, node: int, first: int, second: int, tick: Callable[[], None]) -> int | None:
         """How many preemptions it takes that `second` comes right after `first`; None if it cannot, or does not race.
 
         No new node is made for it. Acts of nodes with other names do not compare.
@@ -175,7 +199,7 @@ class Shortest:
             return self._preempts(target, last, second) if after != BLOCKED and self.states.race(act, then) else None
         one, other = self.states.paths[first], self.states.paths[second]
         step = self.states.step(node, one)
-        settled = settle(self.states.machine, step.next, one)
+        settled = settle(self.states.machine, step.next, one, tick)
         following = settled.choices.get(other)
         if isinstance(following, Step) and any(True for _ in races_of(step, following)):
             return int(isinstance(settled.choices.get(one), Step) and not (step.resumed or went_on(one, settled)))
@@ -218,3 +242,16 @@ class Shortest:
             last = (states.paths[item.task], tasks[-1]) if item.task >= 0 else None
             names = states.renamed(states.state(item.node), state, last)
         return state, tasks, names
+
+
+def _few() -> Callable[[], None]:
+    """A tick that allows `SETTLING` steps."""
+    left = SETTLING
+
+    def tick() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Stopped(ENOUGH)
+
+    return tick

@@ -6,8 +6,7 @@ that a strategy has come to, and do not depend on how it came there.
 
 from __future__ import annotations
 
-import resource
-import sys
+import gc
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from wingspan.errors import Fault, InputError, Span
 from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
+from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
@@ -46,9 +46,14 @@ Progress = Callable[[Status], None]
 """Called now and then during a search."""
 
 LOOK_EVERY = 256
-"""So many new states lie between two looks at the memory, and two calls of `progress`."""
+"""So many new states lie between two calls of `progress`."""
 KEEP = 10_000
 """So many states have their next steps kept until they are asked for; those of more are computed anew."""
+
+NODE, RESULT, ERROR, DRAWN = 2e-6, 1e-4, 2e-3, 1e-3
+"""Seconds that a verdict takes for each node, result, other finding, and node that is drawn: more than was measured;"""
+NODE_BYTES, FINDING_BYTES = 300, 4_000
+"""and bytes."""
 
 MOST_DRAWN = 1_000
 """A graph has no more states: Graphviz takes minutes for it, and nobody can read it."""
@@ -60,14 +65,6 @@ Finding = tuple[str, Hashable]
 """What can be found: a `result`, `fault`, `deadlock` or `race`, and which one."""
 
 
-class Stopped(Exception):
-    """A bound was reached, in whatever depth of the search: which one."""
-
-    def __init__(self, bound: str) -> None:
-        super().__init__(bound)
-        self.bound = bound
-
-
 class States(Space, Generic[S]):
     """The states that a search has come to. `Stopped` is raised where a bound forbids to go on."""
 
@@ -75,8 +72,7 @@ class States(Space, Generic[S]):
         self,
         machine: Machine[S],
         max_states: int | None = None,
-        max_seconds: float | None = None,
-        max_memory: int | None = None,
+        bounds: Bounds | None = None,
         progress: Progress | None = None,
         drawn: bool = False,
     ) -> None:
@@ -85,14 +81,22 @@ class States(Space, Generic[S]):
         self.symmetry = False
         """whether states that differ only in the names of tasks count as one; not to be changed once there are some"""
         self._symmetric = cast("Symmetric[S]", machine)
-        self.max_states, self.max_memory = max_states, max_memory
+        self.max_states = max_states
+        self.bounds = bounds or Bounds()
+        self.first = False
+        """whether to stop at the first finding"""
+        self.expected: Hashable | None = None
+        """the right outcome, if it is known"""
+        self.sighted: Callable[[Finding], None] = lambda finding: None
+        """called with each finding when it is found: a race, a fault, a deadlock, or a result that should not be"""
+        self.freezes = False
+        """whether to keep Python's garbage collector from looking through all states again and again"""
         self.progress = progress
         self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
         self.ahead: Callable[[int, str], Taken[S] | None] = lambda node, path: None
         """where a step of a task leads from a node, if somebody else has found that out"""
         self.started = monotonic()
-        self.deadline = float("inf") if max_seconds is None else self.started + max_seconds
         self.stopped_by: str | None = None
         self.finished: dict[Hashable, list[int]] = {}
         """for each outcome the nodes that have it"""
@@ -126,6 +130,11 @@ class States(Space, Generic[S]):
             self.stopped_by = stopped.bound
         except KeyboardInterrupt:
             self.stopped_by = "interrupt"
+        self.stopped_by = self.stopped_by or self.bounds.reached or None
+
+    def tick(self) -> None:
+        """`Stopped` if a bound does not allow another step."""
+        self.bounds.tick()
 
     def enter(self, node: int, task: int) -> int:
         """The node that a step leads to. If a bound forbids it, nothing has been counted."""
@@ -185,24 +194,32 @@ class States(Space, Generic[S]):
         return symmetry.names(*states)
 
     @contextmanager
-    def unbounded(self) -> Iterator[None]:
-        """No number of states and no time stops what is done within."""
-        bounds = self.max_states, self.deadline
-        self.max_states, self.deadline = None, float("inf")
+    def following(self) -> Iterator[None]:
+        """Go where a search has been before: no number of states stops that and no finding, only time and memory."""
+        most, self.max_states = self.max_states, None
         try:
-            yield
+            with self.bounds.finishing():
+                yield
         finally:
-            self.max_states, self.deadline = bounds
+            self.max_states = most
 
-    def tick(self) -> None:
-        """`Stopped` if the time is over."""
-        if monotonic() > self.deadline:
-            raise Stopped("max-seconds")
+    def finish(self) -> None:
+        """The search is over, and its verdict comes next."""
+        self._need()
+        self.bounds.finish()
+
+    def _need(self) -> None:
+        """Say what a verdict takes by now."""
+        results, errors = len(self.finished), len(self.races) + len(self.faults) + len(self.deadlocks)
+        seconds = (NODE + DRAWN * self.drawn) * self.nodes + RESULT * results + ERROR * errors
+        self.bounds.need(seconds, NODE_BYTES * self.nodes + FINDING_BYTES * (results + errors))
 
     def look(self) -> None:
-        """Tell how far the search is; `Stopped` if the process holds more memory than it may."""
-        if self.max_memory is not None and _memory() > self.max_memory:
-            raise Stopped("max-memory")
+        """Report how far the search is, and see what it needs to end in time."""
+        self._need()
+        if self.freezes:
+            gc.collect(1)
+            gc.freeze()
         unit, explored, planned, total = self.walked()
         if self.progress is not None:
             errors = len(self.races) + len(self.faults) + len(self.deadlocks)
@@ -263,10 +280,14 @@ class States(Space, Generic[S]):
             label = place(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
             act = self._act(label, [(t.cell, t.effect) for t in choice.footprint])
             self.new_edge(self.task(path), act, FAULT if isinstance(choice.next, Fault) else UNKNOWN)
-        self._examine(node, settled, steps)
+        new = self._examine(node, settled, steps)
         following = {path: step for path, step in steps.items() if not isinstance(step.next, Fault)}
         if following and len(self._kept) < KEEP:
             self._kept[node] = following
+        for finding in new:
+            self.sighted(finding)
+            if self.first:
+                self.bounds.reach("first")
         if self.nodes % LOOK_EVERY == 0:
             self.look()
         return node
@@ -278,18 +299,26 @@ class States(Space, Generic[S]):
             self._acts[label] = self.new_act(cells, [NUMBERS[effect] for _, effect in touches])
         return self._acts[label]
 
-    def _examine(self, node: int, settled: Settled[S], steps: dict[str, Step[S]]) -> None:
+    def _examine(self, node: int, settled: Settled[S], steps: dict[str, Step[S]]) -> list[Finding]:
+        """Note what is to be said of a node; what is wrong with the program, and was not known before."""
+        new: list[Finding] = []
         if not settled.choices:
             outcome = self.machine.outcome(settled.state)
+            if outcome not in self.finished and self._wrong(outcome):
+                new.append(("result", outcome))
             self.finished.setdefault(outcome, []).append(node)
             self.at[node] = [(("result", outcome), ())]
         elif not steps:
             waiting = tuple(choice for choice in settled.choices.values() if isinstance(choice, Blocked))
+            if waiting not in self.deadlocks:
+                new.append(("deadlock", waiting))
             self.deadlocks.setdefault(waiting, []).append(node)
             self.at[node] = [(("deadlock", waiting), ())]
         for one, other in self.racing(node):
             acts = {self.paths[task]: act for task, act, _ in self.moves(node)}
             for key, _, _ in races_of(steps[one], steps[other]):
+                if key not in self.races:
+                    new.append(("race", key))
                 self.races.setdefault(key, (node, one, other))
                 for pair in ((acts[one], acts[other]), (acts[other], acts[one])):
                     self.pairs.setdefault(pair, set()).add(key)
@@ -297,11 +326,12 @@ class States(Space, Generic[S]):
             if isinstance(step.next, Fault):
                 self.steps += 1
                 key = (step.next.message, step.next.span or step.span)
+                if key not in self.faults:
+                    new.append(("fault", key))
                 self.faults.setdefault(key, []).append((node, path))
                 self.at.setdefault(node, []).append((("fault", key), (path,)))
+        return new
 
-
-def _memory() -> int:
-    """The most bytes that the process has held."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    def _wrong(self, outcome: Hashable) -> bool:
+        """Whether a new result is one that no safe program has."""
+        return bool(self.finished) if self.expected is None else outcome != self.expected

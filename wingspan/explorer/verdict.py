@@ -127,6 +127,8 @@ class Verdict:
     """whether states that differ only in the names of tasks count as one; of deadlocks that do one at least is there"""
     told_apart: str = ""
     """why that is not so though it was asked for"""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """what is not there, and the bound that left no time or memory for it"""
     graph: StateGraph | None = None
     """if it was asked for"""
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.findings import Coverage
-from wingspan.explorer.states import LOOK_EVERY, States, Stopped
+from wingspan.explorer.states import LOOK_EVERY, States
 
 Picker = Callable[[list[int]], int]
 """Which of the tasks (numbers) that can step does so next."""
@@ -35,16 +37,27 @@ def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) ->
     no more.
     """
     covered, rng = Coverage("pct"), random.Random(seed)
-    begun: list[Priorities] = []
+    run: Priorities | None = None
+    steps, tasks = 1, 1
+    ranges: Counter[int] = Counter()
+
+    def note() -> None:
+        nonlocal steps, tasks
+        if run is not None:
+            steps, tasks = max(steps, run.steps), max(tasks, len(run.of))
 
     def begin() -> Picker:
-        longest = max(begun[-1].range, begun[-1].steps) if begun else 1
-        begun.append(Priorities(rng, depth, longest))
-        return begun[-1]
+        nonlocal run
+        note()
+        ranges[steps] += 1
+        run = Priorities(rng, depth, steps)
+        return run
 
     _walk(states, covered, runs, begin)
-    steps, tasks = max((1, *(run.steps for run in begun))), max((1, *(len(run.of) for run in begun)))
-    sure = sum(run.range >= steps for run in begun)
+    note()
+    if run is not None and ranges.total() > covered.executions:
+        ranges[run.range] -= 1  # it was not run to its end
+    sure = sum(times for longest, times in ranges.items() if longest >= steps)
     together = math.floor(1000 - 1000 * (1 - 1 / (tasks * steps ** (depth - 1))) ** sure) / 1000
     covered.remark = (
         f"{sure} of the runs find a bug of depth {depth} with probability ≥ 1/({tasks}·{steps}^{depth - 1}) each, "
@@ -71,6 +84,13 @@ class Priorities:
             self.of[task] = self.changes[self.steps]
             task = max(able, key=self.of.__getitem__)
         return task
+
+
+def sample(states: States[Any], runs: int, seed: int = 0) -> None:
+    """Walk on some runs, picked at random, as the beginning of another search."""
+    pick = random.Random(seed).choice
+    for _ in range(runs):
+        _run(states, pick)
 
 
 def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[], Picker]) -> None:

@@ -11,22 +11,26 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import inf
 from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from wingspan.errors import InputError, InternalError
 from wingspan.explorer._dpor import Dpor
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.dpor import SLICE
 from wingspan.explorer.machine import Machine, Step
 from wingspan.explorer.parts import Place
 from wingspan.explorer.settle import Taken, take
 from wingspan.explorer.shortest import Shortest
-from wingspan.explorer.states import Finding, States, Stopped
+from wingspan.explorer.states import Finding, States
 
+WORKERS = 0.5
+"""A part of the share: workers may use the rest of it, so that this one is left to follow what they have found."""
 PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
 
@@ -122,20 +126,25 @@ class Worker:
         new = list(self.found)[heard:]
         if not new:
             return []
-        shortest = Shortest(self.states).find()
+        search = Shortest(self.states)
+        with self.states.bounds.finishing(WORKERS), suppress(Stopped):
+            search.find()
+        shortest = search.ways
         ways = [self.states.way(nodes[each]) for each in new]
         return [*ways, *(shortest[each].tasks for each in new if each in shortest)]
 
-    def take_ahead(self, batch: bytes, seconds: float) -> tuple[bytes, float]:
+    def take_ahead(self, batch: bytes, seconds: float | None) -> tuple[bytes, float]:
         """From each state let some tasks take a step, and the invisible ones after it; and the processor's seconds.
 
         What is not done in so many by the clock, or cannot be done, is None: the first process comes to it itself.
         Equal states come back as one.
         """
-        machine, until, began = self.states.machine, monotonic() + seconds, thread_time()
+        machine, began = self.states.machine, thread_time()
+        until = inf if seconds is None else monotonic() + seconds
         known: dict[Hashable, Any] = {}
 
         def tick() -> None:
+            self.states.tick()
             if monotonic() > until:
                 raise Stopped("max-seconds")
 
@@ -205,8 +214,8 @@ def _begin(states: States[Any], jobs: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     states.progress = None
-    if states.max_memory is not None:
-        states.max_memory //= jobs + 1
+    states.sighted = lambda finding: None
+    states.bounds.limit_memory(jobs + 1)
     _worker = Worker(states)
 
 

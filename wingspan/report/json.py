@@ -39,6 +39,7 @@ def explore(report: ExploreReport) -> dict[str, Any]:
         "processes": verdict.processes,
         "symmetry": verdict.symmetry,
         "told_apart": verdict.told_apart,
+        "left_out": [{"what": what, "bound": bound} for what, bound in verdict.left_out],
         "executions": verdict.executions,
         "interleavings": verdict.interleavings,
         "states": verdict.states,

@@ -55,22 +55,34 @@ def painted(text: str, stream: TextIO) -> str:
     return capture.get()
 
 
+class Line:
+    """The spinner of a search: called to report how far it is, which `render` puts in words."""
+
+    def __init__(self, render: Callable[..., str], stream: TextIO) -> None:
+        self.render = render
+        self.began = time.monotonic()
+        self.console = Console(file=stream, theme=THEME, highlight=False)
+        self.status = self.console.status("")
+
+    def __call__(self, *told: Any) -> None:
+        elapsed = time.monotonic() - self.began
+        if elapsed > PATIENCE:
+            self.status.update(f"{self.render(*told)}, {int(elapsed)} s")
+            self.status.start()
+
+    def above(self, text: str) -> None:
+        """Print a text above the spinner, where it stays."""
+        self.console.print(Painter()(text), soft_wrap=True)
+
+
 @contextmanager
-def spinner(render: Callable[..., str], stream: TextIO) -> Iterator[Callable[..., None] | None]:
-    """Gives what a search calls to tell how far it is, which `render` puts in words; None if this is no terminal."""
+def spinner(render: Callable[..., str], stream: TextIO) -> Iterator[Line | None]:
+    """What a search calls to report how far it is, which `render` puts in words; None if this is no terminal."""
     if not stream.isatty():
         yield None
         return
-    began = time.monotonic()
-    status = Console(file=stream).status("")
-
-    def show(*told: Any) -> None:
-        elapsed = time.monotonic() - began
-        if elapsed > PATIENCE:
-            status.update(f"{render(*told)}, {int(elapsed)} s")
-            status.start()
-
+    line = Line(render, stream)
     try:
-        yield show
+        yield line
     finally:
-        status.stop()
+        line.status.stop()

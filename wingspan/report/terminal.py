@@ -9,7 +9,7 @@ from typing import TypeVar
 from wingspan.api import Run
 from wingspan.comparison import Comparison
 from wingspan.errors import Diagnostic, Mark, Span
-from wingspan.explorer.incident import Incident
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.histogram import Histogram
 from wingspan.lang import ir
@@ -30,7 +30,7 @@ from wingspan.report.values import (
     share,
     task,
 )
-from wingspan.report.view import Ending, ExploreReport, written
+from wingspan.report.view import Ending, Explored, ExploreReport, SightingReport, written
 from wingspan.tensor import Tensor
 
 MOST = 8
@@ -67,6 +67,21 @@ def explore(report: ExploreReport) -> str:
             "\n".join(aligned(_notes(report))),
         ]
     )
+
+
+def sighted(report: SightingReport) -> str:
+    """One finding of a search that goes on, as its verdict will tell it."""
+    found = report.finding
+    match found:
+        case Race():
+            return _race(found, report)
+        case FaultReport() | Deadlock():
+            return _incident(found, report)
+    assert isinstance(found.outcome, Outcome)
+    remark = (
+        "" if report.expected is None else f", not the serial meaning: {differences(found.outcome, report.expected)}"
+    )
+    return f"another result: {listing(found.outcome)}{remark}\n  see  {report.invocation.replay(found.interleaving)}"
 
 
 def some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
@@ -140,6 +155,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     method = f"strategy {verdict.strategy}{why}{many}; machine {verdict.machine}"
     if verdict.remark:
         notes.append(("bound", verdict.remark))
+    notes += [("left out", f"{what} ({BOUNDS.get(bound, bound)})") for what, bound in verdict.left_out]
     if verdict.told_apart:
         notes.append(("symmetry", f"none: {verdict.told_apart}"))
     notes.append(("search", f"{reach(verdict)}: {covered}, in {seconds(verdict.seconds)} ({method})"))
@@ -155,11 +171,11 @@ def aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- what went wrong
 
 
-def _incident(found: Incident, report: ExploreReport) -> str:
+def _incident(found: Incident, report: Explored) -> str:
     return incident(found, report.program, report.invocation)
 
 
-def _race(race: Race, report: ExploreReport) -> str:
+def _race(race: Race, report: Explored) -> str:
     first, second = race.first, race.second
     one, other = _task(first, report), _task(second, report)
     does = f"{one} {VERBS[first.operation]} {race.cell}"
@@ -180,7 +196,7 @@ def _race(race: Race, report: ExploreReport) -> str:
     ).render()
 
 
-def _loop(race: Race, report: ExploreReport) -> list[Mark]:
+def _loop(race: Race, report: Explored) -> list[Mark]:
     """The loop that started the two tasks, unless its line is shown already."""
     loop = report.parallel_loop(race)
     if loop is None or loop.span is None or loop.span.line in _lines(race.first.span, race.second.span):
@@ -196,7 +212,7 @@ def _kind(race: Race) -> str:
     return f"{race.kind}: {KINDS[race.kind]}" if race.kind else "the same variable"
 
 
-def _title(race: Race, report: ExploreReport) -> str:
+def _title(race: Race, report: Explored) -> str:
     one, other = (report.statement(access) for access in (race.first, race.second))
     kind = f"a {race.kind} race" if race.kind else "a race"
     names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
@@ -215,7 +231,7 @@ def _where(race: Race) -> str:
     return f"level {race.level} {race.level_name} of {race.tensor}"
 
 
-def _task(access: AccessReport, report: ExploreReport) -> str:
+def _task(access: AccessReport, report: Explored) -> str:
     return task(access.task, written(access.indices, report.program))
 
 

@@ -25,7 +25,7 @@ VERBS = {
 """What a task does that performs an operation."""
 BOUNDS = {
     "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
-    "max-memory": "--max-memory", "interrupt": "Ctrl-C",
+    "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C",
 }  # fmt: skip
 """What stops a search, as the user knows it."""
 
@@ -88,6 +88,8 @@ def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
 
 def reach(verdict: Verdict) -> str:
     """Whether a search has covered all interleavings."""
+    if verdict.stopped_by == "first":
+        return "stopped at the first finding (--first), so there may be more to find"
     bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
     return "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 from itertools import product, takewhile
 from typing import Any, TypeVar
 
-from wingspan.api import Exploration
+from wingspan.api import Exploration, Sighting
 from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
-from wingspan.explorer.incident import Incident
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
@@ -85,20 +85,13 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class ExploreReport:
-    """A verdict with what is needed to explain it; the results come most frequent first."""
+class Explored:
+    """A program, as it was given and as it is written, to explain what was found in it."""
 
     invocation: Invocation
-    verdict: Verdict
-    expected: Outcome | None
-    endings: tuple[Ending, ...]
     program: ir.Node
     """as written, to name its loops"""
-
-    @property
-    def differing(self) -> list[str]:
-        """The names on which the results differ."""
-        return differing(ending.outcome for ending in self.endings)
+    expected: Outcome | None
 
     def statement(self, access: AccessReport) -> Span | None:
         """Where the statement stands that makes an access."""
@@ -112,6 +105,26 @@ class ExploreReport:
         path = _path(self.program, race.first.span)[:-1]
         loops = [node for node in path if isinstance(node, ir.For) and isinstance(node.range, ir.Parallel)]
         return loops[shared] if shared < len(loops) else None
+
+
+@dataclass(frozen=True)
+class ExploreReport(Explored):
+    """A verdict with what is needed to explain it; the results come most frequent first."""
+
+    verdict: Verdict
+    endings: tuple[Ending, ...]
+
+    @property
+    def differing(self) -> list[str]:
+        """The names on which the results differ."""
+        return differing(ending.outcome for ending in self.endings)
+
+
+@dataclass(frozen=True)
+class SightingReport(Explored):
+    """One finding of a search that goes on."""
+
+    finding: Race | FaultReport | Deadlock | Result
 
 
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
@@ -136,7 +149,12 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     verdict, expected = exploration.verdict, exploration.expected
     results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
     endings = tuple(_ending(result, expected) for result in results)
-    return ExploreReport(invocation, verdict, expected, endings, exploration.program.plain)
+    return ExploreReport(invocation, exploration.program.plain, expected, verdict, endings)
+
+
+def sighted(sighting: Sighting, invocation: Invocation) -> SightingReport:
+    """The report on a finding of a search that goes on."""
+    return SightingReport(invocation, sighting.program.plain, sighting.expected, sighting.finding)
 
 
 def _ending(result: Result, expected: Outcome | None) -> Ending:

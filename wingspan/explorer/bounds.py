@@ -1,0 +1,110 @@
+"""What a command may use: time, up to a deadline, and memory. All its phases look at one `Bounds`.
+
+A search stops early, so that something is left for its verdict. Of that, a *share* is for what may be cut short:
+looking for shortest interleavings, and counting. The rest is for what may not: writing down the search and what it
+found. `states.py` says how much that takes.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+from time import monotonic
+
+SHARE, MOST_SECONDS, MOST_BYTES = 0.1, 2.0, 64 << 20
+"""So large a part of a bound is the share, but not more than this."""
+LOOK = 0.01
+"""Seconds between two looks at the memory, which take some millionths each."""
+STATM = Path("/proc/self/statm")
+
+
+class Stopped(Exception):
+    """A bound was reached, in whatever depth of the search: which one."""
+
+    def __init__(self, bound: str) -> None:
+        super().__init__(bound)
+        self.bound = bound
+
+
+class Bounds:
+    """Seconds, counted from `began` on, and bytes that the process may hold; None if there is no such bound."""
+
+    def __init__(self, seconds: float | None = None, memory: int | None = None, began: float | None = None) -> None:
+        self.began = monotonic() if began is None else began
+        self.deadline = inf if seconds is None else self.began + seconds
+        self.memory: float = inf if memory is None else memory
+        self.spare = 0.0 if seconds is None else min(SHARE * max(seconds, 0.0), MOST_SECONDS)
+        self.need_seconds, self.need_bytes = 0.0, 0
+        """what a verdict takes, whatever is cut short"""
+        self.reached = ""
+        """a bound of the search that was reached, though there is time"""
+        self._kept = 1.0
+        """how much of the share is kept for what comes next"""
+        self._heeded = True
+        self._next_look = -inf
+        self._set()
+
+    def tick(self) -> None:
+        """`Stopped` if no time is left for this phase, or no memory. To be called with every step."""
+        now = monotonic()
+        if now > self.until:
+            raise Stopped(self.reached if self._heeded and self.reached else "max-seconds")
+        if self.room < inf and now >= self._next_look:
+            self._next_look = now + LOOK
+            if held() > self.room:
+                raise Stopped("max-memory")
+
+    def left(self) -> float | None:
+        """Seconds that are left for this phase; None if there is no bound."""
+        return None if self.deadline == inf else max(self.until - monotonic(), 0.0)
+
+    def need(self, seconds: float, memory: int) -> None:
+        """So much does a verdict take by now."""
+        self.need_seconds, self.need_bytes = seconds, memory
+        self._set()
+
+    def reach(self, bound: str) -> None:
+        """Let the search stop with its next step."""
+        self.reached = self.reached or bound
+        self._set()
+
+    def finish(self) -> None:
+        """The search is over: from now on there is time until the verdict must be made."""
+        self._kept, self._heeded = 0.0, False
+        self._set()
+
+    @contextmanager
+    def finishing(self, kept: float = 0.0) -> Iterator[None]:
+        """Within, there is time as there is when the search is over, but for a part of the share."""
+        before = self._kept, self._heeded
+        self._kept, self._heeded = min(kept, self._kept), False
+        self._set()
+        try:
+            yield
+        finally:
+            self._kept, self._heeded = before
+            self._set()
+
+    def limit_memory(self, parts: int) -> None:
+        """The process is one of so many that have equal parts of the memory."""
+        self.memory /= parts
+        self._set()
+
+    def _set(self) -> None:
+        self.until = self.deadline - self.need_seconds - self._kept * self.spare
+        self.room = self.memory - self.need_bytes - self._kept * min(SHARE * self.memory, MOST_BYTES)
+        if self._heeded and self.reached:
+            self.until = -inf
+
+
+def held() -> int:
+    """The bytes that the process holds; the most that it has held, where the system does not say."""
+    try:
+        return int(STATM.read_bytes().split()[1]) * resource.getpagesize()
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
