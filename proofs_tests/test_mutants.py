@@ -22,7 +22,7 @@ AREAS = {
         "wingspan/dependence/locks.py",
     ],
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
-    "native": ["wingspan/native/emit_c.py", "wingspan/native/c_cells.py"],
+    "native": ["wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py"],
     "stability": ["wingspan/levels/"],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/report/view.py", "wingspan/report/steps.py",

@@ -15,6 +15,7 @@ from wingspan.dependence.findings import ORDER, Proof, Report, Test, Verdict
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import differ, pairs_of
 from wingspan.dependence.sites import Life, Site, collect
+from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
 from wingspan.levels import Tower
 
@@ -67,7 +68,9 @@ class Analysis:
         return explainer.proof(pair, needs, "every level that the tasks touch supports all dependences")
 
     def troubles(self, towers: Mapping[str, Tower], test: Test) -> Iterator[Trouble]:
-        """All that a test finds."""
+        """All that a test finds. ProgramError if it does not know a modifier of a tensor that is updated."""
+        for life in self.lives:
+            require_known(towers[life.tensor])
         raced = set()
         for pair in self.pairs:
             tower = towers[pair.one.tensor]

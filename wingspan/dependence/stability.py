@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wingspan.errors import ProgramError
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
 from wingspan.levels.base import EVERY, Dependence, Gated
@@ -22,6 +23,18 @@ Stability = dict[int, frozenset[Dependence]]
 
 Counts = Callable[[int], bool]
 """Whether the modifier at a depth takes effect inside of the parallel loop."""
+
+KNOWN = frozenset({Mutex, Isolate, Shard, Merge})
+"""The modifiers whose effect on the levels that they wrap the test knows. Not those derived from them."""
+
+
+def require_known(tower: Tower) -> None:
+    """ProgramError if a level wraps others in a way that the test knows nothing of."""
+    for depth in _modifiers(tower):
+        name = tower.levels[depth].name
+        if type(tower.levels[depth]) not in KNOWN:
+            fix = f"say in wingspan/dependence, stability.py and level_test.py, what {name} does to what it wraps"
+            raise ProgramError(f"the level dependence test does not know the modifier {name}", topic="format", fix=fix)
 
 
 def figure(tower: Tower, device: Device, counts: Counts) -> Stability:

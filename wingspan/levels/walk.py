@@ -1,6 +1,7 @@
 """The stored elements of a tensor in read mode, all at once, from its arrays.
 
 This reads what the operations of the formats would read one element at a time, as `cells.Reader` does for any format.
+It knows the formats of this package only: `elements` leaves every other one to its own operations.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from math import prod
 
 import numpy as np
 
+from wingspan.errors import InternalError
 from wingspan.lang.ir import Instance
+from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import FIBER, Leaf, Storage
 from wingspan.levels.dense import Dense
+from wingspan.levels.element import Element
 from wingspan.levels.frozen import DTYPES, Frozen, Stored
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
@@ -26,9 +30,14 @@ from wingspan.levels.sparse_list import SparseList
 Elements = tuple[list[np.ndarray], np.ndarray]
 """Subscripts, from 1, an array for each axis; and the values."""
 
+KNOWN = frozenset({Element, Atomic, Dense, SparseList, SparseByteMap, SparseDict, Mutex, Isolate, Shard, Merge})
+"""The formats whose buffers this module reads. Not those derived from them, which may hold something else in these."""
+
 
 def elements(frozen: Frozen) -> Elements | None:
     """The stored elements in column-major order; None if a format or its buffers are not as this module knows them."""
+    if not all(type(level) in KNOWN for level in frozen.tower.levels):
+        return None
     start = _Fibers(0, np.ones(1, dtype=np.int64), (), [])
     try:
         parts = list(_Walk(frozen).below(start))
@@ -107,7 +116,7 @@ class _Walk:
                 for t in np.unique(owner[child > 0]).tolist():
                     yield from self.below(at.some((owner == t) & (child > 0), child, (level.key, t)))
             case _:
-                raise _Unknown
+                raise InternalError(f"{level.name} is among the formats that are walked, and no case reads it")
 
     def check_leaf(self, at: _Fibers, there: np.ndarray) -> None:
         """An element whose modifier takes effect late is stored, as fill, also where the modifier has nothing."""
@@ -132,7 +141,7 @@ class _Walk:
                 index = key - (p[fiber] - 1) * n
                 child = self.buffer(at, "tbl")[key] if isinstance(level, SparseDict) else key
             case _:
-                raise _Unknown
+                raise InternalError(f"{level.name} is among the formats that are walked, and no case reads it")
         falls = (index[1:] <= index[:-1]) & (fiber[1:] == fiber[:-1])
         if len(index) and (falls.any() or index.min() < 1 or index.max() > n or child.min() < 1):
             raise _Unknown

@@ -13,6 +13,7 @@ from wingspan.levels import buffer_ops as ops
 from wingspan.levels.linear import Code
 from wingspan.native import plan
 from wingspan.native.build import Builder, op
+from wingspan.native.expressions import to_float
 from wingspan.native.layout import Layout
 from wingspan.native.plan import Compute, Const, Expr, Origin, Place, Ref, Reg
 
@@ -107,16 +108,19 @@ class _Inliner:
                 if self.stays(name, value):
                     self.names[name] = made
                 else:
-                    self.builder.set(self.target(name, made.type), made, origin)
+                    reg = self.target(name, made.type)
+                    self.builder.set(reg, self.typed(made, reg.type), origin)
             case ops.Load(reg=name, ref=ref, index=index, place=place):
                 found, at = self.ref(ref), self.expression(index)
                 emit(plan.Load(self.target(name, found.buffer.type), found, at, self.place(place), origin))
             case ops.Store(ref=ref, index=index, value=value, place=place):
                 at, stored = self.expression(index), self.expression(value)
-                emit(plan.Store(self.ref(ref), at, stored, self.place(place), origin))
+                into = self.ref(ref)
+                emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
             case ops.Atomic(ref=ref, index=index, op=symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
-                emit(plan.Atomic(self.ref(ref), at, symbol, given, self.place(place), origin))
+                into = self.ref(ref)
+                emit(plan.Atomic(into, at, symbol, self.typed(given, into.buffer.type), self.place(place), origin))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
             case ops.Release(ref=ref, index=index, place=place):
@@ -202,8 +206,19 @@ class _Inliner:
                     for value in values[1:]:
                         folded = self.builder.op(symbol, folded, value)
                     return folded
+                if {a.type for a in values} >= {"int", "float"}:
+                    values = tuple(a if a.type == "bool" else to_float(a) for a in values)
                 return self.builder.op(_OPERATORS.get(symbol, symbol), *values)
         raise InternalError(f"not an expression: {e}")
+
+    def typed(self, e: Expr, kind: plan.Type) -> Expr:
+        """A value as one of this type, for a cell or a register that holds no other."""
+        if e.type == kind:
+            return e
+        if (e.type, kind) == ("int", "float"):
+            return to_float(e)
+        message = f"{self.start.layout.tower}: {self.procedure.name} puts an {e.type} in the place of a {kind}"
+        raise InternalError(message)
 
     def target(self, name: str, kind: plan.Type) -> Reg:
         """The register that a name stands for from here on."""
