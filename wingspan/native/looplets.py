@@ -16,34 +16,57 @@ body is simplified. A product thus visits the intersection of its factors, a sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING
 
 from wingspan.lang import ir
 from wingspan.levels import procedures
 from wingspan.native import plan
 from wingspan.native.build import op
-from wingspan.native.plan import Const, Expr, Op
+from wingspan.native.plan import Const, Expr, Op, Reg
+from wingspan.native.state import State
 
-if TYPE_CHECKING:
-    from wingspan.native.loops import Loop, Loops
+Cursors = Mapping[ir.Fiber, dict[str, Reg]]
+"""The registers of each cursor, by the names that `levels.procedures.cursor` gives them."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop being lowered: its index, the ends of its range, and its cursors."""
+
+    name: str
+    index: Reg
+    lo: Expr
+    hi: Expr
+    cursors: Cursors
+    front: Reg
+    """the first index that has not been visited, where runs of fill are skipped"""
+    maybe: Mapping[ir.Fiber, Expr]
+    """for fibers that may be missing, or have no child at the index: the condition that they have one"""
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one iteration only."""
+        return self.lo == self.hi
+
+
+Visit = Callable[[Loop, ir.Statement, Sequence[ir.Fiber], Sequence[ir.Fiber]], None]
+"""Lowers the body of a loop at one index, in the fibers that it reads and in those that it updates."""
 
 
 class Coiteration:
-    """The lowering of the range of a loop; `loops` does the rest of the loop."""
+    """The lowering of the range of a loop; `visit` lowers the loop at one index."""
 
-    def __init__(self, loops: Loops) -> None:
-        self.loops = loops
-        self.low = loops.low
-        self.builder = loops.builder
+    def __init__(self, state: State, visit: Visit) -> None:
+        self.state, self.visit = state, visit
+        self.builder = state.builder
 
     # -------------------------------------------------------------------------------------------------- phases
 
     def phases(self, loop: Loop, body: ir.Statement) -> None:
         """A Sequence of phases: in each the same fibers have all of the indices, or none."""
-        extents = {F: self.low.tower(F).shape[F.level - 2] for F in loop.cursors}
+        extents = {F: self.state.tower(F).shape[F.level - 2] for F in loop.cursors}
         least, greatest = self.builder.ranges[loop.index.name]
         outside = {F: n for F, n in extents.items() if not 1 <= least <= greatest <= n}
         sure = [F for F in loop.cursors if F not in outside]
@@ -88,13 +111,13 @@ class Coiteration:
 
     def phase(self, loop: Loop, body: ir.Statement, there: Sequence[ir.Fiber]) -> None:
         """One phase, in which the fibers `there` have all indices."""
-        reads = [F for F in there if self.low.handle(F.tensor).mode == "read"]
+        reads = [F for F in there if self.state.handle(F.tensor).mode == "read"]
         updates = [F for F in there if F not in reads]
         if loop.single:
             self.builder.set(loop.index, loop.lo, self.builder.origin(None, "SerialFor"))
-            self.loops.visit(loop, body, reads, updates)
+            self.visit(loop, body, reads, updates)
             return
-        steppers = [F for F in reads if not self.low.level(F).lookup]
+        steppers = [F for F in reads if not self.state.level(F).lookup]
         self.coiterate(loop, body, reads, steppers, updates)
 
     # ---------------------------------------------------------------------------------------------------- coiteration
@@ -111,7 +134,7 @@ class Coiteration:
         if not steppers:
             self.run(loop, loop.lo, loop.hi, body, reads, updates)
             return
-        jumpers = [F for F in steppers if isinstance(self.loops.filled(body, F, loop.name), ir.Skip)]
+        jumpers = [F for F in steppers if isinstance(self.state.filled(body, F, loop.name), ir.Skip)]
         if jumpers:
             self.jump(loop, body, reads, jumpers, [F for F in steppers if F not in jumpers], updates)
         else:
@@ -133,7 +156,7 @@ class Coiteration:
         self.builder.set(loop.index, lo, origin)
 
         def once() -> None:
-            self.loops.visit(loop, body, reads, updates)
+            self.visit(loop, body, reads, updates)
             self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
         self.builder.emit(plan.While((), op("<=", loop.index, hi), self.builder.block(once)))
@@ -147,7 +170,7 @@ class Coiteration:
         updates: Sequence[ir.Fiber],
     ) -> None:
         """Steppers: a run of what is left without them up to the next child of any, and that spike."""
-        rest = reduce(lambda s, F: self.loops.filled(s, F, loop.name), steppers, body)
+        rest = reduce(lambda s, F: self.state.filled(s, F, loop.name), steppers, body)
         origin = self.builder.origin(None, "SerialFor")
         lookups = [F for F in reads if F not in steppers]
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
@@ -202,7 +225,7 @@ class Coiteration:
         def once() -> None:
             here = {F: op("==", self.next_index(loop, F, past), loop.index) for F in steppers}
             self.builder.set(loop.front, op("+", loop.index, Const(1)), origin)
-            self.loops.visit(replace(loop, maybe={**loop.maybe, **here}), body, reads, updates)
+            self.visit(replace(loop, maybe={**loop.maybe, **here}), body, reads, updates)
             for F in steppers:
                 self.builder.when(here[F], partial(self.advance, loop, F))
             self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
@@ -274,7 +297,7 @@ class Coiteration:
         """
         if not unsure or not _small(body, len(unsure)):
             maybe = {**loop.maybe, **{F: here[F] for F in unsure}}
-            self.loops.visit(replace(loop, maybe=maybe), body, reads, updates)
+            self.visit(replace(loop, maybe=maybe), body, reads, updates)
             for F in (*known, *unsure) if moving else ():
                 self.builder.when(Const(True) if F in known else here[F], partial(self.advance, loop, F))
             return
@@ -286,7 +309,7 @@ class Coiteration:
 
         def elsewhere() -> None:
             without = [R for R in reads if R != F]
-            self.present(loop, self.loops.filled(body, F, loop.name), without, rest, here, updates, moving, known)
+            self.present(loop, self.state.filled(body, F, loop.name), without, rest, here, updates, moving, known)
 
         certain = moving and not rest and not known
         self.builder.when(Const(True) if certain else here[F], there, elsewhere)
@@ -302,7 +325,7 @@ class Coiteration:
         What no task writes is in order.
         """
         match self.index(loop, F):
-            case Op(op="select", args=(more, at, Const(value=0))) if F.tensor in self.low.constant:
+            case Op(op="select", args=(more, at, Const(value=0))) if F.tensor in self.state.constant:
                 ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
             case _:
                 standing = self.standing(loop, F)
@@ -318,19 +341,21 @@ class Coiteration:
 
     def index(self, loop: Loop, F: ir.Fiber) -> Expr:
         """The same as an expression over the cursor."""
-        code = procedures.index(self.low.tower(F), F.level)
-        results, _ = self.low.run(F, F.span, "Child", code, {}, loop.cursors[F])
+        code = procedures.index(self.state.tower(F), F.level)
+        results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
         return results["index"]
 
     def seek(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
         """Move a cursor on to an index."""
-        self.low.run(F, F.span, "Child", procedures.seek(self.low.tower(F), F.level), {"index": at}, loop.cursors[F])
+        self.state.run(
+            F, F.span, "Child", procedures.seek(self.state.tower(F), F.level), {"index": at}, loop.cursors[F]
+        )
 
     def advance(self, loop: Loop, F: ir.Fiber) -> None:
         """Move a cursor past the index, where it has a child."""
         self.spike(loop, F)
-        code = procedures.next_(self.low.tower(F), F.level)
-        self.low.run(F, F.span, "Leave", code, {"index": loop.index}, loop.cursors[F])
+        code = procedures.next_(self.state.tower(F), F.level)
+        self.state.run(F, F.span, "Leave", code, {"index": loop.index}, loop.cursors[F])
 
 
 LONGEST = 300

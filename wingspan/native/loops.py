@@ -4,57 +4,31 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from wingspan.lang import algebra, ir
+from wingspan.lang import ir
 from wingspan.lang.terms import mentions, replace_access, tensors, unfurled
 from wingspan.levels import procedures
 from wingspan.levels.base import FIBER, Level
 from wingspan.levels.staging import definitions
 from wingspan.native.build import op
 from wingspan.native.inline import Instance
-from wingspan.native.looplets import Coiteration
+from wingspan.native.looplets import Coiteration, Loop
 from wingspan.native.plan import Check, Const, Expr, Reg
 from wingspan.native.ranges import range_of
 from wingspan.native.scope import Fiber
-
-if TYPE_CHECKING:
-    from wingspan.native.lower import Lowering
-
-Cursors = Mapping[ir.Fiber, dict[str, Reg]]
-"""The registers of each cursor, by the names that `levels.procedures.cursor` gives them."""
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A loop being lowered: its index, the ends of its range, and its cursors."""
-
-    name: str
-    index: Reg
-    lo: Expr
-    hi: Expr
-    cursors: Cursors
-    front: Reg
-    """the first index that has not been visited, where runs of fill are skipped"""
-    maybe: Mapping[ir.Fiber, Expr]
-    """for fibers that may be missing, or have no child at the index: the condition that they have one"""
-
-    @property
-    def single(self) -> bool:
-        """Whether it has one iteration only."""
-        return self.lo == self.hi
+from wingspan.native.state import State
 
 
 class Loops:
-    """The lowering of loops, for the lowering of the rest."""
+    """The lowering of loops; `statement` lowers what is inside of them."""
 
-    def __init__(self, lowering: Lowering) -> None:
-        self.low = lowering
-        self.builder = lowering.builder
-        self.coiteration = Coiteration(self)
+    def __init__(self, state: State, statement: Callable[[ir.Statement], None]) -> None:
+        self.state, self.statement = state, statement
+        self.builder = state.builder
+        self.coiteration = Coiteration(state, self.visit)
 
     # ------------------------------------------------------------------------------------------------- unfurl and close
 
@@ -87,7 +61,7 @@ class Loops:
             whole = body.map(lambda n: _swapped(n, F, twin))
             self.unfurl(loop, whole, rest)
 
-        here, there = self.low.fiber(F), self.low.fiber(twin)
+        here, there = self.state.fiber(F), self.state.fiber(twin)
         equal = op("and", op("==", here.position, there.position), op("==", here.instance.reg, there.instance.reg))
         self.builder.when(equal, same, lambda: self.opened(loop, body, F, updating, rest))
 
@@ -100,15 +74,15 @@ class Loops:
         rest: list[tuple[ir.Fiber, bool]],
     ) -> None:
         """Open one fiber, go on with the others, close it."""
-        tower, fiber = self.low.tower(F), self.low.fiber(F)
+        tower, fiber = self.state.tower(F), self.state.fiber(F)
         names = procedures.cursor(tower, F.level)
         cursor = {n: self.builder.fresh(f"{F.tensor}{F.level - 1}.{n.removeprefix('c.')}") for n in names}
         if updating:
             self.require_closed(F, fiber)
-            self.low.open.append((F, fiber))
+            self.state.open.append((F, fiber))
         code = procedures.open_(tower, F.level) if updating else procedures.unfurl(tower, F.level)
         given = {"position": fiber.position, "start": loop.lo}
-        run = partial(self.low.run, F, F.span, "Unfurl", code, given, cursor)
+        run = partial(self.state.run, F, F.span, "Unfurl", code, given, cursor)
         there = self.builder.op("!=", fiber.position, Const(0))
         if there != Const(True):
             self.builder.set(cursor["c.p"], Const(0), self.builder.origin(F.span, "Unfurl"))
@@ -118,21 +92,21 @@ class Loops:
             maybe[F] = op("!=", cursor["c.p"], Const(0))
         self.unfurl(replace(loop, cursors={**loop.cursors, F: cursor}, maybe=maybe), body, rest)
         if updating:
-            self.low.open.pop()
+            self.state.open.pop()
             late = tower.late(F.level)
-            if not self.low.level(F).lookup or procedures.unbinds(tower, late):
-                done = procedures.close(tower, F.level, self.low.handle(F.tensor).op)
-                self.low.run(F, F.span, "Finish", done, {}, cursor)
+            if not self.state.level(F).lookup or procedures.unbinds(tower, late):
+                done = procedures.close(tower, F.level, self.state.handle(F.tensor).op)
+                self.state.run(F, F.span, "Finish", done, {}, cursor)
 
     def require_closed(self, F: ir.Fiber, fiber: Fiber) -> None:
         """A fault if a level that is appended to in order has a fiber open already, which would be overwritten.
 
         Fibers that an Isolate around them loads only now lie in levels of their own.
         """
-        tower, level = self.low.tower(F), self.low.level(F)
+        tower, level = self.state.tower(F), self.state.level(F)
         if not level.once or any(tower.levels[depth].key == FIBER for depth in tower.late(F.level)):
             return
-        for G, other in self.low.open:
+        for G, other in self.state.open:
             if (G.tensor, G.level) == (F.tensor, F.level):
                 where = f"{F.tensor}, level {F.level} {level.name}"
                 message = f"{where}: fiber {{p}} is visited while a visit of fiber {{q}} goes on"
@@ -140,20 +114,6 @@ class Loops:
                 values = (("p", fiber.position), ("q", other.position))
                 if apart != Const(True):
                     self.builder.emit(Check(apart, message, values, self.builder.origin(F.span, "Unfurl")))
-
-    def filled(self, body: ir.Statement, F: ir.Fiber, index: str) -> ir.Statement:
-        """What is left of a body where a fiber that it reads is all fill."""
-        return self.simplified(replace_access(body, F, index, self.low.handle(F.tensor).fill))
-
-    def simplified(self, body: ir.Statement) -> ir.Statement:
-        """The body with identities worked out and without the updates that change nothing."""
-
-        def repeats_fill(a: ir.Assign) -> bool:
-            T = a.access.fiber.tensor
-            fill = self.low.handle(T).fill
-            return T in self.low.once and isinstance(fill, ir.Literal) and algebra.is_literal(a.value, fill.value)
-
-        return algebra.simplify(body, repeats_fill)
 
     # --------------------------------------------------------------------------------------------------- one iteration
 
@@ -170,15 +130,15 @@ class Loops:
         if reads:
             self.read(loop, body, reads[0], reads[1:], updates)
             return
-        unsure = self.low.unsure(body)
-        if unsure and _lost_updates(body, self.low.without(body, unsure), updates):
-            self.low.either(unsure[0], body, lambda s: self.descend(loop, s, (), updates))
+        unsure = self.state.unsure(body)
+        if unsure and _lost_updates(body, self.state.without(body, unsure), updates):
+            self.state.either(unsure[0], body, lambda s: self.descend(loop, s, (), updates))
             return
         for k, F in enumerate(updates):
             if mentions(body, F):
                 self.update(loop, body, F, updates[k + 1 :])
                 return
-        self.low.scoped(lambda: self.low.statement(body))
+        self.state.scoped(lambda: self.statement(body))
 
     def read(
         self,
@@ -195,14 +155,14 @@ class Loops:
         """
         position, descend = self.child(loop, F)
         there = op("!=", position, Const(0))
-        instance = self.low.fiber(F).instance
+        instance = self.state.fiber(F).instance
 
         def go() -> None:
             nonlocal instance
             instance = descend()
 
         def on() -> None:
-            inner = self.low.reach(Fiber(F.level - 1, position, instance))
+            inner = self.state.reach(Fiber(F.level - 1, position, instance))
             below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)
             self.descend(loop, replace_access(body, F, loop.name, below), rest, updates)
 
@@ -214,7 +174,7 @@ class Loops:
             go()
             on()
             return
-        fill = self.filled(body, F, loop.name)
+        fill = self.state.filled(body, F, loop.name)
         if not (isinstance(fill, ir.Skip) or _lost_updates(body, fill, updates)):
             self.builder.when(there, go)
             on()
@@ -229,12 +189,12 @@ class Loops:
 
     def child(self, loop: Loop, F: ir.Fiber) -> tuple[Expr, Callable[[], Instance]]:
         """The position of the child at the index, 0 if there is none, and what writes the way to its instance."""
-        code = procedures.child(self.low.tower(F), F.level)
+        code = procedures.child(self.state.tower(F), F.level)
         origin = self.builder.origin(F.span, "Child")
         hint = f"{F.tensor}{F.level - 2}.p"
 
         def look() -> tuple[Expr, Callable[[], Instance]]:
-            results, descend = self.low.run(F, F.span, "Child", code, {"index": loop.index}, loop.cursors[F])
+            results, descend = self.state.run(F, F.span, "Child", code, {"index": loop.index}, loop.cursors[F])
             return results["position"], descend
 
         if F not in loop.maybe:
@@ -245,7 +205,7 @@ class Loops:
         made: list[Callable[[], Instance]] = []
 
         def there() -> None:
-            if not (loop.single or self.low.level(F).lookup):
+            if not (loop.single or self.state.level(F).lookup):
                 self.coiteration.spike(loop, F)
             position, descend = look()
             self.builder.set(found, position, origin)
@@ -258,34 +218,34 @@ class Loops:
         """Whether a fiber is known to have a child where it is entered."""
         if F in loop.maybe:
             return False
-        tower = self.low.tower(F)
+        tower = self.state.tower(F)
         if any(_may_be_missing(tower.levels[depth]) for depth in tower.early(F.level - 1)):
             return False
-        level = self.low.level(F)
+        level = self.state.level(F)
         return level.lookup or not (loop.single or level.numbers_arrivals)
 
     def update(self, loop: Loop, body: ir.Statement, F: ir.Fiber, rest: Sequence[ir.Fiber]) -> None:
         """Go down into a fiber that is updated: make the child, run what is below, leave it."""
-        tower, fiber, cursor = self.low.tower(F), self.low.fiber(F), loop.cursors[F]
+        tower, fiber, cursor = self.state.tower(F), self.state.fiber(F), loop.cursors[F]
         bound = {n: self.builder.fresh(f"{F.tensor}{F.level - 2}.{n}") for n in procedures.entered(tower, F.level - 1)}
         code = procedures.enter(tower, F.level)
-        if self.low.level(F).once:  # its cursor has the last index in c.i, and a loop goes upwards
+        if self.state.level(F).once:  # its cursor has the last index in c.i, and a loop goes upwards
             self.builder.assume(op("<", cursor["c.i"], loop.index))
-        results, descend = self.low.run(F, F.span, "Child", code, {"index": loop.index}, {**cursor, **bound})
+        results, descend = self.state.run(F, F.span, "Child", code, {"index": loop.index}, {**cursor, **bound})
         origin = self.builder.origin(F.span, "Child")
         position = self.builder.keep(f"{F.tensor}{F.level - 2}.p", results["position"], origin)
         dirty = self.builder.fresh(f"{F.tensor}{F.level - 2}.written", "bool") if tower.tracked(F.level - 1) else None
         if dirty is not None:
             self.builder.set(dirty, Const(False), origin)
         self.builder.assume(op("!=", position, Const(0)))
-        inner = self.low.reach(Fiber(F.level - 1, position, descend(), dirty))
+        inner = self.state.reach(Fiber(F.level - 1, position, descend(), dirty))
         below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)
         self.descend(loop, replace_access(body, F, loop.name, below), (), rest)
 
         def leave(written: bool) -> Callable[[], None]:
             def run() -> None:
-                code = procedures.leave(tower, F.level, written, self.low.handle(F.tensor).op)
-                self.low.run(F, F.span, "Leave", code, {"index": loop.index}, {**cursor, **bound})
+                code = procedures.leave(tower, F.level, written, self.state.handle(F.tensor).op)
+                self.state.run(F, F.span, "Leave", code, {"index": loop.index}, {**cursor, **bound})
                 if written and fiber.dirty is not None:
                     self.builder.set(fiber.dirty, Const(True), self.builder.origin(F.span, "Leave"))
 

@@ -1,34 +1,28 @@
 """From a bound program to a plan: statements, variables and tensors. `loops` and `tasks` lower the loops.
 
 The lowering follows the rules with all that is known before the run worked out: the scope of each name, the mode of
-each tensor, which fibers a loop unfurls. A fiber that the program has reached is an `ir.Fiber` whose position is a
-number of `Lowering.fibers`, where its registers stand; so the functions that rewrite bodies under the rules serve here.
+each tensor, which fibers a loop unfurls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial, reduce
 
 from wingspan.arrays import EXACT
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
-from wingspan.lang.devices import SERIAL, Device
-from wingspan.lang.terms import replace_fiber, written_once
-from wingspan.levels import Tower, procedures
-from wingspan.levels.base import Level
-from wingspan.levels.linear import Code
+from wingspan.lang.terms import written_once
+from wingspan.levels import procedures
 from wingspan.native import expressions, layout, plan
-from wingspan.native.build import Builder, constant, op, under
+from wingspan.native.build import constant, op
 from wingspan.native.forward import forward
 from wingspan.native.hoist import hoist
-from wingspan.native.inline import Here, Instance, inline
-from wingspan.native.layout import Layout
+from wingspan.native.inline import Instance
 from wingspan.native.loops import Loops, matters
-from wingspan.native.plan import Const, Expr, Group, Origin, Place, Plan, Ref, Reg, Type
-from wingspan.native.scope import Fiber, Handle, Scope, Shared
+from wingspan.native.plan import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
+from wingspan.native.scope import Handle, Shared
+from wingspan.native.state import State
 from wingspan.native.tasks import Tasks
 from wingspan.native.tidy import tidy
 from wingspan.native.variables import variables
@@ -47,29 +41,18 @@ def lower(bound: Elaborated, dealt: bool = True) -> Plan:
         ) from None
 
 
-class Lowering:
+class Lowering(State):
     """A walk over a program that writes its plan."""
 
     def __init__(self, bound: Elaborated, dealt: bool = True) -> None:
-        self.bound, self.dealt = bound, dealt
-        self.builder = Builder()
-        self.layouts: dict[str, Layout] = {}
-        self.roots: list[tuple[str, Reg]] = []
-        self.fibers: dict[int, Fiber] = {}
-        self.open: list[tuple[ir.Fiber, Fiber]] = []
-        """the fibers that are being updated here, outermost first"""
-        self.device: Device = SERIAL
-        self.threads: dict[Device, Reg] = {}
-        self.scopes = [Scope(0)]
-        self.variables = variables(bound.body, bound.towers)
-        self.once = written_once(bound.body)
         thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
-        self.constant = bound.inputs.keys() - thawed
-        """the tensors that nobody writes"""
+        super().__init__(dealt, written_once(bound.body), bound.inputs.keys() - thawed)
+        self.bound = bound
+        self.variables = variables(bound.body, bound.towers)
         self.whole: dict[Reg, Reg] = {}
         """for variables that hold integers and doubles: whether it is an integer now"""
-        self.loops = Loops(self)
-        self.tasks = Tasks(self)
+        self.loops = Loops(self, self.statement)
+        self.tasks = Tasks(self, self.bound_of, self.loops.serial)
 
     def plan(self) -> Plan:
         """The plan of the whole program."""
@@ -107,26 +90,6 @@ class Lowering:
                 return
         self.certain(s)
 
-    def either(self, F: ir.Fiber, s: ir.Statement, write: Callable[[ir.Statement], None]) -> None:
-        """Write a statement twice: where a fiber that it reads is there, and where it is all fill."""
-        there = op("!=", self.fiber(F).position, Const(0))
-
-        def known() -> None:
-            self.builder.assume(there)
-            write(s)
-
-        self.builder.when(there, known, partial(write, self.without(s, [F])))
-
-    def without(self, s: ir.Statement, fibers: Iterable[ir.Fiber]) -> ir.Statement:
-        """What is left of a statement where these fibers are all fill."""
-        return self.loops.simplified(reduce(lambda s, F: replace_fiber(s, F, self.handle(F.tensor).fill), fibers, s))
-
-    def unsure(self, s: ir.Statement) -> list[ir.Fiber]:
-        """The fibers that a statement reads and that may turn out to be missing, so that they are all fill."""
-        read = dict.fromkeys(access.fiber for access, updated in ir.accesses(s) if not updated)
-        positions = {F: self.fiber(F).position for F in read}
-        return [F for F in read if self.builder.op("!=", positions[F], Const(0)) != Const(True)]
-
     def certain(self, s: ir.Statement) -> None:
         match s:
             case ir.Block(statements=statements):
@@ -158,18 +121,6 @@ class Lowering:
                 self.change_mode(s, T, "Thaw", "thaw", "update")
             case _:
                 raise InternalError(f"not a statement of a bound program: {s}", s.span)
-
-    def scoped(self, build: Callable[[], object]) -> None:
-        """Write what `build` writes in a scope of its own."""
-        self.scopes.append(Scope(self.scopes[-1].region))
-        build()
-        self.drop(self.scopes.pop())
-
-    def drop(self, scope: Scope) -> None:
-        """A scope ends: the task gives back the cells that it shared in it."""
-        for found in scope.variables.values():
-            if isinstance(found, Shared) and scope.region > 0:
-                self.builder.emit(plan.Drop(found.reg, self.builder.origin(None, "ScopeExit")))
 
     def bound_of(self, e: ir.Expression, span: Span | None) -> Reg | Const:
         """An end of a range: an integer."""
@@ -313,59 +264,7 @@ class Lowering:
         self.scopes[-1].variables[s.name] = made
         return made
 
-    def cell(self, group: Group, name: str, origin: Origin) -> Reg:
-        """The instance with a cell that tasks share: the only one, or this task's own."""
-        if self.scopes[-1].region > 0:
-            return self.builder.own(group, origin)
-        reg = self.builder.fresh(name, "instance")
-        self.roots.append((name, reg))
-        return reg
-
     # ---------------------------------------------------------------------------------------------------------- tensors
-
-    def handle(self, tensor: str) -> Handle:
-        """The tensor's handle, by the nearest scope that has one."""
-        return next(s.handles[tensor] for s in reversed(self.scopes) if tensor in s.handles)
-
-    def fiber(self, F: ir.Fiber) -> Fiber:
-        """Where a fiber of the program is; the root fiber is that of the tensor's handle."""
-        if F.position in self.fibers and F.level <= self.layouts[F.tensor].tower.rank:
-            return self.fibers[F.position]
-        return Fiber(F.level, Const(1), self.handle(F.tensor).root)
-
-    def reach(self, F: Fiber) -> int:
-        """The number of a fiber that the program reaches here."""
-        self.fibers[len(self.fibers) + 2] = F
-        return len(self.fibers) + 1
-
-    def tower(self, F: ir.Fiber) -> Tower:
-        """The tower of a fiber's tensor."""
-        return self.layouts[F.tensor].tower
-
-    def level(self, F: ir.Fiber) -> Level:
-        """The level that a fiber is one of."""
-        return self.tower(F).levels[self.tower(F).depths[F.level]]
-
-    def run(
-        self,
-        F: ir.Fiber,
-        span: Span | None,
-        rule: str,
-        code: Code,
-        given: dict[str, Expr],
-        into: dict[str, Reg] | None = None,
-        start: Instance | None = None,
-        prefix: str = "",
-        z: Expr | None = None,
-        reading: bool | None = None,
-    ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
-        """Write a procedure of a tensor's levels, in the instance of a fiber unless told otherwise: see `inline`."""
-        handle = self.handle(F.tensor)
-        origin = under(self.builder.origin(span, rule), prefix)
-        frozen = handle.mode == "read" if reading is None else reading
-        here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
-        inputs = {"z": handle.z if z is None else z, **given}
-        return inline(self.builder, code, start or self.fiber(F).instance, here, inputs, into or {})
 
     def assign(self, s: ir.Assign) -> None:
         """assign(A, ⊕, e)"""
