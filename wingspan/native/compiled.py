@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from wingspan.elaborate import Elaborated
 from wingspan.lang.ir import Value
+from wingspan.levels.base import Gated, Level
 from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine, Limits, Mode
 from wingspan.native.lower import lower
@@ -17,8 +18,14 @@ _CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
 
 def code_of(bound: Elaborated, dealt: bool = True) -> Code:
     """The code of a bound program, compiled when it is first asked for; see `lower`."""
+    dealt = dealt and any(_deals(level) for tower in bound.towers.values() for level in tower.levels)
     codes = _CODES.setdefault(bound, {})
     return codes.get(dealt) or codes.setdefault(dealt, assemble(lower(bound, dealt)))
+
+
+def _deals(level: Level) -> bool:
+    """Whether operations of a level may deal iterations to tasks: those that bring its threads' copies together."""
+    return isinstance(level, Gated) and level.on.nthreads > 1
 
 
 class Compiled:

@@ -17,7 +17,8 @@ Known = dict[str, Expr]
 
 def forward(made: Plan) -> Plan:
     """The plan with constants and copies of registers read where they come from; tests that become certain are gone."""
-    return replace(made, body=_block(made.body, {}))
+    copied = (s.value.name for s in walk(made.body) if isinstance(s, Set) and isinstance(s.value, Reg))
+    return replace(made, body=_Forward(frozenset(copied)).block(made.body, {}))
 
 
 class _Read(Replace):
@@ -27,41 +28,54 @@ class _Read(Replace):
         return origin
 
 
-def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
-    """A block that begins with `known`, which then tells what is known at its end."""
-    return tuple(each for s in body for each in _statement(s, known))
+class _Forward:
+    """`copied` are the names of the registers that others are set to: when one changes, what is known of these ends."""
 
+    def __init__(self, copied: frozenset[str]) -> None:
+        self.copied = copied
 
-def _statement(s: Stmt, known: Known) -> tuple[Stmt, ...]:
-    if isinstance(s, While):
-        _forget(known, *(reg for inner in walk((s,)) for reg in sets(inner)))
-        test = _block(s.test, known)
-        return (While(test, _Read(known, set()).part(s.condition), _block(s.body, dict(known))),)
-    s = _Read(known, set()).changed(s)
-    match s:
-        case When(condition=Const(value=holds), then=then, otherwise=otherwise):
-            return _block(then if holds else otherwise, known)
-        case When(condition=condition, then=then, otherwise=otherwise):
-            at_end = dict(known), dict(known)
-            s = When(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
-            known.clear()
-            known |= {name: value for name, value in at_end[0].items() if at_end[1].get(name) is value}
-        case Par(task=task, body=body):
-            inside = dict(known)
-            _forget(inside, task)
-            s = replace(s, body=_block(body, inside))
-            _forget(known, task, *s.joined)
-        case Set(reg=reg, value=value):
-            _forget(known, reg)
-            if isinstance(value, Const | Reg) and value != reg:
-                known[reg.name] = value
-        case _:
-            _forget(known, *sets(s))
-    return (s,)
+    def block(self, body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
+        """A block that begins with `known`, which is changed to what is known at its end."""
+        read = _Read(known, set())
+        out: list[Stmt] = []
+        for s in body:
+            self.statement(s, known, read, out)
+        return tuple(out)
 
+    def statement(self, s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
+        if isinstance(s, While):
+            self.forget(known, *(reg for inner in walk((s,)) for reg in sets(inner)))
+            test = self.block(s.test, known)
+            out.append(While(test, read.part(s.condition), self.block(s.body, dict(known))))
+            return
+        s = read.changed(s)
+        match s:
+            case Set(reg=reg, value=value):
+                self.forget(known, reg)
+                if isinstance(value, Const | Reg) and value != reg:
+                    known[reg.name] = value
+            case When(condition=Const(value=holds), then=then, otherwise=otherwise):
+                out += self.block(then if holds else otherwise, known)
+                return
+            case When(condition=condition, then=then, otherwise=otherwise):
+                at_end = dict(known)
+                s = When(condition, self.block(then, at_end), self.block(otherwise, known))
+                for name in [name for name, value in known.items() if at_end.get(name) is not value]:
+                    del known[name]
+            case Par(task=task, body=body):
+                inside = dict(known)
+                self.forget(inside, task)
+                s = replace(s, body=self.block(body, inside))
+                self.forget(known, task, *s.joined)
+            case _:
+                self.forget(known, *sets(s))
+        out.append(s)
 
-def _forget(known: Known, *changed: Reg) -> None:
-    """These registers, and copies of them, may hold anything now."""
-    names = {reg.name for reg in changed}
-    for name in [name for name, value in known.items() if name in names or getattr(value, "name", None) in names]:
-        del known[name]
+    def forget(self, known: Known, *changed: Reg) -> None:
+        """These registers, and copies of them, may hold anything now."""
+        names = {reg.name for reg in changed}
+        for name in names:
+            known.pop(name, None)
+        if not names.isdisjoint(self.copied):
+            for name in [name for name, value in known.items() if getattr(value, "name", None) in names]:
+                del known[name]

@@ -36,8 +36,10 @@ READS: dict[type, tuple[str, ...]] = {
 
 def tidy(made: Plan) -> Plan:
     """The plan with registers that are set once read from where they come, and unread ones left out."""
-    while copies := _copies(made):
-        made = Replace(copies, _threads(made)).plan(made)
+    positive, again = _threads(made), True
+    while again and (copies := _copies(made)):
+        replacing = Replace(copies, positive)
+        made, again = replacing.plan(made), replacing.decided
     unread = _unread(made)
     return Replace(dict.fromkeys(unread, Const(0)), set()).plan(made) if unread else made
 
@@ -75,6 +77,8 @@ class Replace:
 
     def __init__(self, copies: dict[str, Expr], positive: set[str]) -> None:
         self.copies, self.positive = copies, positive
+        self.decided = False
+        """whether a value or a condition has become certain, so that there may be more copies"""
         self.origins: dict[int, Origin] = {}
 
     def plan(self, made: Plan) -> Plan:
@@ -91,7 +95,11 @@ class Replace:
             changed = self.changed(s)
             match changed:
                 case plan.When(condition=Const(value=holds), then=then, otherwise=otherwise):
+                    self.decided = True
                     out += self.block(then if holds else otherwise)
+                case plan.Set(value=Const() | Reg()) if changed is not s:
+                    self.decided = True
+                    out.append(changed)
                 case plan.Check(condition=Const(value=True)):
                     pass
                 case _:
