@@ -11,20 +11,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-BELOW_CONSUMERS = {"errors", "once", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate"}
+BELOW_CONSUMERS = {
+    "errors", "once", "paths", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate",
+}  # fmt: skip
 CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
 BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "once": set(),
-    "lang": {"errors", "once"},
+    "paths": {"errors"},
+    "lang": {"errors", "once", "paths"},
     "levels": {"errors", "lang", "once"},
     "arrays": {"errors", "lang", "levels"},
-    "files": {"errors", "arrays", "once"},
-    "tensor": {"errors", "lang", "levels", "arrays", "files"},
+    "files": {"errors", "paths", "arrays", "once"},
+    "tensor": {"errors", "paths", "lang", "levels", "arrays", "files"},
     "outcome": {"errors", "lang"},
-    "program": {"errors", "lang"},
+    "program": {"errors", "paths", "lang"},
     "elaborate": {"errors", "lang", "levels", "tensor"},
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors"},

@@ -29,15 +29,14 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.histogram import Histogram, observe
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.native import c_inputs
+from wingspan.native import c_files
 from wingspan.native.compiled import Compiled, code_of
-from wingspan.native.emit_c import HEADERS
-from wingspan.native.emit_c import emit_c as printed_c
 from wingspan.native.engine import Limits, Mode
 from wingspan.native.machine import Native
 from wingspan.native.memory import buffers
 from wingspan.native.show import show as printed_plan
 from wingspan.outcome import Outcome
+from wingspan.paths import named
 from wingspan.program import Program, load, parse
 from wingspan.semantics.machine import Semantics
 from wingspan.tensor import LARGEST, Tensor, from_exact, too_large
@@ -225,6 +224,7 @@ def explore(
     `search` are the fields of `explorer.Search`: the `strategy` and its bounds. `found` is called with each race,
     fault, deadlock and wrong result when it is found. `max_seconds` begin now, or when `time.monotonic()` was `began`.
     """
+    search |= {option: named(search[option]) for option in ("checkpoint", "resume") if search.get(option) is not None}
     asked = Search(**search)
     bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
@@ -409,6 +409,7 @@ def emit_c(
     *,
     main: bool = False,
     unsafe: bool = False,
+    force: bool = False,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
@@ -417,23 +418,24 @@ def emit_c(
 
     With a `main` it is a command, which reads the inputs, as they are now, from a file that is written, too. The C
     trusts that tasks do not race: a program that the level dependence test does not accept is `Unsafe`, unless that is
-    asked for. InputError if the files cannot be written.
+    asked for. InputError if the files cannot be written: then none of them is. A file that wingspan did not write is
+    replaced only by `force`, the program and its inputs never.
     """
+    folder = named(folder)
+    name, sources = (
+        "program",
+        [named(given) for given in (inputs or {}).values() if isinstance(given, str | os.PathLike)],
+    )
+    if isinstance(program, str | os.PathLike):
+        sources.append(named(program))
+        name, program = sources[-1].stem, load(program)
+    if isinstance(program, Program):
+        sources += [program.folder / node.path for node in program.tree.walk() if isinstance(node, ir.File)]
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     if not unsafe:
         guard(bound)
-    name = "program" if isinstance(program, Program | Elaborated) else Path(program).stem
-    plan, given = code_of(bound).plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
-    files = {f"{name}.c": printed_c(plan, name, main).encode()}
-    files |= {header: (Path(__file__).with_name("native") / header).read_bytes() for header in HEADERS}
-    if main and given:
-        files[f"{name}.inputs"] = c_inputs.file(plan, given)
-    try:
-        for path, contents in files.items():
-            Path(folder, path).write_bytes(contents)
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror}", fix="name a folder that can be written to") from None
-    return [Path(folder, path) for path in files]
+    given = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()} if main else None
+    return c_files.write(folder, c_files.contents(code_of(bound).plan, name, given), sources, force)
 
 
 def compiled(bound: Elaborated) -> Compiled:

@@ -34,12 +34,13 @@ from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES, check_writable, write_text
 from wingspan.native.engine import Limits, Mode
+from wingspan.paths import named
 from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
 from wingspan.report.check import check as checked
 from wingspan.report.early import Early
 from wingspan.report.incident import incident
-from wingspan.report.paint import painted, spinner
+from wingspan.report.paint import spinner
 from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
 
 EPILOG = """
@@ -79,7 +80,7 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
     if as_json:
         show_json(data.check(report))
     else:
-        show(painted(checked(report), sys.stdout))
+        show(checked(report), colours=True)
     sys.exit(0 if found.verdict == "safe" else 1)
 
 
@@ -159,13 +160,13 @@ def explore(
     if as_json:
         show_json(data.explore(report))
     else:
-        show(painted(terminal.explore(report), sys.stdout))
+        show(terminal.explore(report), colours=True)
     sys.exit(STATUS[report.verdict.verdict])
 
 
 def check_drawing(path: Path) -> None:
     """InputError, before anything is searched, if no graph can be written there."""
-    if path.suffix not in (".dot", ".gv"):
+    if named(path).suffix not in (".dot", ".gv"):
         fix = "name a .dot or .gv file; `dot -Tsvg` makes a picture of it"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
     check_writable(path)
@@ -204,7 +205,7 @@ def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, for
     followed = api.replay(bound, interleaving, machine=machine)
     report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
     if form == "text":
-        show(painted(steps.replay(report, every), sys.stdout))
+        show(steps.replay(report, every), colours=True)
     else:
         show(FORMATS[form](report))
     sys.exit(1 if report.incident else MISMATCH if report.mismatch else 0)
@@ -256,6 +257,7 @@ def run(
 def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
     """InputError, before anything runs, for what cannot be written."""
     for name, path in outputs.items():
+        named(path)
         if name not in there:
             fix = f"use {', '.join(there)}" if there else "there is nothing to write"
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
@@ -288,7 +290,7 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
     if as_json:
         show_json(data.diff(made))
     else:
-        show(painted(terminal.diff(made, told.file), sys.stdout))
+        show(terminal.diff(made, told.file), colours=True)
     sys.exit(1 if made.difference else 0)
 
 
@@ -314,7 +316,7 @@ def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: 
     if as_json:
         show_json(data.race(made))
     else:
-        show(painted(terminal.race(made, told.file), sys.stdout))
+        show(terminal.race(made, told.file), colours=True)
     sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)
 
 
@@ -334,10 +336,11 @@ def plan(told: Invocation, as_json: bool) -> None:
 @click.option("-o", "folder", default=".", metavar="DIR", help="Where to write.  [default: the current folder]")
 @click.option("--main", is_flag=True, help="As a command that runs on the inputs as they are now.")
 @click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+@click.option("--force", is_flag=True, help="Replace files that wingspan did not write, too.")
 def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None:
     """Write the plan that the program in FILE is compiled to as a C file, with the headers that it includes.
 
-    Its first line says how to compile it.
+    Its second line says how to compile it.
     """
     paths = [str(path) for path in api.emit_c(told.file, folder, **options, **told.binding)]
     if as_json:

@@ -11,7 +11,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +20,7 @@ import click
 
 from wingspan import api
 from wingspan.began import BEGAN
-from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError
+from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError, printable
 from wingspan.report.check import refusal
 from wingspan.report.paint import painted
 from wingspan.report.view import CheckReport, Invocation
@@ -33,8 +34,9 @@ MISTAKE, MISMATCH, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
 # ------------------------------------------------------------------------------------------------- results and errors
 
 
-def show(text: str) -> None:
-    """Print a result."""
+def show(text: str, *, colours: bool = False) -> None:
+    """Print a result. What a terminal would obey in it is printed as escapes."""
+    text = painted(printable(text), sys.stdout) if colours else printable(text)
     if sys.stdout is None:
         raise InputError("standard output is closed")
     try:
@@ -69,8 +71,8 @@ def _finite(value: Any) -> Any:
 
 
 def fail(text: str, status: int) -> NoReturn:
-    """Print an error and end."""
-    sys.stderr.write(painted(text, sys.stderr) + "\n")
+    """Print an error and end; the same."""
+    sys.stderr.write(painted(printable(text), sys.stderr) + "\n")
     sys.exit(status)
 
 
@@ -85,6 +87,15 @@ def defect(error: Exception) -> str:
     return f"{error.render()}\n  note  this is a defect of wingspan: please report it, with the program"
 
 
+@contextmanager
+def misuse() -> Iterator[None]:
+    """A misuse of the command line is reported without what a terminal would obey."""
+    try:
+        yield
+    except click.UsageError as error:
+        raise click.UsageError(printable(error.format_message()), error.ctx) from None
+
+
 class Verbs(click.Group):
     """Commands whose errors become a message and an exit status, never a traceback.
 
@@ -95,10 +106,16 @@ class Verbs(click.Group):
         """Run a command line; without `args` that of the process, which begins with it."""
         return super().main(args, *rest, obj=BEGAN if args is None else time.monotonic(), **extra)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what comes before the name of a command."""
+        with misuse():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
         try:
-            return super().invoke(ctx)
+            with misuse():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:

@@ -7,6 +7,7 @@ all seen before anything runs. `Fault` is a step that the rules forbid, met whil
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -91,7 +92,7 @@ class Diagnostic:
             first, *rest = text.splitlines() or [""]
             lines.append(f"  {key}  {first}".rstrip())
             lines += [f"  {' ' * len(key)}  {line}".rstrip() for line in rest]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 WIDTH = 120
@@ -121,6 +122,24 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
         before = " " * (bool(first) + width(text[:start]))
         lines.append(f"    {'':>{number}} │ {before}{stroke} {mark.text}".rstrip())
     return lines
+
+
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+"""Characters that control a terminal, end a line, turn the direction of text, or stand for bytes that are not UTF-8."""
+
+
+def visible(text: str) -> str:
+    r"""One line of text with escapes in place of what a terminal or a compiler would obey.
+
+    >>> print(visible("a\x1b[31m\nb\udcff"))
+    a\x1b[31m\nb\udcff
+    """
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def printable(text: str) -> str:
+    """Lines of text, each made `visible`."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def width(text: str) -> int:

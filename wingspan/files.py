@@ -7,8 +7,8 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from errno import EISDIR
+from contextlib import ExitStack, contextmanager
+from errno import EDQUOT, EISDIR, ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import scipy.sparse
 from wingspan.arrays import numbers
 from wingspan.errors import InputError, Span
 from wingspan.once import alone
+from wingspan.paths import named
 
 SUFFIXES = (".mtx", ".npy", ".npz")
 ONE_OF_THEM = "use .mtx, .npy or .npz"
@@ -108,7 +109,7 @@ _WRITERS: dict[str, Callable[[Path, Any], None]] = {
 
 def read_file(path: Path, span: Span | None = None) -> Any:
     """The array in a file, dense or SciPy sparse; InputError if it cannot be read or a tensor cannot hold it."""
-    if path.suffix not in SUFFIXES:
+    if named(path, span).suffix not in SUFFIXES:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
     if path.is_dir():
         raise InputError(f"{path}: a directory, not a file", span, fix="name a file in it")
@@ -132,7 +133,7 @@ def read_file(path: Path, span: Span | None = None) -> Any:
 
 def write_file(path: Path, data: Any) -> None:
     """Write an array, SciPy sparse but for `.npy`; the file is replaced in one step. InputError if it cannot be."""
-    if path.suffix not in SUFFIXES:
+    if named(path).suffix not in SUFFIXES:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
     _replace(path, lambda draft: _WRITERS[path.suffix](draft, data))
 
@@ -142,7 +143,48 @@ def write_text(path: Path, text: str) -> None:
     _replace(path, lambda draft: draft.write_text(text, encoding="utf-8", errors="replace"))
 
 
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write bytes; the same."""
+    write_together({path: data})
+
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
+    folder = next(iter(files)).parent
+    with _writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
+        scratch = Path(name)
+        for k, (path, data) in enumerate(files.items()):
+            with _writable(path):
+                (scratch / f"new-{k}").write_bytes(data)
+        with _undone_on_failure() as undo:
+            for k, path in enumerate(files):
+                with _writable(path):
+                    if os.path.lexists(path):
+                        _keep(path, scratch / f"old-{k}")
+                        undo.callback(os.replace, scratch / f"old-{k}", path)
+                    else:
+                        undo.callback(path.unlink, missing_ok=True)
+                    os.replace(scratch / f"new-{k}", path)
+
+
+def _keep(path: Path, at: Path) -> None:
+    """Keep a file under another name, too; where a file has one name only, under that one alone."""
+    try:
+        os.link(path, at, follow_symlinks=False)
+    except OSError:
+        os.replace(path, at)
+
+
+@contextmanager
+def _undone_on_failure() -> Iterator[ExitStack]:
+    """Gives a stack of what undoes each step of the block, last step first, if the block fails."""
+    with ExitStack() as undo:
+        yield undo
+        undo.pop_all()
+
+
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    named(path)
     with _writable(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
         draft = Path(folder) / f"draft{path.suffix}"
         write(draft)
@@ -151,6 +193,7 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
 
 def check_writable(path: Path) -> None:
     """InputError if no file can be written there."""
+    named(path)
     with _writable(path):
         if path.is_dir():
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
@@ -163,4 +206,6 @@ def _writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", fix="write into a folder of yours") from None
+        full = error.errno in (ENOSPC, EDQUOT)
+        fix = "make room on the disk, or write to another one" if full else "write into a folder of yours"
+        raise InputError(f"{path}: {error.strerror or error}", fix=fix) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from wingspan.errors import InputError, Source, Span
 from wingspan.lang import ir, parser
 from wingspan.lang.printer import show
+from wingspan.paths import named
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def parse(text: str, name: str = "<program>") -> Program:
 
 def load(path: str | os.PathLike[str]) -> Program:
     """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
-    path = Path(path)
+    path = named(path)
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from wingspan.levels import Tower, resolve
 from wingspan.levels.cells import Cells, Entry, Reader, Writer
 from wingspan.levels.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
 from wingspan.levels.walk import Elements, elements
+from wingspan.paths import named
 
 __all__ = ["Cells", "Entry", "Tensor", "adapt", "checked", "entries_of", "from_exact", "hold", "load", "read_file"]
 
@@ -86,7 +86,7 @@ class Tensor:
         form: str | ir.Format, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
     ) -> Tensor:
         """A tensor from a `.mtx`, `.npy` or `.npz` file."""
-        return _of(form, read_file(Path(path)), devices)
+        return _of(form, read_file(named(path)), devices)
 
     # -------------------------------------------------------------------------------------------------------- to data
 
@@ -151,7 +151,7 @@ class Tensor:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a `.mtx`, `.npy` or `.npz` file, replaced in one step. InputError if it cannot hold this."""
-        path = Path(path)
+        path = named(path)
         fix = "use .npy"
         if path.suffix in (".mtx", ".npz") and (self.fill != 0 or not self.shape):
             what = f"fill value {show(self.fill)}" if self.shape else "no axes"

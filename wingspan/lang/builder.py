@@ -17,6 +17,7 @@ from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import matrix
 from wingspan.lang.layout import LIMIT, too_deep
+from wingspan.paths import named
 
 Branch = Tree[Token]
 
@@ -216,6 +217,7 @@ class Builder:
         token = self.token(given[0].children[0])
         data: ir.Data | ir.File
         if given[0].data == "file":
+            named(token[1:-1], self.span(token))
             data = ir.File(token[1:-1], span=self.span(token))
         else:
             data = matrix(self.source, token, self.number)

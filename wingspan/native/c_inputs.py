@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.frozen import Key, Stored
-from wingspan.native.emit_c import columns, from_zero, read_only
+from wingspan.native.emit_c import columns, from_zero, identity, read_only
 from wingspan.native.engine import DTYPES
 from wingspan.native.plan import Buffer, Group, Plan
 
@@ -52,6 +52,10 @@ def _cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
     return np.ascontiguousarray(cells, dtype=DTYPES[b.width])
 
 
+HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)
+"""How the file begins. Change it with the form of the file, here and in program.h."""
+
+
 def file(plan: Plan, inputs: Inputs) -> bytes:
     """The inputs as the file of records that program.h reads."""
     parts = []
@@ -59,4 +63,11 @@ def file(plan: Plan, inputs: Inputs) -> bytes:
         head = (each.group.id, each.buffer.number, len(each.keys), len(each.cells), *each.keys)
         data = each.cells.tobytes()
         parts += [np.array(head, "<i8").tobytes(), data, bytes(-len(data) % 8)]
-    return b"".join(parts)
+    records = b"".join(parts)
+    return HEAD + np.array([identity(plan), len(records), checksum(records)], "<u8").tobytes() + records
+
+
+def checksum(records: bytes) -> int:
+    """The sum of all words, the k-th times 2k + 1, modulo 2⁶⁴: a change of one word always changes it."""
+    words = np.frombuffer(records, "<u8")
+    return int((words * (2 * np.arange(len(words), dtype=np.uint64) + 1)).sum(dtype=np.uint64))

@@ -16,11 +16,15 @@ TYPES: dict[Type, str] = {"int": "int64_t", "float": "double", "bool": "bool", "
 KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool
-true false main stdin stdout stderr NULL t f told cell program linux unix exp log sin cos tan pow sqrt fabs floor ceil
+true false nullptr constexpr alignas alignof static_assert thread_local int64_t int32_t uint64_t uint8_t
+t f frame results told main linux unix bounds errno stdin stdout stderr fabs exp log sin cos tan pow sqrt floor ceil
 round abs index time read write free malloc y0 y1 yn j0 j1 jn gamma signal select kill sleep pause
 """
 RESERVED = frozenset(KEYWORDS.split())
 """What C, its headers and the printed functions call something themselves."""
+
+MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}|(?:PRI|SCN|[LPM]_|sa_|si_|st_|sv_|sigev_|sched_|math_).*")
+"""The form of the names of macros in C's headers: such a macro would be put in for a variable that is called so."""
 
 
 class Names:
@@ -40,7 +44,8 @@ class Names:
     def new(self, hint: str) -> str:
         """A name much like the hint."""
         stem = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_") or "x"
-        stem = f"x{stem}" if stem[0].isdigit() or stem.startswith("ws_") else stem
+        stem = f"x{stem}" if stem[0].isdigit() or stem.lower().startswith("ws_") else stem
+        stem = f"{stem}_" if MACRO.fullmatch(stem) else stem
         name, count = stem, 1
         while name in self._taken:
             count += 1

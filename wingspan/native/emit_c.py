@@ -7,11 +7,13 @@ indices and pointers of a last SparseList count from 0 there, as SciPy's do.
 
 from __future__ import annotations
 
-import json
+import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 
-from wingspan.errors import InternalError, Span
+from wingspan.errors import InternalError, Span, visible
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.native import plan
 from wingspan.native.c_cells import kept
@@ -19,6 +21,7 @@ from wingspan.native.c_expressions import SUFFIX, constant, expression, offset, 
 from wingspan.native.c_registers import TYPES, Declared, Names, declared, mentioned, useful, within
 from wingspan.native.c_stores import needed
 from wingspan.native.plan import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
+from wingspan.native.show import show
 from wingspan.native.uses import registers
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
@@ -29,12 +32,23 @@ HEADERS = ("runtime.h", "program.h")
 """What a printed file includes: they lie beside this module, and go with it."""
 
 SMALL = 2**17
-COMPILE = "cc -std=gnu11 -O3 -march=native -fwrapv -ffp-contract=off -pthread {name}.c -lm -o {name}"
+PRINTED = "Printed by wingspan"
+"""Begins the first line of each file that is printed, and of the headers."""
+COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract=off", "-pthread")
 
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
-    """A plan as a C file, to be called `name`.c. With a `main`, it reads inputs, if any, from `name`.inputs."""
-    return "\n".join(Printer(kept(needed(made))).file(name, main)) + "\n"
+    """A plan as a C file, to be called `name`.c. With a `main`, it reads inputs, if any, from `name`.inputs.
+
+    No text of the program and no name gets out of the comment or the string that it is printed in.
+    """
+    return "\n".join(Printer(kept(needed(made)), identity(made)).file(name, main)) + "\n"
+
+
+def identity(made: Plan) -> int:
+    """What tells programs apart whose buffers, statements, ranges or extents differ."""
+    lines = [line for line in show(made).splitlines() if not line.lstrip().startswith("#")]  # no text of the program
+    return int.from_bytes(sha256("\n".join(lines).encode()).digest()[:8], "little")
 
 
 def read_only(made: Plan) -> frozenset[str]:
@@ -67,10 +81,12 @@ class Printer:
     """Writes the C of one plan."""
 
     plan: Plan
+    identity: int
     names: Names = field(default_factory=Names)
     functions: list[str] = field(default_factory=list)
     sites: list[tuple[Span | None, str, str]] = field(default_factory=list)
     cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
+    room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kept = read_only(self.plan)
@@ -108,12 +124,14 @@ class Printer:
         yield from ("    (void)results;", *_indented(lines), "}", "")
         yield from self._tables([name for name, _ in self.plan.variables], [e.type for _, e in results])
         if main:
-            inputs = f'"{name}.inputs"' if self.plan.inputs else "NULL"
+            inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
             yield from ("int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}")
 
     def _head(self, name: str, main: bool) -> Iterator[str]:
-        command = COMPILE.format(name=name)
-        yield f"// {command if main else command.replace(f'{name}.c', f'-shared -fPIC {name}.c') + '.so'}"
+        at = f"./{name}" if name.startswith("-") else name
+        how = [*COMPILE, f"{at}.c", "-lm", "-o", at] if main else [*COMPILE, "-shared", "-fPIC", f"{at}.c", "-lm", "-o"]
+        yield _comment(f"{PRINTED}. It includes program.h and runtime.h, and is compiled by")
+        yield _comment(shlex.join(how if main else [*how, f"{at}.so"]))
         yield from ('#include "program.h"', "")
 
     def _groups(self) -> Iterator[str]:
@@ -121,7 +139,8 @@ class Printer:
             yield f"static const ws_shape shapes_{g.id}[] = {{"
             for b in g.buffers:
                 about = "shared" if b.depth < 0 else f"{b.name}, level {b.level} {b.level_name}"
-                yield f"    {{{WIDTHS[b.width]}, {constant(b.hashed)}, {constant(b.bound)}}}, // {b.tensor}: {about}"
+                shape = f"{{{WIDTHS[b.width]}, {constant(b.hashed)}, {constant(b.bound)}}}"
+                yield f"    {shape}, {_comment(f'{b.tensor}: {about}')}"
             yield from ("};", "")
 
     def _tables(self, variables: list[str], types: list[Type]) -> Iterator[str]:
@@ -145,11 +164,12 @@ class Printer:
         yield f"static const char *const variables[] = {{{named}}};"
         kinds = "".join(kind[0] for kind in types)
         count = len(self.plan.groups)
-        yield f'const ws_program ws_printed = {{groups, titles, {count}, sites, root, variables, "{kinds}"}};'
+        tables = f'groups, titles, {count}, sites, root, variables, "{kinds}"'
+        yield f"const ws_program ws_printed = {{{tables}, UINT64_C({self.identity:#x})}};"
 
-    def site(self, span: Span | None, message: str, values: Iterable[Expr] = ()) -> int:
-        """The number of a place where the run may fail."""
-        made = span, message, "".join(e.type[0] for e in values)
+    def site(self, span: Span | None, message: str, types: str = "") -> int:
+        """The number of a place where the run may fail, with a message about values of these types: see program.h."""
+        made = span, message, types
         if made not in self.sites:
             self.sites.append(made)
         return self.sites.index(made)
@@ -199,7 +219,7 @@ class Function:
         span: Span | None = origin.span if origin else None
         if span is not None and (self.line is None or self.line.line != span.line):
             self.line = span
-            yield f"// {span.line} │ {span.source.text.splitlines()[span.line - 1].strip()}".rstrip("\\")
+            yield _comment(f"{span.line} │ {span.source.line(span.line).strip()}")
 
     # --------------------------------------------------------------------------------------------------------- buffers
 
@@ -212,14 +232,15 @@ class Function:
             if "write" in how and small(b):
                 yield f"WS_ALL({instance}, {b.number}, {b.bound}, {self.printer.site(None, '')});"
             elif "write" in how:
-                yield f"{'uint64_t ' if declared else ''}{cells}_cells = {instance}->buffers[{b.number}].cells;"
+                room = self.room_name(x, b)
+                yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
 
     def unknown(self, x: Reg) -> Iterator[str]:
         """The variables for that while it is not known which instance it is."""
         for b, how in self.accessed(x):
             yield f"{self.pointer(b)}{self.cell_name(x, b)} = NULL;"
             if "write" in how and not small(b):
-                yield f"uint64_t {self.cell_name(x, b)}_cells = 0;"
+                yield f"uint64_t {self.room_name(x, b)} = 0;"
 
     def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
         """The buffers of an instance whose cells this function reads and writes by itself."""
@@ -239,6 +260,13 @@ class Function:
         if (x, b.number) not in made:
             level = b.level if sum(other.name == b.name for other in group.buffers) > 1 else ""
             made[x, b.number] = self.names.new(f"{self.names.register(x)}_{'cell' if b.depth < 0 else b.name}{level}")
+        return made[x, b.number]
+
+    def room_name(self, x: Reg, b: Buffer) -> str:
+        """What the number of cells that may be written is called."""
+        made = self.printer.room_names
+        if (x, b.number) not in made:
+            made[x, b.number] = self.names.new(f"{self.cell_name(x, b)}_cells")
         return made[x, b.number]
 
     def buffer(self, ref: Ref) -> str:
@@ -297,7 +325,7 @@ class Function:
     def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
         """Leave unless something succeeds."""
         origin = s.origin  # type: ignore[union-attr]
-        site = self.printer.site(origin.span, origin.prefix + message, values)
+        site = self.printer.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values))
         return f"{macro}({', '.join([success, str(site), *(told(e, self.names) for e in values)])});"
 
     def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
@@ -318,8 +346,11 @@ class Function:
             success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
             return [self.fails("WS_TRY", success, s)]
         cells, x = self.cell_name(s.ref.instance, b), self.names.register(s.ref.instance)
-        room = [] if small(b) else [self.fails("WS_ROOM", f"{cells}_cells, {x}, {b.number}, {self.text(s.index)}", s)]
-        return [*room, f"{cells}[{offset(s.index, self.names)}] = {value};"]
+        made = []
+        if not small(b):
+            room = f"{self.room_name(s.ref.instance, b)}, {x}, {b.number}, {self.text(s.index)}"
+            made = [self.fails("WS_ROOM", room, s)]
+        return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
 
     def compute(self, s: plan.Compute, reg: Reg, op: str, args: tuple[Expr, ...]) -> list[str]:
         kind = SUFFIX[args[0].type]
@@ -334,7 +365,9 @@ class Function:
             case plan.Atomic(ref=ref, index=index, op=op, value=value):
                 told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
                 call = f"ws_atomic_{SUFFIX[ref.buffer.type]}(t, {self.buffer(ref)}, {told})"
-                return [self.fails("WS_TRY", call, s, f"{op}= is not defined here")]
+                origin = s.origin
+                site = self.printer.site(origin.span, f"{origin.prefix}{op} is not defined for {{0}} and {{1}}", "II")
+                return [f"WS_TRY({call}, {site});"]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)
                 call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {constant(step)}, {to})"
@@ -357,12 +390,13 @@ class Function:
         names, most = [self.names.register(reg) for reg in given], s.device.nthreads
         frame = ", ".join(f".{name} = {name}" for name in names)
         n = self.text(s.tasks)
-        each = f"for (int k = 0; k < {n}; k++)"
-        lines = [f"struct {name} {name}_tasks[{most}];", f"{each} {name}_tasks[k] = (struct {name}){{{frame}}};"]
-        lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {name}_tasks, sizeof *{name}_tasks)", s))
+        tasks = self.names.new(f"{name}_tasks")
+        each = f"for (int64_t ws_k = 0; ws_k < {n}; ws_k++)"
+        lines = [f"struct {name} {tasks}[{most}];", f"{each} {tasks}[ws_k] = (struct {name}){{{frame}}};"]
+        lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {tasks}, sizeof *{tasks})", s))
         for reg in s.joined:
             joined = self.names.register(reg)
-            lines += [f"{self.to(s, reg)} = false;", f"{each} {joined} |= {name}_tasks[k].{joined};"]
+            lines += [f"{self.to(s, reg)} = false;", f"{each} {joined} |= {tasks}[ws_k].{joined};"]
         return lines
 
 
@@ -389,7 +423,18 @@ class Region(Function):
 
 
 def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("?", "\\?")
+    r"""A string of C, without trigraphs.
+
+    >>> print(_text('a "b" \\ ??/ \n'))
+    "a \"b\" \\ \?\?/ \\n"
+    """
+    return '"' + re.sub(r'["\\?]', r"\\\g<0>", visible(value)) + '"'
+
+
+def _comment(text: str) -> str:
+    """A comment to the end of the line, which no backslash or trigraph for one continues on the next."""
+    line = f"// {visible(text)}".rstrip()
+    return f"{line} ." if line.endswith(("\\", "??/")) else line
 
 
 def _ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:

@@ -1,4 +1,6 @@
-/* What the C that a plan is printed as says and is called by, on top of the runtime.
+/* Printed by wingspan with each program, and a part of it.
+ *
+ * What the C that a plan is printed as says and is called by, on top of the runtime.
  *
  * A printed file defines `ws_printed`. A *session* is the memory of one run of it at a time: open it, set its inputs, run
  * it, look at its buffers; reset it for another run, or close it.
@@ -6,13 +8,15 @@
 #ifndef WINGSPAN_PROGRAM_H
 #define WINGSPAN_PROGRAM_H
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "runtime.h"
 
 /* Where the run may fail: a place in the source, and a message in which {0}, {1}, … stand for values of these types:
- * i for integers, f for doubles, b for truth values. */
+ * i for integers, f for doubles, b for truth values, I for integers that the runtime notes of the fault. */
 typedef struct { const char *where, *message, *types; } ws_site;
 
 typedef struct { const char *tensor, *tag; const char *const *buffers; bool output; } ws_title;
@@ -25,6 +29,7 @@ typedef struct {
     ws_body body;
     const char *const *variables; /* and then what becomes of fill values; NULL ends them */
     const char *types;            /* of the variables and fill values */
+    uint64_t identity;            /* what files of its inputs begin with */
 } ws_program;
 
 extern const ws_program ws_printed;
@@ -73,10 +78,13 @@ extern const ws_program ws_printed;
         }                                                                                                              \
     } while (0)
 
+/* How many cells of buffer k of an instance may be written; other tasks may have it grow at any moment. */
+#define WS_HAS(x, k) __atomic_load_n(&(x)->buffers[k].cells, __ATOMIC_RELAXED)
+
 /* Make sure that all cells up to `bound` may be written. */
 #define WS_ALL(x, k, bound, site)                                                                                      \
     do {                                                                                                               \
-        if (WS_UNLIKELY((x)->buffers[k].cells < (bound))) WS_TRY(ws_more(t, &(x)->buffers[k], bound), site);           \
+        if (WS_UNLIKELY(WS_HAS(x, k) < (bound))) WS_TRY(ws_more(t, &(x)->buffers[k], bound), site);                    \
     } while (0)
 
 /* How many cells of a buffer may be written, once cell `index` may; 0 with a fault noted if it may not. */
@@ -131,7 +139,7 @@ typedef struct {
 } ws_session;
 
 void ws_session_close(ws_session *s) {
-    ws_close(&s->run);
+    if (s->outside.run) ws_close(&s->run);
     free(s->groups);
     free(s->results);
     free(s);
@@ -144,11 +152,13 @@ ws_session *ws_session_open(void) {
     size_t groups = (size_t)ws_printed.count * sizeof *s->groups;
     s->groups = malloc(groups + 1);
     s->results = calloc(strlen(ws_printed.types) + 1, sizeof *s->results);
-    if (!s->groups || !s->results) return NULL;
-    memcpy(s->groups, ws_printed.groups, groups);
-    ws_open(&s->run, s->groups, ws_printed.count);
-    s->outside.run = &s->run;
-    return s;
+    if (s->groups && s->results) {
+        memcpy(s->groups, ws_printed.groups, groups);
+        if (ws_open(&s->run, s->groups, ws_printed.count)) s->outside.run = &s->run;
+    }
+    if (s->outside.run) return s;
+    ws_session_close(s);
+    return NULL;
 }
 
 /* How many bytes it may use from now on, inputs that it reads where they are apart; any number unless told. */
@@ -215,53 +225,157 @@ WS_API int ws_tell(char type, ws_value v, char *text, size_t size) {
     return snprintf(text, size, "%" PRId64, v.i);
 }
 
+/* A text that grows as far as there is room. */
+typedef struct { char *text; size_t size, used; } ws_text;
+
+WS_API __attribute__((format(printf, 2, 3))) void ws_add(ws_text *to, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    const int n = vsnprintf(to->text + to->used, to->size - to->used, format, values);
+    va_end(values);
+    if (n > 0) to->used = (size_t)n < to->size - to->used ? to->used + (size_t)n : to->size - 1;
+}
+
+/* The tensor that a buffer is of. */
+WS_API const char *ws_tensor(const ws_session *s, const ws_buffer *b) {
+    for (const ws_instance *x = s->run.instances; x; x = x->made_before)
+        if (b >= x->buffers && b < x->buffers + x->group->buffers) return ws_printed.titles[x->group - s->groups].tensor;
+    return "a tensor";
+}
+
+/* Which tasks wait for which locks. */
+WS_API void ws_add_blocked(ws_text *to, const ws_session *s) {
+    const ws_run *run = &s->run;
+    const int64_t known = run->stuck < WS_BLOCKED ? run->stuck : WS_BLOCKED;
+    int64_t last = 0; /* the task before, by its id */
+    for (int64_t told = 0; told < known; told++) {
+        const ws_blocked *w = NULL;
+        const char *holder = NULL;
+        for (const ws_blocked *o = run->blocked; o < run->blocked + known; o++)
+            if (o->task > last && (!w || o->task < w->task)) w = o;
+        for (const ws_blocked *o = run->blocked; o < run->blocked + known; o++)
+            if (o->task == w->holder) holder = o->name;
+        last = w->task;
+        ws_add(to, "%stask %s waits for lock %" PRId64 " of %s, ", told == 0 ? "" : "; ", w->name, w->lock,
+               ws_tensor(s, w->buffer));
+        if (w->holder == w->task) ws_add(to, "which it holds itself");
+        else if (holder) ws_add(to, "held by task %s", holder);
+        else if (*w->above) ws_add(to, "held by task %s, which waits for its tasks to end", w->above);
+        else ws_add(to, "held by another task");
+    }
+    if (run->stuck > known) ws_add(to, "; and %" PRId64 " more tasks wait", run->stuck - known);
+}
+
+/* The message of a place, with its values. */
+WS_API void ws_add_message(ws_text *to, const ws_run *run, const ws_site *site) {
+    for (const char *m = site->message; *m; m++) {
+        if (*m != '{') {
+            ws_add(to, "%c", *m);
+            continue;
+        }
+        char *end, value[32] = "…";
+        const long k = strtol(m + 1, &end, 10);
+        if (site->types[k] == 'I') ws_tell('i', run->values[k], value, sizeof value);
+        else if (run->registers) ws_tell(site->types[k], run->registers[k], value, sizeof value);
+        ws_add(to, "%s", value);
+        m = end;
+    }
+}
+
 /* What went wrong, as text. */
 const char *ws_session_fault(const ws_session *s, char *text, size_t size) {
     const ws_run *run = &s->run;
     const ws_site *site = run->where < 0 ? &(ws_site){"", "", ""} : &ws_printed.sites[run->where];
-    size_t n = *site->where ? (size_t)snprintf(text, size, "%s: ", site->where) : 0;
-    if (run->fault == WS_MEMORY)
-        n += (size_t)snprintf(text + n, size - n, "out of memory: the run needs %" PRId64 " bytes, which is more than its limit",
-                              run->values[0].i);
-    else if (run->fault == WS_SPACE)
-        n += (size_t)snprintf(text + n, size - n, "out of memory: the system has no address space left");
-    else if (run->fault != WS_OPERATOR && run->fault != WS_CHECK)
-        n += (size_t)snprintf(text + n, size - n, "fault %d of %" PRId64 ": ", (int)run->fault, run->values[0].i);
-    for (const char *m = site->message; *m && n + 32 < size; m++) {
-        if (m[0] == '{' && run->registers) {
-            char *end;
-            long k = strtol(m + 1, &end, 10);
-            n += (size_t)ws_tell(site->types[k], run->registers[k], text + n, size - n);
-            m = end;
-        } else {
-            text[n++] = *m;
-        }
+    const int64_t x = run->values[0].i;
+    const char *tensor = run->buffer ? ws_tensor(s, run->buffer) : "memory";
+    ws_text to = {text, size, 0};
+    if (*site->where) ws_add(&to, "%s: ", site->where);
+    switch (run->fault) {
+        case WS_NONE: ws_add(&to, "no fault"); break;
+        case WS_OPERATOR:
+        case WS_CHECK: ws_add_message(&to, run, site); break;
+        case WS_NO_CELL:
+            if (x < 1) ws_add(&to, "%s has no cell %" PRId64, tensor, x);
+            else ws_add(&to, "%s has outgrown the address space reserved for it at cell %" PRId64, tensor, x);
+            break;
+        case WS_NARROW: ws_add(&to, "%" PRId64 " does not fit a cell of %s", x, tensor); break;
+        case WS_READ_ONLY: ws_add(&to, "%s is read only", tensor); break;
+        case WS_MEMORY:
+            ws_add(&to, "out of memory: the run needs %" PRId64 " bytes, which is more than its limit", x);
+            break;
+        case WS_NO_CHILD: ws_add(&to, "there is no copy with number %" PRId64, x); break;
+        case WS_THREADS: ws_add(&to, "the system cannot start %" PRId64 " more threads", x); break;
+        case WS_DEADLOCK:
+            ws_add(&to, "deadlock: ");
+            ws_add_blocked(&to, s);
+            break;
+        case WS_SPACE: ws_add(&to, "out of memory: the system has no address space left"); break;
+        case WS_INTERRUPTED: ws_add(&to, "interrupted"); break;
     }
-    text[n] = 0;
     return text;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- main */
 
-/* Set the inputs from a file of records: group, buffer, number of keys, number of cells, keys, cells; each 8 bytes, or
- * ending at a multiple of 8. Of a hash table each cell is a key and a value. */
-WS_API bool ws_read(ws_session *s, FILE *file) {
-    int64_t head[4], keys[64];
-    while (fread(head, sizeof *head, 4, file) == 4) {
-        if (head[2] < 0 || head[2] > 64 || fread(keys, sizeof *keys, (size_t)head[2], file) != (size_t)head[2]) return false;
-        ws_instance *x = ws_session_instance(s, head[0], keys, head[2]);
-        if (!x) return false;
-        const bool hashed = x->buffers[head[1]].width == WS_HASHED;
-        size_t bytes = (size_t)ws_round((uint64_t)head[3] * (hashed ? 16 : ws_bytes[x->buffers[head[1]].width]), 8);
-        int64_t *data = malloc(bytes + 1);
-        bool good = data && fread(data, 1, bytes, file) == bytes;
-        if (good && !hashed) good = ws_session_set(s, x, head[1], data, head[3], true);
-        for (int64_t i = 0; good && hashed && i < head[3]; i++)
-            good = ws_session_put(s, x, head[1], data[2 * i], data[2 * i + 1]);
-        free(data);
-        if (!good) return false;
+/* How a file of inputs begins; then come the identity of the program, the number of bytes that follow and their sum. */
+#define WS_HEAD "Printed by wingspan: inputs of a command\n       "
+
+#define WS_SPOILED "it is spoiled; print it anew by wingspan emit-c --main"
+
+/* The sum of the words of a file of inputs, the k-th times 2k + 1. */
+WS_API uint64_t ws_sum(const uint64_t *words, uint64_t count) {
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < count; k++) sum += words[k] * (2 * k + 1);
+    return sum;
+}
+
+/* Set one buffer from a record: group, buffer, number of keys, number of cells, keys, cells; each 8 bytes, or ending at
+ * a multiple of 8. Of a hash table each cell is a key and a value. How many words that are of `count`; 0 if it is none, or
+ * there is no memory, which is noted then. */
+WS_API uint64_t ws_record(ws_session *s, const int64_t *words, uint64_t count) {
+    if (count < 4) return 0;
+    const int64_t group = words[0], buffer = words[1], keys = words[2], cells = words[3];
+    if (group < 0 || group >= ws_printed.count || buffer < 0 || buffer >= s->groups[group].buffers || cells < 0) return 0;
+    int64_t deep = 0;
+    for (int64_t g = group; s->groups[g].parent >= 0; g = s->groups[g].parent) deep++;
+    if (keys != deep || (uint64_t)keys > count - 4) return 0;
+    const bool hashed = s->groups[group].shapes[buffer].hashed;
+    const uint64_t wide = hashed ? 16 : ws_bytes[s->groups[group].shapes[buffer].width], rest = count - 4 - (uint64_t)keys;
+    if ((uint64_t)cells > rest * 8 / wide) return 0;
+    const int64_t *data = words + 4 + keys;
+    ws_instance *x = ws_session_instance(s, group, words + 4, keys);
+    bool good = x && (hashed || ws_session_set(s, x, buffer, data, cells, true));
+    for (int64_t i = 0; good && hashed && i < cells; i++) good = ws_session_put(s, x, buffer, data[2 * i], data[2 * i + 1]);
+    return good ? 4 + (uint64_t)keys + ws_round((uint64_t)cells * wide, 8) / 8 : 0;
+}
+
+/* Set the inputs from a file. NULL, or what is wrong with it, or "" with a fault noted. */
+WS_API const char *ws_read(ws_session *s, FILE *file) {
+    char head[sizeof WS_HEAD - 1];
+    uint64_t about[3], at = 0;
+    if (fread(head, sizeof head, 1, file) != 1 || memcmp(head, WS_HEAD, sizeof head)) return "it holds no inputs that wingspan printed";
+    if (fread(about, sizeof about, 1, file) != 1) return WS_SPOILED;
+    if (about[0] != ws_printed.identity) return "it holds inputs of another program, or with other extents; print them anew by wingspan emit-c --main";
+    const uint64_t count = about[1] / 8;
+    const long here = ftell(file), end = here < 0 || fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    if (end >= 0 && ((uint64_t)(end - here) != about[1] || fseek(file, here, SEEK_SET)))
+        return WS_SPOILED;
+    int64_t *words = about[1] < SIZE_MAX ? malloc(about[1] + 1) : NULL;
+    if (!words) {
+        ws_fail(&s->outside, WS_SPACE, NULL, 0, 0);
+        return "";
     }
-    return true;
+    const char *wrong = NULL;
+    if (fread(words, 1, about[1], file) != about[1]) wrong = ferror(file) ? strerror(errno) : WS_SPOILED;
+    else if (fgetc(file) != EOF) wrong = WS_SPOILED;
+    else if (about[1] % 8 || ws_sum((const uint64_t *)words, count) != about[2]) wrong = WS_SPOILED;
+    while (!wrong && at < count) {
+        const uint64_t used = ws_record(s, words + at, count - at);
+        if (used == 0) wrong = s->outside.fault == WS_NONE ? WS_SPOILED : "";
+        at += used;
+    }
+    free(words);
+    return wrong;
 }
 
 WS_API void ws_print_path(const ws_session *s, const ws_instance *x) {
@@ -296,32 +410,57 @@ WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
     printf("\n");
 }
 
-WS_API int ws_quit(const char *problem, const char *about) {
-    fprintf(stderr, "%s%s\n", problem, about);
+/* Print a text from outside without what a terminal would obey. */
+WS_API void ws_print_visible(FILE *to, const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        const bool marks = c[0] == 0xe2 && (c[1] == 0x80 || c[1] == 0x81); /* ends of lines and directions are there */
+        const int more = c[0] < 0xc3 || c[0] > 0xf4 || marks ? 0 : c[0] < 0xe0 ? 1 : c[0] < 0xf0 ? 2 : 3;
+        int there = 0;
+        while (there < more && c[there + 1] >= 0x80 && c[there + 1] < 0xc0) there++;
+        if (more ? there < more : c[0] < 0x20 || c[0] > 0x7e) {
+            fprintf(to, "\\x%02x", c[0]);
+            continue;
+        }
+        fwrite(c, 1, (size_t)more + 1, to);
+        c += more;
+    }
+}
+
+/* What is wrong outside of the program: `about`, and why, if that is not said before it. */
+WS_API int ws_quit(const char *before, const char *about, const char *why) {
+    fputs(before, stderr);
+    ws_print_visible(stderr, about);
+    fprintf(stderr, "%s%s\n", *about && *why ? ": " : "", why);
     return 2;
 }
 
-/* Run the program on the inputs in a file, this one unless the arguments tell another, and print its variables, and the
- * buffers of its outputs. */
-WS_API int ws_main(int argc, char **argv, const char *inputs) {
-    ws_session *s = ws_session_open();
-    if (!s) return ws_quit("out of memory", "");
-    for (int i = 1; i < argc; i++) {
-        char *end = "no number";
-        if (!strcmp(argv[i], "--max-memory") && i + 1 < argc) ws_session_limit(s, strtoull(argv[++i], &end, 10));
-        else if (inputs && argv[i][0] != '-') inputs = argv[i], end = "";
-        if (*end) return ws_quit("usage: [INPUTS] [--max-memory BYTES], not ", argv[i]);
+WS_API int ws_usage(FILE *to, const char *inputs, int status) {
+    if (inputs) {
+        fputs("usage: [INPUTS] [--max-memory BYTES]\n  INPUTS  a file of inputs; if none is given, ", to);
+        ws_print_visible(to, inputs);
+        fputs("\n", to);
+    } else {
+        fputs("usage: [--max-memory BYTES]\n", to);
     }
-    FILE *file = inputs ? fopen(inputs, "rb") : NULL;
-    bool good = !inputs || (file && ws_read(s, file));
-    if (file) fclose(file);
-    if (!good && s->outside.fault == WS_NONE) return ws_quit("cannot read ", inputs);
-    if (!good) ws_stop(&s->outside, -1, NULL, 0);
-    if (!good || ws_session_run(s)) {
-        char text[4096];
-        fprintf(stderr, "%s\n", ws_session_fault(s, text, sizeof text));
-        return 1;
-    }
+    return status;
+}
+
+/* A number of bytes; false if the text is none. */
+WS_API bool ws_number(const char *text, uint64_t *n) {
+    char *end;
+    errno = 0;
+    *n = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && errno == 0;
+}
+
+WS_API int ws_fault_status(const ws_session *s) {
+    char text[4096];
+    fprintf(stderr, "%s\n", ws_session_fault(s, text, sizeof text));
+    return 1;
+}
+
+/* Print the variables, and the buffers of the outputs. */
+WS_API int ws_print_results(ws_session *s) {
     for (int64_t i = 0; ws_printed.variables[i]; i++) {
         char text[32];
         ws_tell(ws_printed.types[i], s->results[i], text, sizeof text);
@@ -330,8 +469,50 @@ WS_API int ws_main(int argc, char **argv, const char *inputs) {
     for (ws_instance *x = s->run.instances; x; x = x->made_before)
         for (int64_t k = 0; x->used && ws_printed.titles[x->group - s->groups].output && k < x->group->buffers; k++)
             ws_print(s, x, k);
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    return ws_quit("standard output: ", "", strerror(errno));
+}
+
+WS_API int ws_command(ws_session *s, int argc, char **argv, const char *inputs) {
+    const char *path = NULL;
+    for (int i = 1; i < argc; i++) {
+        uint64_t bytes;
+        if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) return ws_usage(stdout, inputs, 0);
+        if (!strcmp(argv[i], "--max-memory")) {
+            if (i + 1 == argc) return ws_quit("--max-memory needs a number of bytes", "", "");
+            if (!ws_number(argv[++i], &bytes)) return ws_quit("--max-memory takes a number of bytes, not ", argv[i], "");
+            ws_session_limit(s, bytes);
+        } else if (inputs && !path && argv[i][0] != '-') {
+            path = argv[i];
+        } else {
+            ws_quit("there is nothing to do with ", argv[i], "");
+            return ws_usage(stderr, inputs, 2);
+        }
+    }
+    if (inputs) {
+        if (!path) path = inputs;
+        FILE *file = fopen(path, "rb");
+        if (!file) return ws_quit("", path, errno == ENOENT ? "no such file; give the path of the inputs" : strerror(errno));
+        const char *wrong = ws_read(s, file);
+        fclose(file);
+        if (wrong && *wrong) return ws_quit("", path, wrong);
+        if (wrong) {
+            ws_stop(&s->outside, -1, NULL, 0);
+            return ws_fault_status(s);
+        }
+    }
+    if (ws_session_run(s)) return ws_fault_status(s);
+    return ws_print_results(s);
+}
+
+/* Run the program on the inputs in a file, this one unless the arguments name another, and print its results. The exit
+ * status is 1 if the run fails, 2 if it cannot begin or its results cannot be printed. */
+WS_API int ws_main(int argc, char **argv, const char *inputs) {
+    ws_session *s = ws_session_open();
+    if (!s) return ws_quit("out of memory: the system has no address space left", "", "");
+    const int status = ws_command(s, argc, argv, inputs);
     ws_session_close(s);
-    return 0;
+    return status;
 }
 
 #endif

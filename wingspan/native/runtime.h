@@ -1,4 +1,6 @@
-/* The runtime of plans: growable buffers that never move, instances, locks, atomics and threads.
+/* Printed by wingspan with each program, and a part of it.
+ *
+ * The runtime of plans: growable buffers that never move, instances, locks, atomics and threads.
  *
  * The engine and the C files that plans are printed as include this file, each once. C11 for gcc and clang on POSIX.
  *
@@ -19,6 +21,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -110,6 +113,10 @@ typedef struct ws_instance {
 
 typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; uint64_t size, used; } ws_arena;
 
+/* What a task waits for while it cannot go on: a lock, and who holds it, as far as that is known. */
+typedef struct { const ws_buffer *buffer; int64_t lock, task, holder; char name[24], above[24]; } ws_blocked;
+#define WS_BLOCKED 8 /* so many are noted */
+
 typedef struct ws_run {
     ws_group *groups;
     int64_t count;
@@ -130,6 +137,7 @@ typedef struct ws_run {
     int64_t running;     /* tasks that do not wait for others to end */
     int watched;         /* whether somebody looks for a deadlock */
     int64_t releases, stuck_since, stuck;
+    ws_blocked blocked[WS_BLOCKED]; /* the first of those that are stuck */
     void *context;       /* of whoever runs this */
 } ws_run;
 
@@ -167,7 +175,7 @@ WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t
         run->where = where;
         run->buffer = t->buffer;
         memcpy(run->values, t->values, sizeof run->values);
-        if (registers && (run->registers = malloc(count * sizeof *registers)))
+        if (count > 0 && (run->registers = malloc(count * sizeof *registers)))
             memcpy(run->registers, registers, count * sizeof *registers);
     }
     __atomic_store_n(&run->stopped, 1, __ATOMIC_RELAXED);
@@ -519,9 +527,29 @@ WS_API inline void ws_pause(void) {
 #endif
 }
 
+/* What a task is called: 0 the first one, 2 the second of those that it starts, 2.1 the first that that one starts. */
+WS_API int ws_task_name(const ws_task *t, char *text, size_t size) {
+    if (!t->parent) return snprintf(text, size, "0");
+    int n = t->parent->parent ? ws_task_name(t->parent, text, size) : 0;
+    if (n < 0 || (size_t)n >= size) return n;
+    return n + snprintf(text + n, size - (size_t)n, n > 0 ? ".%lld" : "%lld", (long long)t->number);
+}
+
+/* Note that a task waits for a lock, and for which one. */
+WS_API void ws_note(const ws_task *t, const ws_buffer *b, int64_t index, int64_t holder) {
+    ws_run *run = t->run;
+    if (run->stuck++ >= WS_BLOCKED) return;
+    ws_blocked *w = &run->blocked[run->stuck - 1];
+    *w = (ws_blocked){.buffer = b, .lock = index, .task = t->id, .holder = holder};
+    ws_task_name(t, w->name, sizeof w->name);
+    for (const ws_task *p = t->parent; p; p = p->parent)
+        if (p->id == holder) ws_task_name(p, w->above, sizeof w->above);
+}
+
 /* Whether all tasks wait for locks: none can be released then. `seen` is what this one has counted itself for. Each
- * task counts itself once it has failed to get its lock since the last release. */
-WS_API bool ws_deadlocked(ws_run *run, int64_t releases, int64_t *seen) {
+ * task counts itself once it has failed to get its lock, which `holder` holds, since the last release. */
+WS_API bool ws_deadlocked(ws_task *t, const ws_buffer *b, int64_t index, int64_t holder, int64_t releases, int64_t *seen) {
+    ws_run *run = t->run;
     pthread_mutex_lock(&run->mutex);
     if (run->stuck_since != releases && releases == __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST)) {
         run->stuck_since = releases;
@@ -529,7 +557,7 @@ WS_API bool ws_deadlocked(ws_run *run, int64_t releases, int64_t *seen) {
     }
     if (*seen != releases && run->stuck_since == releases) {
         *seen = releases;
-        run->stuck++;
+        ws_note(t, b, index, holder);
     }
     bool all = run->stuck_since == releases && releases == __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST) &&
                run->stuck >= __atomic_load_n(&run->running, __ATOMIC_SEQ_CST);
@@ -554,7 +582,7 @@ WS_API inline bool ws_acquire(ws_task *t, ws_buffer *b, int64_t index) {
             sched_yield();
         } else {
             if (__atomic_load_n(&run->watched, __ATOMIC_SEQ_CST)) {
-                if (ws_deadlocked(run, releases, &seen)) return ws_fail(t, WS_DEADLOCK, b, index, holder);
+                if (ws_deadlocked(t, b, index, holder, releases, &seen)) return ws_fail(t, WS_DEADLOCK, b, index, holder);
             } else {
                 __atomic_store_n(&run->watched, 1, __ATOMIC_SEQ_CST);
             }
@@ -1027,10 +1055,11 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
     ws_run *run = t->run;
     if (n < 1 || ws_stopped(run)) return n < 1;
     ws_job *jobs = malloc((size_t)n * sizeof *jobs);
-    ws_worker *team = jobs && n > 1 ? ws_gather(n - 1) : NULL;
-    if (!jobs || (n > 1 && !team)) {
+    if (!jobs) return ws_fail(t, WS_SPACE, NULL, 0, 0);
+    ws_worker *team = n > 1 ? ws_gather(n - 1) : NULL;
+    if (n > 1 && !team) {
         free(jobs);
-        return ws_fail(t, WS_THREADS, NULL, n, 0);
+        return ws_fail(t, WS_THREADS, NULL, n - 1, 0);
     }
     ws_join join;
     ws_open_join(&join, n);

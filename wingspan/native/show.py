@@ -50,7 +50,7 @@ class _Printer:
         if span is None or (self.line is not None and self.line.line == span.line):
             return []
         self.line = span
-        return ["    " * depth + f"# {span.line} │ {span.source.text.splitlines()[span.line - 1].strip()}"]
+        return ["    " * depth + f"# {span.line} │ {span.source.line(span.line).strip()}"]
 
     def statement(self, s: Stmt, depth: int) -> list[str]:
         match s:
