@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from wingspan.api import Sighting
+from wingspan.errors import printable
 from wingspan.explorer.states import Status
 from wingspan.report.paint import Line
 
@@ -41,7 +42,7 @@ class Early:
         if time.monotonic() - self.began < PATIENCE:
             return
         for sighting in self.waiting:
-            text = f"{self.render(sighting)}\n"
+            text = printable(f"{self.render(sighting)}\n")
             if self.line is not None:
                 self.line.above(text)
             else:
