@@ -22,7 +22,7 @@ from wingspan.native.c_registers import TYPES, Declared, Names, declared, mentio
 from wingspan.native.c_stores import needed
 from wingspan.native.plan import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
 from wingspan.native.show import show
-from wingspan.native.uses import registers
+from wingspan.native.uses import registers, sets
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
@@ -121,7 +121,7 @@ class Printer:
         yield from self._groups()
         yield from self.functions
         yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const results = frame;")
-        yield from ("    (void)results;", *_indented(lines), "}", "")
+        yield from ("    (void)t, (void)results;", *_indented(lines), "}", "")
         yield from self._tables([name for name, _ in self.plan.variables], [e.type for _, e in results])
         if main:
             inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
@@ -202,7 +202,9 @@ class Function:
 
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
-        zeros = [f"{_declare(self.names, reg)} = {_zero(reg)};" for reg in self.declared.first]
+        printed = {reg for s in within(self.body) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
+        first = [reg for reg in self.declared.first if reg in self.printer.useful | printed]
+        zeros = [f"{_declare(self.names, reg)} = {_zero(reg)};" for reg in first]
         unknown = [line for reg in self.declared.first if reg.type == "instance" for line in self.unknown(reg)]
         return [*zeros, *unknown, *self.block(self.body)]
 
@@ -410,7 +412,7 @@ class Region(Function):
     def function(self) -> list[str]:
         """The struct with what the tasks are given, and what they do."""
         lines = [f"struct {self.name} {{", *(f"    {_declare(self.names, reg)};" for reg in self.given), "};", ""]
-        inner = [f"struct {self.name} *const f = frame;", "(void)f;"]
+        inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
         for reg in self.given:
             inner.append(f"{_declare(self.names, reg)} = f->{self.names.register(reg)};")
             inner += self.cells(reg)

@@ -54,7 +54,7 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
             "raise the memory limit: --max-memory",
         ),
         NO_CHILD: (f"there is no copy with number {x}", racy),
-        THREADS: (f"the system cannot start {x} more threads", "use devices with fewer threads"),
+        THREADS: (f"the system cannot start {x} more thread{'s' * (x != 1)}", "use devices with fewer threads"),
         DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
         SPACE: ("out of memory: the system has no address space left", "reserve less for each buffer: --reserve"),
     }

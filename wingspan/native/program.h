@@ -256,7 +256,7 @@ WS_API void ws_add_blocked(ws_text *to, const ws_session *s) {
         for (const ws_blocked *o = run->blocked; o < run->blocked + known; o++)
             if (o->task == w->holder) holder = o->name;
         last = w->task;
-        ws_add(to, "%stask %s waits for lock %" PRId64 " of %s, ", told == 0 ? "" : "; ", w->name, w->lock,
+        ws_add(to, "%stask %s waits for the lock of fiber %" PRId64 " of %s, ", told == 0 ? "" : "; ", w->name, w->lock,
                ws_tensor(s, w->buffer));
         if (w->holder == w->task) ws_add(to, "which it holds itself");
         else if (holder) ws_add(to, "held by task %s", holder);
@@ -304,7 +304,7 @@ const char *ws_session_fault(const ws_session *s, char *text, size_t size) {
             ws_add(&to, "out of memory: the run needs %" PRId64 " bytes, which is more than its limit", x);
             break;
         case WS_NO_CHILD: ws_add(&to, "there is no copy with number %" PRId64, x); break;
-        case WS_THREADS: ws_add(&to, "the system cannot start %" PRId64 " more threads", x); break;
+        case WS_THREADS: ws_add(&to, "the system cannot start %" PRId64 " more thread%s", x, x == 1 ? "" : "s"); break;
         case WS_DEADLOCK:
             ws_add(&to, "deadlock: ");
             ws_add_blocked(&to, s);
@@ -371,7 +371,8 @@ WS_API const char *ws_read(ws_session *s, FILE *file) {
     else if (about[1] % 8 || ws_sum((const uint64_t *)words, count) != about[2]) wrong = WS_SPOILED;
     while (!wrong && at < count) {
         const uint64_t used = ws_record(s, words + at, count - at);
-        if (used == 0) wrong = s->outside.fault == WS_NONE ? WS_SPOILED : "";
+        const ws_fault fault = s->outside.fault;
+        if (used == 0) wrong = fault == WS_MEMORY || fault == WS_SPACE ? "" : WS_SPOILED;
         at += used;
     }
     free(words);
