@@ -37,13 +37,15 @@ prove: $(READY) ## all programs of small scope, 100,000 random ones through all 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
 	$(BIN)/python bench/mutants.py
 
-tsan: $(READY) ## programs on threads under ThreadSanitizer: safe ones race nowhere, racy ones where explore says so
+tsan: $(READY) ## programs on threads, and as C, under ThreadSanitizer: safe ones race nowhere, racy ones where explore says so
 	WINGSPAN_TSAN=1 $(BIN)/python setup.py --quiet build --build-base build/tsan --build-lib build/tsan/lib
 	$(BIN)/python -m proofs_tests.sanitized tsan build/tsan/lib
+	$(BIN)/python -m proofs_tests.sanitized_c tsan
 
-asan: $(READY) ## the same under AddressSanitizer and UBSan, racy programs and spoiled inputs among them: no report
+asan: $(READY) ## the same under AddressSanitizer and UBSan, with spoiled inputs, and with memory and threads refused in turn
 	WINGSPAN_ASAN=1 $(BIN)/python setup.py --quiet build --build-base build/asan --build-lib build/asan/lib
 	$(BIN)/python -m proofs_tests.sanitized asan build/asan/lib
+	$(BIN)/python -m proofs_tests.sanitized_c asan
 
 leaks: $(READY) ## the same under Valgrind: no memory of the engine's is lost
 	$(BIN)/python -m proofs_tests.sanitized leaks .

@@ -10,7 +10,9 @@ from setuptools.errors import BaseError, CCompilerError, CompileError
 FLAGS = ["-std=gnu11", "-O2", "-pthread", "-ffp-contract=off"]
 SANITIZERS = {
     "WINGSPAN_TSAN": ["-fsanitize=thread", "-g"],
-    "WINGSPAN_ASAN": ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"],
+    "WINGSPAN_ASAN": [
+        *("-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g", "-include", "proofs_tests/failing.h"),
+    ],
 }
 sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name) == "1" for flag in flags]
 

@@ -7,6 +7,7 @@ writes while a program runs is that program's report.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import platform
@@ -26,10 +27,11 @@ import scipy.sparse
 
 from wingspan import api
 from wingspan.elaborate import Elaborated
-from wingspan.errors import WingspanError
+from wingspan.errors import Fault, WingspanError
 from wingspan.levels import staging
 from wingspan.levels.frozen import Key, Stored
 from wingspan.levels.registry import REGISTRY
+from wingspan.native import _engine
 from wingspan.native.assemble import Code
 from wingspan.native.compiled import code_of
 from wingspan.native.engine import Engine, Limits
@@ -200,7 +202,42 @@ def spoiled() -> Iterator[Ready]:
             yield made
 
 
-PARTS = {"safe": safe, "racy": racy, "spoiled": spoiled}
+@dataclass(frozen=True)
+class Refused(Ready):
+    """A program to which the system refuses what the engine asks for, one thing after the other: see failing.h."""
+
+    def run(self, times: int) -> None:
+        """Run it until nothing is refused any more. Each run ends well, or in one Fault; and the next one well."""
+        print(f"{MARK}{self.label}", file=sys.stderr, flush=True)
+        library = ctypes.CDLL(_engine.__file__)
+        at, on, count = (ctypes.c_long.in_dll(library, f"failing_{name}") for name in ("at", "on", "count"))
+        for on.value in (1, 0):
+            for n in range(1, 10_000):
+                _engine.dismiss()
+                engine = Engine(self.code)
+                count.value, at.value = 0, n
+                try:
+                    results = engine.run(self.inputs, limits=LIMITS)
+                    for name in self.code.plan.outputs:
+                        results.arrays(name)
+                except Fault as fault:
+                    if not fault.message.startswith(("out of memory: ", "the system cannot start ")):
+                        raise
+                finally:
+                    asked, at.value = count.value, 0
+                if asked < n:
+                    break
+                engine.run(self.inputs, limits=LIMITS)
+
+
+def refused() -> Iterator[Ready]:
+    """The safe examples, each in one way."""
+    staging.GRAIN = 1
+    for one in [*merging(), *(list(examples([name]))[-1] for name in SAFE)]:
+        yield Refused(one.label, one.code, one.inputs, faulty=False)
+
+
+PARTS = {"safe": safe, "racy": racy, "spoiled": spoiled, "refused": refused}
 
 
 # ------------------------------------------------------------------------------------------------------------ checkers
@@ -240,7 +277,7 @@ def checker(name: str) -> Checker:
                 "PYTHONMALLOC": "malloc",
             }
             report = r"ERROR: AddressSanitizer|runtime error:"
-            return Checker(fixed, environment, report, {"safe": 10, "racy": 10, "spoiled": 10})
+            return Checker(fixed, environment, report, {"safe": 10, "racy": 10, "spoiled": 10, "refused": 1})
         case "leaks":
             valgrind = (
                 "valgrind",

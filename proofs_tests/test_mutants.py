@@ -22,7 +22,10 @@ AREAS = {
         "wingspan/dependence/locks.py",
     ],
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
-    "native": ["wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py"],
+    "native": [
+        "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py", "wingspan/native/program.h",
+        "wingspan/files.py",
+    ],
     "stability": ["wingspan/levels/"],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/report/view.py", "wingspan/report/steps.py",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, get_args
 
@@ -20,7 +21,7 @@ from wingspan.levels.base import LISTS
 from wingspan.levels.frozen import Key, Stored
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
-from wingspan.native.faults import explain, limit
+from wingspan.native.faults import SPACE, explain, limit
 from wingspan.native.plan import Buffer, Group, Load, Plan, Width, walk
 
 T = TypeVar("T")
@@ -65,6 +66,16 @@ class Limits:
                 raise InputError(f"a {name} limit of {value} bytes", fix=f"give {least} to {most} bytes")
 
 
+@contextmanager
+def faulting() -> Iterator[None]:
+    """A Fault where there is no memory."""
+    try:
+        yield
+    except MemoryError:
+        message, fix = limit(SPACE, 0)
+        raise Fault(message, fix=fix) from None
+
+
 class Engine:
     """A plan, ready to run any number of times."""
 
@@ -75,6 +86,7 @@ class Engine:
         self._written = {s.ref.buffer for s in walk(code.plan.body) if hasattr(s, "ref") and not isinstance(s, Load)}
         self._spare: list[tuple[int, _engine.Memory]] = []
 
+    @faulting()
     def run(
         self,
         inputs: Mapping[str, Mapping[Key, Stored]],

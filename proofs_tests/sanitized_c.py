@@ -1,0 +1,174 @@
+"""Printed C under a checker of threads or of memory: the other half of `make tsan` and `make asan`.
+
+python -m proofs_tests.sanitized_c tsan    # safe programs race nowhere; races that are seeded in their C are seen
+python -m proofs_tests.sanitized_c asan    # each allocation and each start of a thread fails in turn
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from proofs_tests import sanitized
+from proofs_tests.sanitized import Ready
+from wingspan import api
+from wingspan.native.c_files import contents
+from wingspan.testing.printed import compiler
+
+FLAGS = ("-std=gnu11", "-O1", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
+THREADS = ("-fsanitize=thread",)
+MEMORY = ("-fsanitize=address,undefined", "-include", str(Path(__file__).with_name("failing.h")))
+RACE = "WARNING: ThreadSanitizer: data race"
+REFUSED = re.compile(
+    r"(\S+:\d+:\d+: )?"
+    r"(out of memory: the system has no address space left|the system cannot start \d+ more threads?)\n"
+)
+"""What a program may say whom the system does not give what it asks for."""
+
+Files = dict[str, bytes]
+
+
+def printed(one: Ready) -> Files:
+    """The files that a program is printed as, a command with its inputs."""
+    return contents(one.code.plan, "program", one.inputs)
+
+
+def build(files: Files, folder: str, options: Iterable[str]) -> Path:
+    """The command, compiled in a folder."""
+    for name, data in files.items():
+        Path(folder, name).write_bytes(data)
+    command = [compiler() or "cc", *FLAGS, *options, "program.c", "-lm", "-o", "program"]
+    subprocess.run(command, cwd=folder, check=True)
+    return Path(folder, "program")
+
+
+def run(program: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """One run of a command, at addresses that the checkers' shadows leave free."""
+    command = ["setarch", platform.machine(), "-R", str(program)]
+    env = {**os.environ, **environment}
+    return subprocess.run(command, cwd=program.parent, capture_output=True, text=True, env=env, timeout=300)
+
+
+# ------------------------------------------------------------------------------------------------------------- threads
+
+
+def race(files: Files, times: int) -> str | None:
+    """What ThreadSanitizer reports of one of so many runs, or how it fails; None if all is well."""
+    with TemporaryDirectory() as folder:
+        program = build(files, folder, THREADS)
+        for _ in range(times):
+            done = run(program, {"TSAN_OPTIONS": "exitcode=0"})
+            if done.returncode != 0 or done.stderr:
+                return done.stderr
+    return None
+
+
+LOCKED = """
+C = Tensor(Dense(Mutex(Dense(Element(0)))), 2, 2)
+C .= 0
+for k = parallel(1:40, cpu(:dev, 4))
+    for i = 1:2
+        C[i, k % 2 + 1] += k
+    end
+end
+return C
+"""
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A race that is put into the C of a safe program."""
+
+    name: str
+    program: str
+    file: str
+    old: str
+    new: str
+
+    def files(self) -> Files:
+        """The files of the program with it."""
+        bound = api.bind(api.parse(LOCKED)) if self.program == "locked" else None
+        one = sanitized.ready("locked", bound) if bound else list(sanitized.examples([self.program]))[-1]
+        files = printed(one)
+        text, count = re.subn(self.old, self.new, files[self.file].decode())
+        if not count:
+            raise SystemExit(f"seed {self.name}: there is no place for it")
+        return files | {self.file: text.encode()}
+
+
+SEEDS = (
+    Seed(
+        "an Atomic is printed as an Element", "dependent_atomic", "program.c",
+        r"WS_TRY\(ws_atomic_i64\(t, &(\w+)->buffers\[(\d+)\], (.+), WS_ADD, (.+)\), \d+\);",
+        r"((int64_t *)WS_CELLS(\1, \2))[\3 - 1] += \4;",
+    ),
+    Seed("a lock is not taken", "locked", "program.c", r"WS_TRY\(ws_acquire\(.*\);|ws_release\(.*\);", ""),
+    Seed(
+        "the number of cells is read plainly while another task has the buffer grow", "spgemm_gustavson", "program.h",
+        r"(#define WS_HAS\(x, k\)).*", r"\1 ((x)->buffers[k].cells)",
+    ),
+    Seed(
+        "a chunk is claimed by a load and a store", "spgemm_gustavson", "runtime.h",
+        r"!__atomic_compare_exchange_n\(cell, claimed, next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST\)",
+        r"(*cell = next) != next",
+    ),
+)  # fmt: skip
+
+
+def tsan() -> Iterator[str]:
+    """Safe programs that race, and seeded races that are not seen."""
+    safe = [*sanitized.safe(), sanitized.ready("locks", api.bind(api.parse(LOCKED)))]
+    for one in safe:
+        if (report := race(printed(one), 3)) is not None:
+            yield f"{one.label}: {report[:4000]}"
+    print(f"tsan: {len(safe)} safe programs as C")
+    for seed in SEEDS:
+        report = race(seed.files(), 20)
+        if report is None or RACE not in report:
+            yield f"the seeded race is not seen: {seed.name}"
+    print(f"tsan: {len(SEEDS)} seeded races")
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def refusals(program: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
+    """Runs to which the system refuses the n-th thing that they ask for, and all later ones; then that one alone."""
+    for n in range(1, 10_000):
+        done = run(program, {"FAIL_AT": str(n), "FAIL_ON": "1"})
+        yield f"request {n} and all later ones", done
+        if done.returncode == 0:
+            break
+    for k in range(1, n):
+        yield f"request {k}", run(program, {"FAIL_AT": str(k)})
+
+
+def asan() -> Iterator[str]:
+    """Programs that do not end well where the system does not give what they ask for, or lose memory then."""
+    names = sorted(sanitized.SAFE)
+    programs = [list(sanitized.examples([name]))[-1] for name in names]
+    for one in [*sanitized.merging(), *programs, sanitized.ready("locks", api.bind(api.parse(LOCKED)))]:
+        with TemporaryDirectory() as folder:
+            program = build(printed(one), folder, MEMORY)
+            count = 0
+            for what, done in refusals(program):
+                count += done.returncode != 0
+                fine = done.returncode in (1, 2) and not done.stdout and REFUSED.fullmatch(done.stderr)
+                if not fine and (done.returncode != 0 or done.stderr):
+                    yield f"{one.label}, {what}: {done.stderr[:4000]}"
+            print(f"asan: {one.label}: {count} refusals")
+
+
+CHECKS: dict[str, Callable[[], Iterator[str]]] = {"tsan": tsan, "asan": asan}
+
+if __name__ == "__main__":
+    wrong = list(CHECKS[sys.argv[1]]())
+    print("\n".join(wrong))
+    sys.exit(min(len(wrong), 1))
