@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,7 +19,9 @@ from wingspan.console import (
     STATUS,
     Verbs,
     as_text,
+    began,
     fail,
+    keep_garbage,
     limit,
     listed,
     on_program,
@@ -150,10 +151,10 @@ def explore(
             graph=drawing is not None,
             progress=early.progress,
             found=None if given.get("first") else early.found,
-            began=click.get_current_context().find_root().obj,
+            began=began(),
             **given,
         )
-    gc.freeze()  # of all that a search has made nothing is to be looked through when the process ends
+    keep_garbage()
     report = explored(exploration, invocation)
     if drawing is not None:
         write_text(drawing, dot.explore(report) + "\n")

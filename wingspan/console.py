@@ -6,6 +6,7 @@ Results go to standard output, all else to standard error.
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import math
 import os
@@ -126,6 +127,18 @@ class Verbs(click.Group):
             fail(error.render(), STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
         except Exception as error:
             fail(defect(error), DEFECT)
+
+
+def began() -> float:
+    """The `time.monotonic()` at which the command began."""
+    time_of_command: float = click.get_current_context().find_root().obj
+    return time_of_command
+
+
+def keep_garbage() -> None:
+    """If the process ends with this command, do not look through its memory for what can go: that may take seconds."""
+    if began() is BEGAN:
+        gc.freeze()
 
 
 # ------------------------------------------------------------------------------------------------------------ options

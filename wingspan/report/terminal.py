@@ -78,10 +78,11 @@ def sighted(report: SightingReport) -> str:
         case FaultReport() | Deadlock():
             return _incident(found, report)
     assert isinstance(found.outcome, Outcome)
-    remark = (
-        "" if report.expected is None else f", not the serial meaning: {differences(found.outcome, report.expected)}"
-    )
-    return f"another result: {listing(found.outcome)}{remark}\n  see  {report.invocation.replay(found.interleaving)}"
+    see = report.invocation.replay(found.interleaving)
+    if report.expected is None:
+        return f"another result: {listing(found.outcome)}\n  see  {see}"
+    why = f"differs from the serial meaning: {differences(found.outcome, report.expected)}"
+    return f"wrong result: {listing(found.outcome)}\n  why  {why}\n  see  {see}"
 
 
 def some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
