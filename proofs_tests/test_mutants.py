@@ -50,6 +50,10 @@ AREAS = {
         "wingspan/native/machine.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
+    "bounds": [
+        "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
+        "wingspan/explorer/states.py", "wingspan/explorer/search.py", "wingspan/explorer/jobs.py", "wingspan/api.py",
+    ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""
 
