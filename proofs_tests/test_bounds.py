@@ -396,6 +396,17 @@ def test_memory_is_looked_at_now_and_then(clock: list[float], monkeypatch: pytes
     assert 90 <= next(looks) <= 110
 
 
+@FORK
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processes_have_equal_parts_of_the_memory(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one, too: three that hold 400 bytes each hold more than 1000."""
+    monkeypatch.setattr(bounds, "held", lambda: 400)
+    for cost in ("NODE_BYTES", "FINDING_BYTES"):
+        monkeypatch.setattr(states, cost, 0)
+    verdict = explore(ninc(2), Search("dpor", jobs=jobs, max_memory=1000))
+    assert verdict.stopped_by == (None if jobs == 1 else "max-memory")
+
+
 def test_a_limit_of_memory_is_that_of_what_is_held_now() -> None:
     """Not of the most that was ever held: what a notebook did before does not count."""
     before = bounds.held()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -247,23 +247,44 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
     with spinner(lambda status: "looking", stream) as line:
         monkeypatch.setattr("wingspan.report.paint.PATIENCE", -1)
         run_early(0, monkeypatch)
-        shown = Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), line)
-        api.explore(api.parse(RACY), found=shown.found)
-        shown.progress(None)  # type: ignore[arg-type]
+        assert line is not None
+        with Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), line) as shown:
+            api.explore(api.parse(RACY), found=shown.found)
+        line(None)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert text.count("error[race]") == 1 and "wingspan replay a.ws --interleaving" in text
     assert text.index("error[race]") < text.rindex("looking")
 
 
 def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys) -> None:
-    now = [0.0]
+    """It is shown a second after the beginning, whatever the search does then; and not at all if it is over."""
+    timers: list[Any] = []
+
+    class Waiting:
+        def __init__(self, seconds: float, show: Callable[[], None]) -> None:
+            self.seconds, self.show, self.ended = seconds, show, 0
+            timers.append(self)
+
+        def start(self) -> None:
+            pass
+
+        def cancel(self) -> None:
+            self.ended += 1
+
+        join = cancel
+
+    now = [10.0]
     monkeypatch.setattr("wingspan.report.early.time.monotonic", lambda: now[0])
-    shown = Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), None)
-    api.explore(api.parse(RACY), found=shown.found)
-    assert capsys.readouterr().err == ""
-    now[0] = 2.0
-    shown.progress(None)  # type: ignore[arg-type]
-    assert "error[race]" in capsys.readouterr().err
+    monkeypatch.setattr(early, "Timer", Waiting)
+    with Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), None) as shown:
+        now[0] = 10.25
+        api.explore(api.parse(RACY), found=shown.found)
+        assert capsys.readouterr().err == ""
+        (timer,) = timers
+        assert timer.seconds == 0.75
+        timer.show()
+        assert capsys.readouterr().err.count("error[race]") == 1
+    assert timer.ended == 2
 
 
 @pytest.mark.parametrize(

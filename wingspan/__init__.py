@@ -27,7 +27,21 @@ with the same programs and tensors. The limits:
 from wingspan.began import BEGAN as BEGAN
 
 # isort: on
-from wingspan.api import Exploration, Program, Run, Unsafe, check, diff, explore, load, parse, race, replay, run
+from wingspan.api import (
+    Exploration,
+    Program,
+    Run,
+    Sighting,
+    Unsafe,
+    check,
+    diff,
+    explore,
+    load,
+    parse,
+    race,
+    replay,
+    run,
+)
 from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Verdict
@@ -45,6 +59,7 @@ __all__ = [
     "ProgramError",
     "Report",
     "Run",
+    "Sighting",
     "Tensor",
     "Unsafe",
     "Verdict",

@@ -140,8 +140,10 @@ def explore(
     if "checkpoint" in given:
         check_writable(given["checkpoint"])
     invocation = replace(told, machine=machine)
-    with spinner(progress.searching, sys.stderr) as line:
-        early = Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line)
+    with (
+        spinner(progress.searching, sys.stderr) as line,
+        Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line) as early,
+    ):
         exploration = api.explore(
             told.file,
             **told.binding,
@@ -149,7 +151,7 @@ def explore(
             strategy=strategy,
             exact=shortest,
             graph=drawing is not None,
-            progress=early.progress,
+            progress=line,
             found=None if given.get("first") else early.found,
             began=began(),
             **given,

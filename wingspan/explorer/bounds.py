@@ -89,10 +89,16 @@ class Bounds:
             self._kept, self._heeded = before
             self._set()
 
-    def limit_memory(self, parts: int) -> None:
-        """The process is one of so many that have equal parts of the memory."""
-        self.memory /= parts
+    @contextmanager
+    def shared(self, processes: int) -> Iterator[None]:
+        """Within, this process and those that are forked from it are so many, with equal parts of the memory."""
+        before, self.memory = self.memory, self.memory / processes
         self._set()
+        try:
+            yield
+        finally:
+            self.memory = before
+            self._set()
 
     def _set(self) -> None:
         self.until = self.deadline - self.need_seconds - self._kept * self.spare

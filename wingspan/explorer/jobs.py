@@ -44,7 +44,12 @@ class Team:
         self.states.walked = lambda: ("trace", self.covered.executions, self.planned(), total)
         if not self.parts.waiting:
             return
-        with self.interrupts.noted(), workers(self.states, self.jobs, self.scheduler) as (submit, self.jobs):
+        processes = self.jobs + 1 if self.scheduler is None else 1
+        with (
+            self.interrupts.noted(),
+            self.states.bounds.shared(processes),
+            workers(self.states, self.jobs, self.scheduler) as (submit, self.jobs),
+        ):
             self.search(submit, kept, reason)
 
     def search(self, submit: Submit, kept: Checkpoint, reason: str) -> None:

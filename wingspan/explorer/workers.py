@@ -193,7 +193,7 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
         raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
     fork = multiprocessing.get_context("fork")
     try:
-        with ProcessPoolExecutor(jobs, fork, _begin, (states, jobs)) as pool:
+        with ProcessPoolExecutor(jobs, fork, _begin, (states,)) as pool:
 
             def submit(do: Callable[..., T], *args: Any) -> Future[T]:
                 return pool.submit(_here, do, *args)
@@ -208,14 +208,13 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
 _worker: Worker
 
 
-def _begin(states: States[Any], jobs: int) -> None:
+def _begin(states: States[Any]) -> None:
     """In a process that was forked. Ctrl-C reaches it, too, and is left to the first one; it ends when that does."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     states.progress = None
     states.sighted = lambda finding: None
-    states.bounds.limit_memory(jobs + 1)
     _worker = Worker(states)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from threading import Lock, Timer
+from types import TracebackType
 
 from wingspan.api import Sighting
 from wingspan.errors import printable
-from wingspan.explorer.states import Status
 from wingspan.report.paint import Line
 
 PATIENCE = 1.0
@@ -22,30 +23,40 @@ class Early:
         self.render, self.line = render, line
         self.began = time.monotonic()
         self.kinds: set[type] = set()
-        self.waiting: list[Sighting] = []
+        self.waiting: list[str] = []
+        self.timer: Timer | None = None
+        self.lock = Lock()
+
+    def __enter__(self) -> Early:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer.join()
 
     def found(self, sighting: Sighting) -> None:
         """Show a finding, or keep it until the search has taken a while."""
-        if type(sighting.finding) not in self.kinds:
-            self.kinds.add(type(sighting.finding))
-            self.waiting.append(sighting)
+        if type(sighting.finding) in self.kinds:
+            return
+        self.kinds.add(type(sighting.finding))
+        with self.lock:
+            self.waiting.append(printable(self.render(sighting)))
+        left = PATIENCE - (time.monotonic() - self.began)
+        if left <= 0:
             self.show()
-
-    def progress(self, status: Status) -> None:
-        """The search goes on."""
-        self.show()
-        if self.line is not None:
-            self.line(status)
+        elif self.timer is None:
+            self.timer = Timer(left, self.show)
+            self.timer.daemon = True
+            self.timer.start()
 
     def show(self) -> None:
-        """Show what waits, if the search has taken a while."""
-        if time.monotonic() - self.began < PATIENCE:
-            return
-        for sighting in self.waiting:
-            text = printable(f"{self.render(sighting)}\n")
-            if self.line is not None:
-                self.line.above(text)
-            else:
-                sys.stderr.write(f"{text}\n")
-                sys.stderr.flush()
-        self.waiting.clear()
+        """Show what waits."""
+        with self.lock:
+            for text in self.waiting:
+                if self.line is not None:
+                    self.line.above(f"{text}\n")
+                else:
+                    sys.stderr.write(f"{text}\n\n")
+                    sys.stderr.flush()
+            self.waiting.clear()
