@@ -64,7 +64,7 @@ def cost(machine: Machine[Any], interleaving: str) -> Cost:
 def has_ended(step: Step[Any], *after: Step[Any]) -> bool:
     """Whether a step ends its task, so that one above it goes on; another may have its path right after it."""
     above = step.task.split(".") if step.task else []
-    return bool(step.resumed or {".".join(above[:k]) for k in range(len(above))} & {each.task for each in after})
+    return bool({".".join(above[:k]) for k in range(len(above))} & {each.task for each in after})
 
 
 # --- an independent oracle: walk every interleaving, invisible steps one by one, nothing merged ---

@@ -92,6 +92,21 @@ class Draw(random.Random):
         after = [self.spawn() + self.program(1) for _ in range(self.choice([0, 1, 1, 2]))]
         return Litmus(*[self.program(1) + each + self.program(1) for each in middle], after=sum(after, ()))
 
+    def region(self, inner: int = 0) -> Spawn:
+        """One or two tasks, the first with so many regions inside; some end with what no other task can observe."""
+        within: Program = tuple(self.region() for _ in range(inner))
+        tasks = [self.program(0 if inner else 3) for _ in range(self.choice([1, 2, 2, 2]))]
+        tasks[0] = within + tasks[0]
+        return Spawn(tuple((*task, Private()) if self.random() < 0.5 else task for task in tasks))
+
+    def several(self, count: int, nested: bool) -> Litmus:
+        """So many regions one after the other, the last of several at times twice; in the first one others, or not."""
+        first, *others = (self.region(self.choice([1, 2]) if nested and k == 0 else 0) for k in range(count))
+        if others and self.random() < 0.3:
+            return Litmus(*first.tasks, after=(*others, Private(), Jump(-2, 1)))
+        between = [(region, *self.program(1)) for region in others]
+        return Litmus(*first.tasks, after=sum(between, ()))
+
     def flat(self) -> Litmus:
         """Tasks side by side, and what comes after them."""
         count = self.choice([0, *[1] * 2, *[2] * 20, *[3] * 30, *[4] * 20])
@@ -102,7 +117,10 @@ class Draw(random.Random):
 def litmus(seed: int) -> Litmus:
     """The random program of this number."""
     draw = Draw(seed)
-    return draw.flat() if draw.random() < 0.6 else draw.nested()
+    dice = draw.random()
+    if dice < 0.2:
+        return draw.several(draw.choice([1, 2, 2, 3]), draw.random() < 0.4)
+    return draw.flat() if dice < 0.6 else draw.nested()
 
 
 MOST = 3_000

@@ -23,8 +23,8 @@ AREAS = {
     ],
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
     "native": [
-        "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py", "wingspan/native/program.h",
-        "wingspan/files.py",
+        "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py",
+        "wingspan/native/program.h", "wingspan/files.py",
     ],
     "stability": ["wingspan/levels/"],
     "replay": [

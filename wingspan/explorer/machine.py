@@ -69,8 +69,6 @@ class Step(Generic[S]):
     span: Span | None = None
     indices: tuple[tuple[str, int], ...] = ()
     """The loop indices in force, outermost first, for reports."""
-    resumed: tuple[str, ...] = ()
-    """The tasks that go on within this step because it ends the last of their children, innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,12 @@ class Blocked:
 
 
 class Machine(Protocol[S]):
-    """Programs are finite: every sequence of steps ends."""
+    """Programs are finite: every sequence of steps ends.
+
+    A step changes its own task, and tasks below it, which it may begin and take on to where their next step is visible
+    or not. It never takes on a task above its own: when all children of a task have ended, that task goes on by a step
+    of its own. Strategies learn from these steps what comes after a join (docs/parts.md has all that is assumed).
+    """
 
     name: str
     """`semantics`, `native`, …: printed with every verdict."""

@@ -28,7 +28,10 @@ class Settled(Generic[S]):
 
 
 def went_on(task: str, settled: Settled[S]) -> tuple[str, ...]:
-    """The tasks above one that have taken steps since it did, innermost first: it has ended, the last below them."""
+    """The tasks above one that have taken steps since it did, innermost first: it has ended, the last below them.
+
+    A machine takes no task on in a step of another one below it, so none is missed.
+    """
     above = (step.task for step in settled.taken if step.task != task and _descends(task, step.task))
     return tuple(dict.fromkeys(above))
 
@@ -68,12 +71,11 @@ def run_ahead(
 
 
 class Taken(NamedTuple, Generic[S]):
-    """What a step comes to."""
+    """Where a step leads."""
 
     state: S
     steps: int
     """invisible ones after it"""
-    resumed: tuple[str, ...]
 
 
 def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
@@ -86,7 +88,7 @@ def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[
         steps += 1
 
     state, _ = run_ahead(machine, step.next, step.task, tick, note)
-    return Taken(state, steps, step.resumed)
+    return Taken(state, steps)
 
 
 def settle(

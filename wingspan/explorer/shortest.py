@@ -202,7 +202,7 @@ class Shortest:
         settled = settle(self.states.machine, step.next, one, tick)
         following = settled.choices.get(other)
         if isinstance(following, Step) and any(True for _ in races_of(step, following)):
-            return int(isinstance(settled.choices.get(one), Step) and not (step.resumed or went_on(one, settled)))
+            return int(isinstance(settled.choices.get(one), Step) and not went_on(one, settled))
         return None
 
     def _called(self, node: int, task: int) -> int:

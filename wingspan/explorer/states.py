@@ -148,27 +148,27 @@ class States(Space, Generic[S]):
     def _enter(self, node: int, task: int) -> int:
         """Running the task ahead nearly always settles the state.
 
-        If the result is known then it is settled, and the other tasks need not be asked.
+        If the result is known then it is settled: the other tasks need not be asked, and none above goes on.
         """
         self.tick()
         path = self.paths[task]
         step = self._kept_step(node, path)
         taken = self.ahead(node, path) or take(self.machine, step or self.step(node, path), self.tick)
         self.steps += taken.steps
-        state, on = taken.state, taken.resumed
-        mark = self._mark(state)
+        mark = self._mark(taken.state)
         found = self._numbers.get(mark)
+        above: tuple[str, ...] = ()
         if found is None:
-            settled = settle(self.machine, state, tick=self.tick)
+            settled = settle(self.machine, taken.state, tick=self.tick)
             self.steps += len(settled.taken)
-            on = tuple(dict.fromkeys((*on, *went_on(path, settled))))
+            above = went_on(path, settled)
             if settled.taken:
                 mark = self._mark(settled.state)
                 found = self._numbers.get(mark)
             if found is None:
                 found = self._arrive(settled, mark, node, task)
-        if on:
-            self.resumed(node, task, tuple(map(self.task, on)))
+        if above:
+            self.resumed(node, task, tuple(map(self.task, above)))
         return found
 
     def _mark(self, state: S) -> Hashable:

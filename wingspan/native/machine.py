@@ -1,12 +1,13 @@
 """The plan as a machine to explore: its code under a controlled scheduler, one access to a buffer a step.
 
-The engine runs what is private to a task, at once: from the start or from one access up to the next, into the tasks
-of a parallel region and out of it. So all states rest before accesses, and before instructions that will fault.
+The engine runs what is private to a task at once: from one access up to the next, and into the tasks of a parallel
+region. So tasks rest before accesses, before instructions that will fault, and at a region. When all tasks of a region
+have ended, the task that spawned them leaves it by a step of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import nan
 from typing import Any, NamedTuple
 
@@ -92,40 +93,43 @@ class Native:
 
     def tasks(self, state: State) -> Sequence[str]:
         """The paths of the tasks that can step: those at the leaves of the tree."""
-        return list(self._leaves(state.root, ""))
+        return self._leaves(state.root, "")
 
     def step(self, state: State, task: str) -> Step[State] | Blocked:
-        """The next access of a task, or the lock that it waits for, or the fault that it has come to."""
+        """The next access of a task, its join, the lock that it waits for, or the fault that it has reached."""
         line, chain = self._locate(state.root, task)
         s = self.code.statements[line[-1].pc]
-        assert isinstance(s, Access | Compute | Check)
+        assert isinstance(s, Access | Compute | Check | Par)
         registers = self._registers(line[-1])
         memory = self._memory(state.heap, task, chain)
         try:
-            following, resumed = self._after(line, chain, registers, memory)
+            following = self._after(line, chain, registers, memory)
         except Held as held:
             what = lock(held, self.bound.towers[held.cell.tensor])
             return Blocked(task, what, held.holder, s.origin.span, held.cell)
         visible = memory.visible or isinstance(following, Fault)
         indices = tuple((name, int(self.code.value(registers, e))) for name, e in s.origin.indices) if visible else ()
-        touches = tuple(memory.touches)
-        return Step(task, s.origin.operation, touches, visible, following, s.origin.span, indices, resumed)
+        rule = "Join" if isinstance(s, Par) else s.origin.operation
+        return Step(task, rule, tuple(memory.touches), visible, following, s.origin.span, indices)
 
-    def _after(
-        self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory
-    ) -> tuple[State | Fault, tuple[str, ...]]:
-        """The state after the next step of the last task of `line`, and who goes on. `Held` if it waits for a lock."""
+    def _after(self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory) -> State | Fault:
+        """The state after the next step of the last task of `line`. `Held` if it waits for a lock."""
         *outer, task = line
-        s = self.code.statements[task.pc]
-        if not isinstance(s, Access):
-            return undefined(self.code, s, registers), ()
-        try:
-            registers = memory.perform(s, registers)
-        except Fault as fault:
-            return Fault(s.origin.prefix + fault.message, s.origin.span), ()
-        running = self._proceed(task.pc + 1, registers, chain, memory)
-        root, resumed = self._within(outer, chain, running, memory)
-        return State(memory.heap, root), resumed
+        s, pc = self.code.statements[task.pc], task.pc + 1
+        if isinstance(s, Par):
+            pc, registers = self._join(s, task.pc, registers, task.children)
+        elif isinstance(s, Access):
+            try:
+                registers = memory.perform(s, registers)
+            except Fault as fault:
+                return Fault(s.origin.prefix + fault.message, s.origin.span)
+        else:
+            return undefined(self.code, s, registers)
+        running = self._proceed(pc, registers, chain, memory)
+        for parent, (_, q) in zip(reversed(outer), reversed(chain), strict=True):
+            children = (*parent.children[: q - 1], running, *parent.children[q:])
+            running = parent._replace(children=children)
+        return State(memory.heap, running)
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: what is dead has been left out of it."""
@@ -199,34 +203,19 @@ class Native:
             registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
         return int(self.code.table[pc, 2]) + len(s.joined), registers
 
-    def _within(
-        self, outer: Sequence[Running], chain: Instance, running: Running, memory: Memory
-    ) -> tuple[Running, tuple[str, ...]]:
-        """The tree in which a task has come to `running`, and those who go on since all their tasks have finished."""
-        resumed: list[str] = []
-        for k, parent in reversed(list(enumerate(outer))):
-            q = chain[k][1]
-            children = (*parent.children[: q - 1], running, *parent.children[q:])
-            s = self.code.statements[parent.pc]
-            if self._finished(children):
-                assert isinstance(s, Par)
-                pc, registers = self._join(s, parent.pc, self._registers(parent), children)
-                running = self._proceed(pc, registers, chain[:k], memory)
-                resumed.append(path_of(chain[:k]))
-            else:
-                running = parent._replace(children=children)
-        return running, tuple(resumed)
-
     # ---------------------------------------------------------------------------------------------------------- states
 
     def _finished(self, tasks: Sequence[Running]) -> bool:
         return all(task.pc in self._ends for task in tasks)
 
-    def _leaves(self, running: Running, path: str) -> Iterator[str]:
+    def _leaves(self, running: Running, path: str) -> list[str]:
+        """The paths of the tasks below one that can step, or its own if there are none and it has not ended."""
+        if running.pc in self._ends:
+            return []
+        found: list[str] = []
         for q, child in enumerate(running.children, start=1):
-            yield from self._leaves(child, f"{path}.{q}" if path else str(q))
-        if not running.children and running.pc not in self._ends:
-            yield path
+            found += self._leaves(child, f"{path}.{q}" if path else str(q))
+        return found or [path]
 
     def _locate(self, root: Running, task: str) -> tuple[list[Running], Instance]:
         """A task after those that it descends from, and the (device, thread id) of each but the root."""

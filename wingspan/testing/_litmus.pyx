@@ -7,7 +7,7 @@ holds each lock (0 if nobody does, else the task's number plus one), then zeros 
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from wingspan.errors import InternalError
 from wingspan.explorer._space import EFFECTS
@@ -61,6 +61,7 @@ cdef class LitmusSpace(Space):
     cdef short *states       # of node n from n * width_ on
     cdef long room_states
     cdef short *here         # the state that is being made
+    cdef unsigned char *moved  # the tasks of which `_settle` has taken steps
     cdef uint64_t *table     # the upper bits of a hash and a node's number plus one; 0 if free
     cdef uint64_t mask
 
@@ -73,6 +74,7 @@ cdef class LitmusSpace(Space):
         self.room_states, self.mask = 1024, 4095
         self.states = <short *>more(NULL, self.room_states * self.width_ * sizeof(short))
         self.here = <short *>_zeros(self.width_ * sizeof(short))
+        self.moved = <unsigned char *>_zeros(self.tasks_)
         self.table = <uint64_t *>_zeros((self.mask + 1) * sizeof(uint64_t))
         self._tree()
         self._code()
@@ -80,7 +82,8 @@ cdef class LitmusSpace(Space):
 
     def __dealloc__(self):
         for pointer in (<size_t>self.code, <size_t>self.start, <size_t>self.child, <size_t>self.sibling,
-                        <size_t>self.states, <size_t>self.here, <size_t>self.table):
+                        <size_t>self.states, <size_t>self.here, <size_t>self.moved,
+                        <size_t>self.table):
             free(<void *><size_t>pointer)
 
     # ---------------------------------------------------------------------------------------------------- the program
@@ -221,12 +224,15 @@ cdef class LitmusSpace(Space):
         return taken
 
     cdef int _settle(self) except -1:
-        """Take invisible steps until none is left."""
-        cdef int moved = 1, t
-        while moved:
-            moved = 0
+        """Take invisible steps until none is left, and note whose."""
+        cdef bint again = True
+        cdef int t
+        memset(self.moved, False, self.tasks_)
+        while again:
+            again = False
             for t in range(self.tasks_):
-                moved += self._run_ahead(t)
+                if self._run_ahead(t):
+                    self.moved[t] = again = True
         return 0
 
     # ------------------------------------------------------------------------------------------------------ the states
@@ -248,17 +254,15 @@ cdef class LitmusSpace(Space):
     cpdef long enter(self, long node, int task) except -10:
         """The node that a step leads to. Tasks above one that has ended may go on; of others nothing changes."""
         cdef int above = self.up[task]
-        cdef short *before
         memcpy(self.here, self.states + node * self.width_, self.width_ * sizeof(short))
         self._execute(task)
         self._run_ahead(task)
         if self.code[self.here[2 * task]].op == END or self._waits(task):
             if self._waits(task) or (above >= 0 and not self._waits(above)):
                 self._settle()
-                before = self.states + node * self.width_
                 resumed = []
                 while above >= 0:
-                    if memcmp(before + 2 * above, self.here + 2 * above, 2 * sizeof(short)) or self._able(above):
+                    if self.moved[above]:
                         resumed.append(above)
                     above = self.up[above]
                 if resumed:

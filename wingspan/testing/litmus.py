@@ -247,8 +247,7 @@ class Litmus:
         def step(after: State | Fault, effect: Effect | None = None, cell: str = "") -> Step[State]:
             footprint = () if effect is None else (Touch(cell, effect, cell),)
             visible = effect is not None or isinstance(after, Fault)
-            resumed = () if isinstance(after, Fault) else self._resumed(after, me)
-            return Step(task, type(instruction).__name__, footprint, visible, after, span, resumed=resumed)
+            return Step(task, type(instruction).__name__, footprint, visible, after, span)
 
         def held(lock: int, task: int) -> State:
             return to()._replace(holders=_with(state.holders, lock, task))
@@ -301,14 +300,6 @@ class Litmus:
 
     def _descends(self, task: int, ancestor: int) -> bool:
         return task > ancestor and (self.up[task] == ancestor or self._descends(self.up[task], ancestor))
-
-    def _resumed(self, state: State, task: int) -> tuple[str, ...]:
-        """The task that goes on because this one has ended, the last of its siblings."""
-        while task and not self.lives(state, task):
-            task = self.up[task]
-            if not self.waits(state, task) and self.code[state.threads[task][0]] is not None:
-                return (self.paths[task],)
-        return ()
 
 
 T = TypeVar("T")
