@@ -26,7 +26,7 @@ from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap,
 Finding = Race | FaultReport | Deadlock | Result
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted({"examples/dependent.ws", *(quiz.file for quiz in QUIZZES)})
-FEW = 100
+FEW = 50
 """States of a program in which something wrong is found."""
 
 WAITING = (Lock("m"), Lock("n"), Unlock("n"), Unlock("m")), (Lock("n"), Lock("m"), Unlock("m"), Unlock("n"))
@@ -98,6 +98,8 @@ def test_something_wrong_is_found_in_few_states(file: str, threads: int | None) 
     assert (found.complete, found.stopped_by, found.left_out) == (False, "first", ())
     assert found.states <= FEW
     assert STATUS[found.verdict] == 1
+    if api.explore(ROOT / file, threads=threads, max_states=500).verdict.races:
+        assert found.races or found.faults or found.deadlocks, "a wrong result does not say what goes wrong"
 
 
 @each_machine

@@ -35,7 +35,7 @@ PROBE = 2_000
 COSTLY = 100_000
 """Steps after which it does so with fewer states: some seconds."""
 FEW = 20
-"""Traces that are run before it asks how many there are; and runs picked at random if one finding is enough."""
+"""Traces that are run before it asks how many there are; if one finding is enough, then at once, and as many runs."""
 MANY = 1e8
 """Traces that are too many: some minutes, if no new state comes with them."""
 
@@ -93,7 +93,7 @@ class Search:
 
                 def walk() -> None:
                     if self.first and isinstance(made, Graph):
-                        sample(states, FEW)
+                        probe(states)
                     made.finish(kept, reason)
 
                 states.search(walk)
@@ -134,7 +134,7 @@ class Search:
         def walk() -> None:
             nonlocal made, reason
             if self.first:
-                sample(states, FEW)
+                probe(states)
             while not states.flood(states.nodes + 1):
                 if states.nodes >= PROBE or states.steps >= COSTLY:
                     break
@@ -222,6 +222,13 @@ def explore(
         return verdict(states, covered, expected, search.exact)
     finally:
         gc.unfreeze()
+
+
+def probe(states: States[Any]) -> None:
+    """Walk to where something wrong is soon found: along some traces, which have races reversed, and some runs."""
+    if not states.symmetry:
+        Alone(states).search.run(FEW)
+    sample(states, FEW)
 
 
 def covered_by(made: Graph | Traces, reason: str) -> Coverage:
