@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove mutants tsan asan leaks lint docs bench bench-explore clean
+.PHONY: help demo test prove fuzz mutants tsan asan leaks lint docs bench bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ prove: $(READY) ## all programs of small scope, 100,000 random ones through all 
 	$(BIN)/python bench/theory.py --scope full
 	$(BIN)/python bench/campaign.py --programs 100000
 	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
+
+fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python bench/fuzz.py --seconds $(or $(SECONDS),60)
 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
 	$(BIN)/python bench/mutants.py

@@ -177,14 +177,14 @@ ITEMS = {
           p.ws:1:45
             1 │ A = Tensor(Dense(SparseList(Element(0.0))), "A.mtx")
               │                                             ^^^^^^^
-          fix  mend it, or write it anew by scipy.io.mmwrite
+          fix  correct it, or write it again by scipy.io.mmwrite
     """),
     "a non-numeric .mtx": Bad(FROM_FILE, [], {"A.mtx": BANNER + "2 2 1\n1 1 five\n"}, """
         error[input]: A.mtx: not a .mtx file in order: line 3 is `1 1 five`, and should be `row column number`
           p.ws:1:45
             1 │ A = Tensor(Dense(SparseList(Element(0.0))), "A.mtx")
               │                                             ^^^^^^^
-          fix  mend it, or write it anew by scipy.io.mmwrite
+          fix  correct it, or write it again by scipy.io.mmwrite
     """),
     "a complex .mtx": Bad(FROM_FILE, [], {"A.mtx": BANNER.replace("real", "complex") + "2 2 1\n1 1 5 0\n"}, """
         error[input]: A.mtx: its numbers are complex
@@ -198,7 +198,7 @@ ITEMS = {
           p.ws:1:45
             1 │ A = Tensor(Dense(SparseList(Element(0.0))), "A.mtx")
               │                                             ^^^^^^^
-          fix  mend it, or write it anew by scipy.io.mmwrite
+          fix  correct it, or write it again by scipy.io.mmwrite
     """),
     "an input bound twice": Bad("x = A[1, 1]\n", ["-i", "A=A.mtx", "-i", "A=B.mtx"], {}, """
         error[input]: A is given twice

@@ -128,7 +128,7 @@ def files(tmp_path, monkeypatch):
         (["none.ws"], "none.ws: no such file"),
         ([""], "error[input]"),
         (["empty.ws"], "the program is empty"),
-        (["folder.ws"], "folder.ws: Is a directory"),
+        (["folder.ws"], "folder.ws: a directory, not a file"),
         (["binary.ws"], "binary.ws: not UTF-8 text"),
         (["broken.ws"], "error[syntax]"),
         ([], "Missing argument 'FILE'"),

@@ -173,7 +173,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["explore", "none.ws"], "none.ws: no such file"),
         (["explore", ""], "error[input]"),
         (["explore", "empty.ws"], "the program is empty"),
-        (["run", "folder.ws"], "folder.ws: Is a directory"),
+        (["run", "folder.ws"], "folder.ws: a directory, not a file"),
         (["explore", "latin.ws"], "latin.ws: not UTF-8 text"),
         (["run", "binary.ws"], "binary.ws: not UTF-8 text"),
         (["replay", "broken.ws", "--interleaving", "1"], "error[syntax]"),

@@ -11,11 +11,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+READERS = {"reading", "matrix_market", "numpy_files"}
 BELOW_CONSUMERS = {
     "errors", "once", "paths", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate",
 }  # fmt: skip
 CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
-BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program"}
+BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program", "reading"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -24,10 +25,13 @@ ALLOWED: dict[str, set[str]] = {
     "lang": {"errors", "once", "paths"},
     "levels": {"errors", "lang", "once"},
     "arrays": {"errors", "lang", "levels"},
-    "files": {"errors", "paths", "arrays", "once"},
+    "reading": {"errors", "paths"},
+    "matrix_market": {"errors", "reading"},
+    "numpy_files": {"errors", "reading"},
+    "files": {"errors", "paths", "arrays", "once"} | READERS,
     "tensor": {"errors", "paths", "lang", "levels", "arrays", "files"},
     "outcome": {"errors", "lang"},
-    "program": {"errors", "paths", "lang"},
+    "program": {"errors", "paths", "lang", "reading"},
     "elaborate": {"errors", "lang", "levels", "tensor"},
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors"},

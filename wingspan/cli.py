@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ from wingspan.explorer import STRATEGIES, RunFault
 from wingspan.files import ONE_OF_THEM, SUFFIXES, check_writable, write_text
 from wingspan.native.engine import Limits, Mode
 from wingspan.paths import named
+from wingspan.reading import check_readable
 from wingspan.report import dot, itf, mermaid, progress, steps, terminal
 from wingspan.report import json as data
 from wingspan.report.check import check as checked
@@ -139,6 +141,8 @@ def explore(
         check_drawing(drawing)
     if "checkpoint" in given:
         check_writable(given["checkpoint"])
+    if "resume" in given:
+        check_readable(given["resume"])
     invocation = replace(told, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
@@ -266,7 +270,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
         if Path(path).suffix not in SUFFIXES:
             raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
-        if not Path(path).parent.is_dir():
+        if not os.path.isdir(Path(path).parent):  # Path.is_dir raises if the name is too long
             fix = "make it, or write into another one"
             raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
 
@@ -288,7 +292,7 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
 
     Each run is compared with the first; two faults agree.
     """
-    sys.path.insert(0, str(Path.cwd()))  # where the module of an engine may lie
+    sys.path.insert(0, "")  # the current folder, where the module of an engine may be; it need not exist
     made = api.diff(told.file, engines=engines, **options, **told.binding)
     if as_json:
         show_json(data.diff(made))

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ import click
 from wingspan import api
 from wingspan.began import BEGAN
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError, printable
+from wingspan.reading import MORE
 from wingspan.report.check import refusal
 from wingspan.report.paint import painted
 from wingspan.report.view import CheckReport, Invocation
@@ -72,8 +73,11 @@ def _finite(value: Any) -> Any:
 
 
 def fail(text: str, status: int) -> NoReturn:
-    """Print an error and end; the same."""
-    sys.stderr.write(painted(printable(text), sys.stderr) + "\n")
+    """Print an error and end. If standard error is closed or full, the exit status says it alone."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(painted(printable(text), sys.stderr) + "\n")
+            sys.stderr.flush()
     sys.exit(status)
 
 
@@ -125,6 +129,12 @@ class Verbs(click.Group):
             fail(defect(error), DEFECT)
         except WingspanError as error:
             fail(error.render(), STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
+        except MemoryError:
+            fix = f"use a smaller program or smaller inputs, or {MORE}"
+            fail(InputError("memory ran out", topic="memory", fix=fix).render(), MISTAKE)
+        except OSError as error:
+            what = f"{error.filename or 'the system'}: {error.strerror or error}"
+            fail(InputError(what, topic="system", fix="free what it lacks, or allow it").render(), MISTAKE)
         except Exception as error:
             fail(defect(error), DEFECT)
 

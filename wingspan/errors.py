@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Source:
 
     name: str
     text: str
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where each line starts, as an offset from 0; only newlines end lines."""
+        return (0, *(found.end() for found in re.finditer("\n", self.text)))
 
     def line(self, number: int) -> str:
         """Line `number` (1-based) without its end, tabs as wide as any character; empty past the last line."""
@@ -109,7 +115,7 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
     shown = None
     for mark in ordered:
         span = mark.span
-        line = "".join(c if c.isprintable() else "�" for c in span.source.line(span.line))
+        line = printable(span.source.line(span.line))
         first = 0 if len(line) <= WIDTH else max(0, min(span.column - 1 - WIDTH // 2, len(line) - WIDTH))
         text = line[first : first + WIDTH]
         if (span.line, first) != shown:

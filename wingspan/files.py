@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EISDIR, ENOSPC
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
 import numpy as np
 import scipy.io
@@ -18,116 +18,56 @@ import scipy.sparse
 
 from wingspan.arrays import numbers
 from wingspan.errors import InputError, Span
+from wingspan.matrix_market import read_mtx
+from wingspan.numpy_files import read_npy, read_npz
 from wingspan.once import alone
 from wingspan.paths import named
+from wingspan.reading import InSteps, reading
 
 SUFFIXES = (".mtx", ".npy", ".npz")
 ONE_OF_THEM = "use .mtx, .npy or .npz"
 
-_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|[-+]?(?:nan|inf)"
-_FIELDS = {
-    "pattern": {},
-    "integer": {"integer": "[-+]?[0-9]+"},
-    "unsigned-integer": {"integer": "[0-9]+"},
-    "real": {"number": _NUMBER},
-    "double": {"number": _NUMBER},
-}
-"""What a line of a Matrix Market file says beside the place of its entry, and how that is written."""
-
-
-def _read_mtx(path: Path) -> Any:
-    """SciPy's reader, behind a check of what it would read wrongly.
-
-    It takes 1.5 for the integer 1, passes over what follows a number, makes room for all that a header announces, and
-    ends the process at an array without elements.
-    """
-    rows, columns, announced, form, field, symmetry = scipy.io.mminfo(path)
-    if field not in _FIELDS:
-        raise InputError(f"its numbers are {field}", fix="write their real parts, or their absolute values")
-    if symmetry != "general" and rows != columns:
-        raise ValueError(f"a {symmetry} matrix is square, and it has {rows} rows and {columns} columns")
-    place = {"row": "[0-9]+", "column": "[0-9]+"}
-    if form == "array":
-        if field == "pattern":
-            raise ValueError("an array has values, and a pattern has none")
-        place = {}
-        halves = {"general": 2 * rows, "skew-symmetric": rows - 1}
-        announced = columns * halves.get(symmetry, rows + 1) // 2
-    _check_entries(path, place | _FIELDS[field], {"row": rows, "column": columns}, announced)
-    if form == "array" and not announced:
-        return np.zeros((rows, columns), dtype=np.int64)
-    return scipy.io.mmread(path, spmatrix=False)
-
-
-def _check_entries(path: Path, line: Mapping[str, str], extents: Mapping[str, int], announced: int) -> None:
-    """ValueError unless each line of the body is written so, lies inside of the extents, and none is missing."""
-    pattern = re.compile(r"\s+".join(f"(?P<{name}>{form})" for name, form in line.items()), re.IGNORECASE)
-    stripped = ((k, text.strip()) for k, text in enumerate(path.read_text("latin-1").split("\n"), start=1))
-    _, *body = ((k, text) for k, text in stripped if text and not text.startswith("%"))
-    for k, text in body:
-        found = pattern.fullmatch(text)
-        if found is None:
-            raise ValueError(f"line {k} is `{text[:40]}`, and should be `{' '.join(line)}`")
-        for name, extent in extents.items():
-            if name in line and not 1 <= int(found[name]) <= extent:
-                raise ValueError(f"line {k}: {name} {found[name]} is not in 1:{extent}")
-    if len(body) != announced:
-        raise ValueError(f"its header announces {announced} entries, and {len(body)} follow")
-
-
-def _read_npy(path: Path) -> Any:
-    with path.open("rb") as file:
-        try:
-            data = np.load(file, allow_pickle=False)
-        except ValueError as error:
-            raise ValueError("it holds no plain array" if "pickle" in str(error) else str(error)) from None
-        if not isinstance(data, np.ndarray):
-            raise ValueError("it holds several arrays")
-        return data
-
-
-def _read_npz(path: Path) -> Any:
-    with path.open("rb") as file:
-        try:
-            return scipy.sparse.load_npz(file)
-        except Exception:
-            raise ValueError("it holds no sparse array") from None
-
-
-_READERS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    ".mtx": (_read_mtx, "mend it, or write it anew by scipy.io.mmwrite"),
-    ".npy": (_read_npy, "write it anew by numpy.save"),
-    ".npz": (_read_npz, "write it anew by scipy.sparse.save_npz"),
+_READERS: dict[str, tuple[Callable[[InSteps], Any], str]] = {
+    ".mtx": (read_mtx, "correct it, or write it again by scipy.io.mmwrite"),
+    ".npy": (read_npy, "write it again by numpy.save"),
+    ".npz": (read_npz, "write it again by scipy.sparse.save_npz"),
 }
 
-_WRITERS: dict[str, Callable[[Path, Any], None]] = {
-    ".mtx": lambda at, data: scipy.io.mmwrite(at, data, symmetry="general"),
-    ".npy": np.save,
+_WRITERS: dict[str, Callable[[IO[bytes], Any], None]] = {
+    ".mtx": lambda file, data: scipy.io.mmwrite(file, data, symmetry="general"),
+    ".npy": lambda file, data: np.save(SimpleNamespace(write=file.write), data),
     ".npz": scipy.sparse.save_npz,
 }
+"""They call the `write` of an open file, which says why it fails.
+
+SciPy's `mmwrite` to a path does not notice that a disk is full, and NumPy's `save` to a file says only that it failed.
+"""
 
 
 def read_file(path: Path, span: Span | None = None) -> Any:
-    """The array in a file, dense or SciPy sparse; InputError if it cannot be read or a tensor cannot hold it."""
+    """The array in a file, dense or SciPy sparse.
+
+    InputError if it cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
+    """
     if named(path, span).suffix not in SUFFIXES:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
-    if path.is_dir():
-        raise InputError(f"{path}: a directory, not a file", span, fix="name a file in it")
     read, fix = _READERS[path.suffix]
-    try:
-        with alone(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data = read(path)
-        numbers(data.data if scipy.sparse.issparse(data) else data)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file", span, fix="write the path of a file that is there") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", span, fix="name a file that can be read") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error.message}", span, fix=error.fix) from None
-    except Exception as error:  # the parsers of foreign files raise whatever they meet
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"{path}: not a {path.suffix} file in order: {reason}", span, fix=fix) from None
+    with reading(path, span) as file:
+        try:
+            with alone(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                data = read(file)
+            numbers(data.data if scipy.sparse.issparse(data) else data)
+        except InputError as error:
+            topic = error.diagnostics[0].topic
+            raise InputError(f"{path}: {error.message}", span, topic=topic, fix=error.fix) from None
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # the libraries that read foreign files raise whatever they meet
+            if file.failure is not None:
+                raise file.failure from None
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise InputError(f"{path}: not a {path.suffix} file in order: {reason}", span, fix=fix) from None
     return data
 
 
@@ -140,7 +80,7 @@ def write_file(path: Path, data: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text; the same."""
-    _replace(path, lambda draft: draft.write_text(text, encoding="utf-8", errors="replace"))
+    write_bytes(path, text.encode("utf-8", errors="replace"))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -183,11 +123,19 @@ def _undone_on_failure() -> Iterator[ExitStack]:
         undo.pop_all()
 
 
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write bytes; the same."""
+    _replace(path, lambda draft: draft.write(data))
+
+
+def _replace(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     named(path)
     with _writable(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
-        draft = Path(folder) / f"draft{path.suffix}"
-        write(draft)
+        draft = Path(folder, "draft")
+        with draft.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(draft, path)
 
 

@@ -10,6 +10,10 @@ from wingspan.errors import InputError, Source, Span
 from wingspan.lang import ir, parser
 from wingspan.lang.printer import show
 from wingspan.paths import named
+from wingspan.reading import reading
+
+LONGEST = 2**20
+"""Bytes of a program. To parse it takes some hundred times as much memory."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +36,17 @@ def parse(text: str, name: str = "<program>") -> Program:
 def load(path: str | os.PathLike[str]) -> Program:
     """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
     path = named(path)
+    fix = "write the path of a program"
+    contents = bytearray()
+    with reading(path, fix=fix) as file:
+        while len(contents) <= LONGEST and (step := file.read()):
+            contents += step
+    if len(contents) > LONGEST:
+        raise InputError(f"{path}: longer than {LONGEST} bytes, too long for a program", fix=fix)
     try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file", fix="write the path of a program") from None
+        text = contents.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text", _place(path, error), fix="save the program as UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: {reason}", fix="write the path of a program") from None
     return Program(parser.parse(text, str(path)), str(path), path.parent)
 
 

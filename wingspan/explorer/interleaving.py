@@ -67,14 +67,20 @@ def parse_interleaving(text: str) -> list[str]:
         found = ENTRY.fullmatch(entry.strip())
         if found is None:
             raise InputError(
-                f"interleaving {text!r}: entry {number} is {entry.strip()!r}, which is not a task path",
+                f"interleaving {_short(text)}: entry {number} is {_short(entry.strip())}, which is not a task path",
                 fix="write task paths with commas between, `*n` to repeat, `-` for no step at all: 1,2*2,1.3",
             )
         times = int(found["times"] or 1)
         if len(tasks) + times > LONGEST:
-            raise InputError(f"interleaving {text!r}: entry {number} makes it longer than {LONGEST} steps")
+            message = f"interleaving {_short(text)}: entry {number} makes it longer than {LONGEST} steps"
+            raise InputError(message, fix="name fewer steps; the run goes on by itself")
         tasks += ["" if found["task"] == "0" else found["task"]] * times
     return tasks
+
+
+def _short(text: str) -> str:
+    """The text in quotes, or its start if it is long."""
+    return repr(text) if len(text) <= 200 else f"{text[:200]!r}…"
 
 
 @dataclass(frozen=True)

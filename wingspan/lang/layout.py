@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -63,8 +64,8 @@ def closed_by_end(source: Source) -> bool:
 
 def place(source: Source, offset: int, length: int) -> Span:
     """The span of `length` characters of one line, from `offset` (counted from 0) on."""
-    line = source.text.count("\n", 0, offset) + 1
-    column = offset - source.text.rfind("\n", 0, offset)
+    line = bisect_right(source.starts, offset)
+    column = offset - source.starts[line - 1] + 1
     return Span(source, line, column, line, column + length)
 
 

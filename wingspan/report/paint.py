@@ -76,9 +76,9 @@ class Line:
 
 
 @contextmanager
-def spinner(render: Callable[..., str], stream: TextIO) -> Iterator[Line | None]:
+def spinner(render: Callable[..., str], stream: TextIO | None) -> Iterator[Line | None]:
     """What a search calls to report how far it is, which `render` puts in words; None if this is no terminal."""
-    if not stream.isatty():
+    if stream is None or not stream.isatty():
         yield None
         return
     line = Line(render, stream)

@@ -1,0 +1,341 @@
+"""The readers, each as a target: bytes go in, and all that may come out is what they mean, or one wingspan error.
+
+Files are read under a limit of memory, which depends on their size. What is accepted must be written and read back the
+same, and mean the same to every engine that can run it.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from math import prod
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import scipy.sparse
+
+from proofs_tests.fuzz import mutations
+from proofs_tests.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
+from wingspan import Tensor, api, explorer
+from wingspan.elaborate import Elaborated
+from wingspan.elaborate.parameters import read_parameters
+from wingspan.errors import Fault, InputError, Mistakes, ParseError, WingspanError
+from wingspan.explorer import checkpoint
+from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
+from wingspan.files import read_file
+from wingspan.lang.algebra import double
+from wingspan.lang.printer import show
+from wingspan.native import emit_c
+from wingspan.testing.printed import compiler
+
+ROOM = 64 << 20
+"""Bytes of memory that reading a small file may take."""
+
+TIMES = 400
+"""Bytes of memory for each byte of a file."""
+
+ELEMENTS = 2_000
+"""The largest tensors that all engines run on."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader to fuzz."""
+
+    name: str
+    seeds: Callable[[], list[bytes]]
+    """inputs that are in order"""
+    mutate: Callable[[Random, bytes], bytes]
+    check: Callable[[bytes], object]
+    """fails unless the reader does what it should"""
+
+
+@cache
+def folder() -> Path:
+    """Where files are written for a reader; it lasts as long as the process."""
+    kept = tempfile.TemporaryDirectory(prefix="wingspan-fuzz-")
+    folders.append(kept)
+    return Path(kept.name)
+
+
+folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@contextmanager
+def memory(size: int) -> Iterator[None]:
+    """The block allocates at most what it may for so many bytes."""
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= ROOM + TIMES * size, f"{peak} bytes of memory for {size} bytes"
+
+
+def in_order(error: WingspanError) -> None:
+    """An error says briefly what is wrong, and what to do unless it is a fault of a run."""
+    text = error.render()
+    assert text.startswith("error[") and len(text) < 20_000, text[:1000]
+    for diagnostic in error.diagnostics:
+        assert diagnostic.message and (diagnostic.notes or isinstance(error, Fault)), text[:1000]
+
+
+# ------------------------------------------------------------------------------------------------- programs and options
+
+
+def check_program(data: bytes) -> None:
+    """A program is printed and parsed again as the same, and if it is safe, all engines agree."""
+    path = folder() / "p.ws"
+    path.write_bytes(data)
+    try:
+        program = api.load(path)
+    except (ParseError, InputError) as error:
+        return in_order(error)
+    assert api.parse(show(program.tree)).tree == program.tree
+    try:
+        bound = api.bind(program, params={"nt": 2, "sch": "static_schedule()"} if b"nt" in data else None)
+        if sum(prod(tower.shape) for tower in bound.towers.values()) > ELEMENTS:
+            return None
+        api.run(bound, progress=bounded)
+        engines = ["semantics", "reference", "native-controlled", "native"]
+        assert api.diff(bound, engines=engines).difference is None
+    except TooLong:
+        return None
+    except (*OURS, api.Unsafe) as error:
+        in_order(error)
+
+
+def check_parameter(data: bytes) -> None:
+    """A parameter is printed and read again as the same."""
+    text = data.decode("utf-8", "replace")
+    mistakes = Mistakes()
+    read = read_parameters({"n": text}, mistakes)
+    if mistakes.errors:
+        return in_order(mistakes.errors[0])
+    assert len(read.numbers) + len(read.definitions) == 1
+    for number in read.numbers.values():
+        if double(number.value) != number.value:
+            return None  # the value is a rational, which no text of one number gives
+        assert read_parameters({"n": show(number)}, Mistakes()).numbers["n"] == number
+        try:
+            bound = api.bind(api.parse("x = n"), params={"n": text})
+            assert api.diff(bound).difference is None
+        except (*OURS,) as error:
+            in_order(error)
+
+
+@cache
+def replayed() -> tuple[Elaborated, Elaborated]:
+    """Programs to replay on: one with tasks, and one without."""
+    return api.bind(api.parse(EXAMPLES["dependent"])), api.bind(api.parse("x = 1"))
+
+
+def check_interleaving(data: bytes) -> None:
+    """An interleaving is printed and read again as the same, and every machine follows it as far as it matches."""
+    text = data.decode("utf-8", "replace")
+    try:
+        tasks = parse_interleaving(text)
+    except InputError as error:
+        return in_order(error)
+    assert parse_interleaving(format_interleaving(tasks)) == tasks
+    if len(tasks) < ELEMENTS:
+        for bound in replayed():
+            for machine in api.MACHINES:
+                run = api.replay(bound, text, machine=machine)
+                for _ in run.steps:
+                    pass
+                assert run.end == "finished"
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------ files of arrays
+
+
+def check_array(suffix: str, data: bytes) -> None:
+    """An array is written and read again as the same, and all engines have the same of it."""
+    path = folder() / f"A{suffix}"
+    path.write_bytes(data)
+    try:
+        with memory(len(data)):
+            rank = int(read_file(path).ndim)
+    except InputError as error:
+        return in_order(error)
+    text = f"A = Tensor({'SparseDict(' * rank}Element(0.0){')' * rank})\nreturn A"
+    try:
+        bound = api.bind(api.parse(text), inputs={"A": path})
+        tensor = bound.inputs["A"]
+        if prod(tensor.shape) > ELEMENTS:
+            return None
+        assert api.diff(bound).difference is None
+    except (*OURS,) as error:
+        return in_order(error)
+    copy = folder() / f"B{suffix}"
+    try:
+        tensor.save(copy)
+    except InputError as error:
+        return in_order(error)
+    again = Tensor.from_file(text.splitlines()[0][11:-1], copy)
+    assert np.array_equal(again.to_numpy(), tensor.to_numpy())  # to the nearest double
+    return None
+
+
+def market_seeds() -> list[bytes]:
+    """One file of each form and symmetry."""
+    bodies = {
+        "coordinate real general": "2 3 2\n1 1 1.5\n2 3 -4e-1\n",
+        "coordinate integer symmetric": "% words\n3 3 2\n2 1 7\n3 3 2\n",
+        "coordinate pattern general": "2 2 2\n2 1\n1 2\n",
+        "coordinate integer skew-symmetric": "2 2 1\n2 1 -9223372036854775808\n",
+        "coordinate unsigned-integer general": "2 2 1\n2 1 18446744073709551615\n",
+        "array real general": "2 2\n1\n0\n3.5\n4\n",
+        "array integer symmetric": "2 2\n1\n5\n3\n",
+        "array double skew-symmetric": "3 3\n1\n2\n3\n",
+    }
+    return [f"%%MatrixMarket matrix {kind}\n{body}".encode() for kind, body in bodies.items()]
+
+
+DENSE = [np.array([[1.5, 0], [2, -1]]), np.arange(6, dtype=">i2"), np.asfortranarray(np.eye(3) > 0), np.zeros((0, 2))]
+
+
+def npy_seeds() -> list[bytes]:
+    """Arrays of several kinds, orders and ranks."""
+    made = []
+    for array in [*DENSE, np.array(3), np.ones((2, 1, 2), dtype=np.uint8)]:
+        file = io.BytesIO()
+        np.save(file, array)
+        made.append(file.getvalue())
+    return made
+
+
+def npz_seeds() -> list[bytes]:
+    """Every format of SciPy that is read, packed and not."""
+    matrix = np.array([[1, 0, 0, 2], [0, 0, 3, 0]])
+    made = []
+    for number, form in enumerate((scipy.sparse.csc_array, scipy.sparse.csr_array, scipy.sparse.coo_array,
+                                   scipy.sparse.bsr_matrix, scipy.sparse.dia_array)):  # fmt: skip
+        file = io.BytesIO()
+        scipy.sparse.save_npz(file, form(matrix * 0.5 if number % 2 else matrix), compressed=number % 2 == 0)
+        made.append(file.getvalue())
+    file = io.BytesIO()
+    scipy.sparse.save_npz(file, scipy.sparse.coo_array(np.ones((2, 1, 2))))
+    return [*made, file.getvalue()]
+
+
+# ---------------------------------------------------------------------------------------------------------- checkpoints
+
+
+ABOUT = "a program"
+
+
+@cache
+def checkpoint_seeds() -> list[bytes]:
+    """Searches that a bound has stopped."""
+    made = []
+    for strategy in ("graph", "dpor"):
+        path = folder() / "seed"
+        bound = replayed()[0]
+        search = explorer.Search(strategy=strategy, max_states=30, checkpoint=path)
+        explorer.explore(api.machine_of(bound, "semantics"), search, expected=None, about=ABOUT)
+        made.append(path.read_bytes())
+    return made
+
+
+def check_checkpoint(data: bytes) -> None:
+    """A checkpoint is read, or refused."""
+    path = folder() / "search"
+    path.write_bytes(data)
+    try:
+        with memory(len(data)):
+            checkpoint.read(path, ABOUT)
+    except InputError as error:
+        assert error.message
+
+
+# ------------------------------------------------------------------------------------------- inputs of printed programs
+
+PRINTED = """
+A = Tensor(Dense(SparseList(Element(0.0))))
+B = Tensor(SparseDict(Element(0)))
+x = A[1, 1] + B[1]
+return A
+"""
+
+HARNESS = """
+#define main ws_unused_main
+#include "printed.c"
+#undef main
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        ws_session *s = ws_session_open();
+        FILE *file = fopen(argv[i], "rb");
+        ws_session_limit(s, 64 << 20);
+        puts(ws_read(s, file) ? "read" : "refused");
+        fclose(file);
+        ws_session_close(s);
+    }
+    return 0;
+}
+"""
+"""Reads files of inputs as a printed program does, and runs nothing."""
+
+
+@cache
+def printed() -> tuple[Path, bytes]:
+    """The reader of a printed program, compiled with sanitizers, and inputs for it."""
+    A, B = scipy.sparse.csc_array([[1.5, 0], [2, -1]]), np.array([0, 7, 8])
+    program = api.bind(api.parse(PRINTED, "printed.ws"), inputs={"A": A, "B": B})
+    (folder() / "program.c").touch()
+    for path in api.emit_c(program, folder(), main=True):
+        path.rename(path.with_name(path.name.replace("program.c", "printed.c")))
+    (folder() / "harness.c").write_text(HARNESS)
+    options = ["-std=gnu11", "-w", "-fwrapv", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    command = [compiler() or "cc", *options, f"-I{Path(emit_c.__file__).parent}", "harness.c", "-lm", "-o", "harness"]
+    subprocess.run(command, cwd=folder(), check=True)
+    return folder() / "harness", (folder() / "program.inputs").read_bytes()
+
+
+def inputs_read(files: list[bytes]) -> list[str]:
+    """What the printed program says of each file: read or refused. It stays within its memory."""
+    command, _ = printed()
+    paths = []
+    for number, data in enumerate(files):
+        paths.append(folder() / f"{number}.inputs")
+        paths[-1].write_bytes(data)
+    environment = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=256:detect_leaks=0"}
+    made = subprocess.run([command, *paths], env=environment, capture_output=True, text=True)
+    refused = "WARNING: AddressSanitizer failed to allocate"  # more than a file of that size can hold
+    reports = [line for line in made.stderr.splitlines() if refused not in line]
+    assert (made.returncode, reports) == (0, []), made.stderr[:3000]
+    return made.stdout.split()
+
+
+def check_inputs(data: bytes) -> None:
+    """A file that a printed program reads has the right checksum."""
+    (said,) = inputs_read([data])
+    assert said in ("read", "refused")
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("program", lambda: [EXAMPLES[name].encode() for name in SMALL], mutations.program, check_program),
+        Target("mtx", market_seeds, mutations.matrix_market, partial(check_array, ".mtx")),
+        Target("npy", npy_seeds, mutations.npy, partial(check_array, ".npy")),
+        Target("npz", npz_seeds, mutations.npz, partial(check_array, ".npz")),
+        Target(
+            "parameter", lambda: [b"4", b"-1.5", b"true", b"cpu(:t, 2)", b"dynamic_schedule(2)", b"min(7 % 2, 3)"],
+            mutations.parameter, check_parameter,
+        ),
+        Target("interleaving", lambda: [b"1*3,2,1,2*3", b"-", b"0,1.2*3"], mutations.interleaving, check_interleaving),
+        Target("checkpoint", checkpoint_seeds, mutations.checkpoint, check_checkpoint),
+        Target("inputs", lambda: [printed()[1]], mutations.inputs, check_inputs),
+    )
+}  # fmt: skip

@@ -1,0 +1,58 @@
+"""A sample of every fuzz target; bench/fuzz.py runs them for longer."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.exploring import PROVE
+from proofs_tests.fuzz.targets import TARGETS, Target, inputs_read, printed
+
+
+def changed(random: Random, target: Target) -> bytes:
+    """One of a target's seeds, changed a few times."""
+    data = random.choice(target.seeds())
+    for _ in range(random.randint(1, 3)):
+        data = target.mutate(random, data)
+    return data
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_inputs_that_fuzzing_starts_from_are_read(name):
+    """Checked like all others, and those of files are not refused."""
+    target = TARGETS[name]
+    for data in target.seeds():
+        target.check(data)
+    if name == "inputs":
+        assert inputs_read(target.seeds()) == ["read"]
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name != "inputs"])
+def test_a_changed_input_means_the_same_to_all_or_is_one_error(name):
+    target = TARGETS[name]
+
+    @settings(max_examples=80 * PROVE, suppress_health_check=list(HealthCheck))
+    @given(st.randoms(use_true_random=False))
+    def check(random: Random) -> None:
+        target.check(changed(random, target))
+
+    check()
+
+
+def test_a_printed_program_refuses_inputs_that_are_damaged():
+    """Any of them that differ from what was written, but for records that are in order under a new checksum."""
+    whole = printed()[1]
+    damaged = [whole[:n] for n in range(0, len(whole), 8)]
+    damaged += [whole[:at] + bytes([whole[at] ^ 64]) + whole[at + 1 :] for at in range(0, len(whole), 5)]
+    damaged += [whole + b"\0", whole + whole, b"", b"\0" * 400]
+    assert set(inputs_read(damaged)) == {"refused"}
+
+
+def test_a_printed_program_stays_within_its_memory_whatever_its_inputs_declare():
+    """Also if the checksum fits."""
+    random, target = Random(0), TARGETS["inputs"]
+    said = inputs_read([changed(random, target) for _ in range(400 * PROVE)])
+    assert set(said) == {"read", "refused"}

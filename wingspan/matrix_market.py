@@ -1,0 +1,211 @@
+"""Matrix Market files, read as the format says (https://math.nist.gov/MatrixMarket/formats.html), or refused.
+
+SciPy's reader is not used: it takes 1.5 for the integer 1, ignores what follows a number, allocates what a header
+announces, wraps the negative of the least integer around, reports a lack of memory as a defect of the file, and ends
+the process at an array without elements.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.errors import InputError, printable
+from wingspan.reading import STEP, InSteps, require_memory
+
+_WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
+_DIGITS = "[0-9]{1,1100}+"
+_NUMBER = rf"[-+]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:e[-+]?{_DIGITS})?+|[-+]?(?:nan|inf)"
+"""No double has more digits than 1100; Python reads longer numbers in quadratic time."""
+
+_FIELDS = {
+    "pattern": {},
+    "integer": {"integer": f"[-+]?{_WHOLE}"},
+    "unsigned-integer": {"integer": _WHOLE},
+    "real": {"number": _NUMBER},
+    "double": {"number": _NUMBER},
+}
+"""What a line says besides the place of its entry, and how that is written."""
+
+_PLACE = {"row": _WHOLE, "column": _WHOLE}
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+_BANNER = "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric"
+_LEAST, _LARGEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True)
+class _Header:
+    form: str
+    field: str
+    symmetry: str
+    rows: int
+    columns: int
+    announced: int
+
+    @property
+    def line(self) -> dict[str, str]:
+        """The words of a line of the body, each with its pattern."""
+        return (_PLACE if self.form == "coordinate" else {}) | _FIELDS[self.field]
+
+    @property
+    def below(self) -> int:
+        """How far below the diagonal the stored part of a symmetric array starts."""
+        return int(self.symmetry == "skew-symmetric")
+
+
+def read_mtx(file: InSteps) -> Any:
+    """The matrix in a file: a NumPy array, or a SciPy COO array. ValueError or InputError if it is not in order."""
+    number, head = _head(file)
+    entries = min(head.announced, file.size)
+    wide = 1 if head.symmetry == "general" else 2
+    if head.form == "array":
+        require_memory(8 * wide * entries, f"its header announces {head.rows}×{head.columns} elements")
+    else:
+        require_memory(24 * wide * entries, f"its header announces {head.announced} entries")
+    columns = [array("d" if word == "number" else "q") for word in head.line]
+    found = 0
+    for block in _blocks(file):
+        found += _parse(block, number, head, columns, keep=found <= head.announced)
+        number += block.count(b"\n")
+    if found != head.announced:
+        raise ValueError(f"its header announces {head.announced} entries, and {found} follow")
+    parts = [np.frombuffer(column, dtype=column.typecode) for column in columns]
+    return _dense(head, parts[0]) if head.form == "array" else _sparse(head, parts)
+
+
+# ------------------------------------------------------------------------------------------------------------- header
+
+
+def _head(file: InSteps) -> tuple[int, _Header]:
+    """The header, and the number of the line after it."""
+    lines = _head_lines(file)
+    _, banner = next(lines, (1, b""))
+    words = banner.decode("latin-1").split()
+    kinds = [word.lower() for word in words[1:]]
+    if len(words) != 5 or words[0].lower() not in ("%%matrixmarket", "%matrixmarket") or kinds[0] != "matrix":
+        raise ValueError(f"line 1 is {_quoted(banner)}, and should be `{_BANNER}`")
+    _, form, field, symmetry = kinds
+    if field == "complex":
+        raise InputError("its numbers are complex", fix="write their real parts, or their absolute values")
+    for word, known in ((form, ("coordinate", "array")), (field, (*_FIELDS,)), (symmetry, _SYMMETRIES)):
+        if word not in known:
+            raise ValueError(f"line 1 says {_quoted(word.encode('latin-1'))}, and should say {' or '.join(known)}")
+    if form == "array" and field == "pattern":
+        raise ValueError("an array has values, and a pattern has none")
+    number, line = next(((k, text) for k, text in lines if text and not text.startswith(b"%")), (2, b""))
+    names = ("rows", "columns", "entries")[: 3 if form == "coordinate" else 2]
+    sizes = [int(word) for word in line.split() if re.fullmatch(rb"[0-9]{1,30}", word)]
+    if len(sizes) != len(names) or len(line.split()) != len(names):
+        raise ValueError(f"line {number} is {_quoted(line)}, and should be `{' '.join(names)}`")
+    if max(sizes) > _LARGEST:
+        raise ValueError(f"line {number}: {max(sizes)} does not fit a 64-bit integer")
+    rows, columns = sizes[:2]
+    if symmetry != "general" and rows != columns:
+        raise ValueError(f"a {symmetry} matrix is square, and it has {rows} rows and {columns} columns")
+    half = {"general": 2 * rows, "skew-symmetric": rows - 1}.get(symmetry, rows + 1)
+    announced = sizes[2] if form == "coordinate" else columns * half // 2
+    return number + 1, _Header(form, field, symmetry, rows, columns, announced)
+
+
+def _head_lines(file: InSteps) -> Iterator[tuple[int, bytes]]:
+    """The lines one by one, with their numbers."""
+    number = 0
+    while line := file.readline(STEP):
+        number += 1
+        if len(line) == STEP:
+            raise ValueError(f"line {number} is longer than {STEP} characters")
+        yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").strip()
+
+
+# --------------------------------------------------------------------------------------------------------------- body
+
+
+def _blocks(file: InSteps) -> Iterator[bytes]:
+    """The rest of the file in pieces of whole lines."""
+    rest = b""
+    while step := file.read():
+        whole, end, rest = (rest + step).rpartition(b"\n")
+        if len(rest) >= STEP:
+            raise ValueError(f"a line is longer than {STEP} characters")
+        yield whole + end
+    if rest:
+        yield rest + b"\n"
+
+
+def _parse(block: bytes, number: int, head: _Header, columns: list[array[Any]], keep: bool) -> int:
+    """Append the entries of a block, whose first line has this number; how many they are."""
+    entry = r"[ \t]+".join(f"(?:{form})" for form in head.line.values())
+    if not re.fullmatch(rf"(?:\s*+(?:{entry})[ \t\r\v\f]*+\n)*+\s*".encode(), block, re.IGNORECASE):
+        raise ValueError(_first_wrong(block, number, head))
+    words = block.split()
+    n = len(columns)
+    for k, (column, name) in enumerate(zip(columns, head.line, strict=True)):
+        values = list(map(float if name == "number" else int, words[k::n]))
+        least, most = {"row": (1, head.rows), "column": (1, head.columns)}.get(name, (_LEAST, _LARGEST))
+        if values and name != "number" and not least <= min(values) <= max(values) <= most:
+            raise ValueError(_first_wrong(block, number, head))
+        if keep:
+            column.extend(values)
+    return len(words) // n
+
+
+def _first_wrong(block: bytes, number: int, head: _Header) -> str:
+    """What is wrong with the first line of a block that is."""
+    pattern = re.compile(r"[ \t]+".join(f"(?P<{name}>{form})" for name, form in head.line.items()).encode(), re.I)
+    for k, text in enumerate(map(bytes.strip, block.split(b"\n")), start=number):
+        found = pattern.fullmatch(text)
+        if text and found is None:
+            return f"line {k} is {_quoted(text)}, and should be `{' '.join(head.line)}`"
+        for name, extent in (("row", head.rows), ("column", head.columns)):
+            if found and name in head.line and not 1 <= int(found[name]) <= extent:
+                return f"line {k}: {name} {int(found[name])} is not in 1:{extent}"
+        if found and "integer" in head.line and not _LEAST <= int(found["integer"]) <= _LARGEST:
+            return f"line {k}: {int(found['integer'])} does not fit a 64-bit integer"
+    raise AssertionError("no line is wrong")
+
+
+def _quoted(text: bytes) -> str:
+    return f"`{printable(text[:40].decode('latin-1'))}`"
+
+
+# ------------------------------------------------------------------------------------------------------------- matrix
+
+
+def _sparse(head: _Header, parts: list[np.ndarray]) -> Any:
+    row, column = parts[0] - 1, parts[1] - 1
+    values = parts[2] if len(parts) == 3 else np.ones(len(row))
+    if head.symmetry != "general":
+        off = row != column
+        row, column = np.concatenate([row, column[off]]), np.concatenate([column, row[off]])
+        values = np.concatenate([values, _mirrored(head, values[off])])
+    return scipy.sparse.coo_array((values, (row, column)), shape=(head.rows, head.columns))
+
+
+def _dense(head: _Header, values: np.ndarray) -> np.ndarray:
+    if head.symmetry == "general":
+        return values.reshape((head.rows, head.columns), order="F")
+    made = np.zeros((head.rows, head.columns), dtype=values.dtype, order="F")
+    mirrored = _mirrored(head, values)
+    at = 0
+    for j in range(head.columns):
+        first = j + head.below
+        here = slice(at, at + head.rows - first)
+        made[j, first:] = mirrored[here]
+        made[first:, j] = values[here]
+        at = here.stop
+    return made
+
+
+def _mirrored(head: _Header, values: np.ndarray) -> np.ndarray:
+    """The entries above the diagonal, given those below."""
+    if head.symmetry != "skew-symmetric":
+        return values
+    if values.dtype == np.int64 and len(values) and values.min() == _LEAST:
+        raise ValueError(f"the negative of {_LEAST} does not fit a 64-bit integer")
+    return np.asarray(-values)

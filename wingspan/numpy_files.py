@@ -1,0 +1,206 @@
+"""NumPy arrays (`.npy`) and SciPy sparse ones (`.npz`), read as they were written, or refused.
+
+Headers come first: kinds, shapes and lengths must agree with each other, with the file and with the memory before
+anything is inflated or allocated. Then exactly as many bytes are read. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.lib import format as npy
+
+from wingspan.errors import printable
+from wingspan.reading import STEP, InSteps, require_memory
+
+HEADER = 4096
+"""The longest header in bytes; one of an array of numbers takes about 120."""
+
+DEFLATE = 1032
+"""A byte inflates to so many at most (https://zlib.net/zlib_tech.html)."""
+
+INDEX, NUMBER, TEXT = "iu", "biuf", "SU"
+"""Kinds of elements, as NumPy names them."""
+
+LONGEST_WORD = 64
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array in a stream, of which only the header has been read."""
+
+    name: str
+    stream: IO[bytes]
+    begun: bytes
+    """the elements that were read with the header"""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_columns: bool
+
+    @property
+    def bytes(self) -> int:
+        """What the elements take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def read(self, bound: int | None = None) -> np.ndarray:
+        """The array, in the byte order of this machine.
+
+        ValueError if the stream ends early or goes on, or as soon as an element is not from 0 to below the bound.
+        """
+        data, width, checked = bytearray(self.begun), self.dtype.itemsize, 0
+        while True:
+            if len(data) > self.bytes:
+                raise ValueError(f"more follows the last element of {self.name}")
+            there = len(data) // width * width
+            fresh = np.frombuffer(bytes(data[checked:there]), self.dtype) if bound is not None else ()
+            if len(fresh) and not 0 <= np.min(fresh) <= np.max(fresh) < (bound or 0):
+                raise ValueError(f"{self.name} has elements that are not in 0:{(bound or 0) - 1}")
+            checked = there
+            if not (step := self.stream.read(STEP)):
+                break
+            data += step
+        if len(data) < self.bytes:
+            raise ValueError(f"{self.name} ends before its last element")
+        made = np.frombuffer(data, self.dtype)
+        if self.dtype.kind == "b" and made.view(np.uint8).max(initial=0) > 1:
+            raise ValueError(f"{self.name} has booleans that are neither 0 nor 1")
+        made = made.astype(self.dtype.newbyteorder("="), copy=False)
+        return made.reshape(self.shape, order="F" if self.by_columns else "C")
+
+
+def _array(name: str, stream: IO[bytes], size: int, kinds: str) -> _Array:
+    """The array in a stream of `size` bytes. ValueError if its header is not in order, or declares another size."""
+    begun = stream.read(HEADER)
+    head = BytesIO(begun)
+    try:
+        version = npy.read_magic(head)
+        read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, by_columns, dtype = read_header(head, max_header_size=HEADER)
+    except Exception:  # NumPy evaluates the text, and raises whatever it meets
+        raise ValueError(f"{name} does not start with the header of an array of numbers") from None
+    if dtype.kind not in kinds or not 0 < dtype.itemsize <= (LONGEST_WORD if kinds == TEXT else 8):
+        raise ValueError(f"{name} has {printable(str(dtype))[:40]} elements")
+    if any(n < 0 for n in shape) or max(shape, default=0) >= 2**63:
+        raise ValueError(f"{name} has the shape {printable(str(shape))[:80]}")
+    found = _Array(name, stream, begun[head.tell() :], shape, dtype, by_columns)
+    if head.tell() + found.bytes != size:
+        has = "×".join(map(str, shape)) or "1"
+        follow = size - head.tell()
+        raise ValueError(f"{name} should be {has} {dtype} elements in {found.bytes} bytes, and has {follow} bytes")
+    return found
+
+
+def read_npy(file: InSteps) -> np.ndarray:
+    """The array in a file. ValueError or InputError if it is not in order."""
+    if file.peek(2)[:2] == b"PK":
+        raise ValueError("it holds several arrays")
+    found = _array("its array", file, file.size, NUMBER)
+    _require_memory([found])
+    return found.read()
+
+
+def _require_memory(arrays: list[_Array]) -> None:
+    declared = " and ".join(f"{a.name} as {'×'.join(map(str, a.shape)) or 1} {a.dtype}" for a in arrays)
+    require_memory(sum(a.bytes for a in arrays), f"it declares {declared}")
+
+
+# ------------------------------------------------------------------------------------------------------------- sparse
+
+PARTS = {
+    "csc": {"indptr": INDEX, "indices": INDEX, "data": NUMBER},
+    "csr": {"indptr": INDEX, "indices": INDEX, "data": NUMBER},
+    "bsr": {"indptr": INDEX, "indices": INDEX, "data": NUMBER},
+    "dia": {"offsets": INDEX, "data": NUMBER},
+    "coo": {"row": INDEX, "col": INDEX, "data": NUMBER},
+}
+"""The arrays that make a sparse one, by `scipy.sparse.save_npz`; `coo` has `coords` instead if it is an array."""
+
+
+class _Archive:
+    """The members of a zip file by name, each a stream of which the directory says how long it is."""
+
+    def __init__(self, file: InSteps, stack: ExitStack) -> None:
+        self._packed = stack.enter_context(zipfile.ZipFile(file))
+        self._stack, self._size = stack, file.size
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return f"{name}.npy" in self._packed.NameToInfo
+
+    def array(self, name: str, kinds: str) -> _Array:
+        """The array of a name. ValueError if there is none, or it is not in order."""
+        if not self.has(name):
+            raise ValueError(f"it holds no sparse array: {name} is missing")
+        info = self._packed.getinfo(f"{name}.npy")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name} is packed by a method that NumPy does not use")
+        most = info.compress_size * (DEFLATE if info.compress_type == zipfile.ZIP_DEFLATED else 1)
+        if info.compress_size > self._size or info.file_size > most:
+            raise ValueError(f"{name} cannot be {info.file_size} bytes long, packed to {info.compress_size}")
+        stream = self._stack.enter_context(self._packed.open(info))
+        return _array(name, stream, info.file_size, kinds)
+
+    def word(self, name: str) -> str:
+        """The text in an array of one."""
+        found = self.array(name, TEXT)
+        if math.prod(found.shape) != 1:
+            raise ValueError(f"{name} is no word")
+        text = found.read().item()
+        return text.decode("ascii") if isinstance(text, bytes) else str(text)
+
+
+def read_npz(file: InSteps) -> Any:
+    """The SciPy sparse array in a file. ValueError or InputError if it is not in order."""
+    with ExitStack() as stack:
+        archive = _Archive(file, stack)
+        if not archive.has("format"):
+            raise ValueError("it holds no sparse array")
+        form = archive.word("format")
+        if form not in PARTS:
+            raise ValueError(f"it holds no sparse array: its format is `{printable(form[:40])}`")
+        kinds = {"coords": INDEX, "data": NUMBER} if form == "coo" and archive.has("coords") else PARTS[form]
+        shape = archive.array("shape", INDEX)
+        if not 1 <= math.prod(shape.shape) <= 64:
+            raise ValueError("its shape is no list of extents")
+        extents = tuple(shape.read().ravel().tolist())
+        parts = {name: archive.array(name, kind) for name, kind in kinds.items()}
+        _check_lengths(form, extents, {name: part.shape for name, part in parts.items()})
+        _require_memory(list(parts.values()))
+        bounds = _bounds(form, extents, parts["data"].shape[0])
+        read = {name: part.read(bounds.get(name)) for name, part in parts.items()}  # the elements last
+    data = read.pop("data")
+    if form == "coo":
+        places: tuple[Any, ...] = (read.get("coords", (read.get("row"), read.get("col"))),)
+    else:
+        places = (read["offsets"],) if form == "dia" else (read["indices"], read["indptr"])
+    return getattr(scipy.sparse, f"{form}_array")((data, *places), shape=extents)
+
+
+def _bounds(form: str, extents: tuple[int, ...], stored: int) -> dict[str, int]:
+    """What the places in each array are below, as far as one number says it."""
+    last = extents[0] if form == "csc" else max(extents) if form == "bsr" else extents[-1]
+    return {"indptr": stored + 1, "indices": last, "row": extents[0], "col": extents[-1], "coords": max(extents)}
+
+
+def _check_lengths(form: str, extents: tuple[int, ...], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """ValueError unless there is one place for each element, and a pointer for each fiber."""
+    if min(extents) < 0 or not all(shapes.values()):
+        raise ValueError(f"its shape is {extents}, and those of its arrays are {dict(shapes)}")
+    stored = shapes["data"][0]
+    for name, shape in shapes.items():
+        if name not in ("data", "indptr") and shape[-1] != stored:
+            raise ValueError(f"it holds {stored} elements, and {shape[-1]} {name}")
+    if "indptr" in shapes:
+        high = shapes["data"][1] if form == "bsr" and len(shapes["data"]) == 3 else 1
+        fibers = extents[-1] if form == "csc" else extents[0] if len(extents) > 1 else 1
+        if shapes["indptr"] != (fibers // max(high, 1) + 1,):
+            raise ValueError(f"its shape is {extents}, and its indptr has the shape {shapes['indptr']}")
