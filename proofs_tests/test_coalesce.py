@@ -1,7 +1,8 @@
 """P22: copies of a level are brought together as if their elements were folded by ⊕.
 
 The oracle is plain Python on dictionaries: an element's value is its operator applied to what was written there, in any
-order, which is what a fold of the copies must give where ⊕ is associative and commutative and x ⊕ fill = x.
+order, which is what a fold of the copies must give where ⊕ is associative and commutative and x ⊕ fill = x. By = it is
+what was written there last, if the tasks come in the order of the threads.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
@@ -93,7 +94,9 @@ class Updates:
 
 
 @st.composite
-def updates(draw: st.DrawFn, below: tuple[str, ...] = MODIFIERS, above: bool = True) -> Updates:
+def updates(
+    draw: st.DrawFn, below: tuple[str, ...] = MODIFIERS, above: bool = True, overwriting: bool = False
+) -> Updates:
     """Up to three phases of up to three tasks; levels above the Merge are such as several tasks visit."""
     fill = draw(st.sampled_from(sorted(PHASES)))
     rank = draw(st.integers(0, 2))
@@ -104,19 +107,21 @@ def updates(draw: st.DrawFn, below: tuple[str, ...] = MODIFIERS, above: bool = T
     if above and draw(st.booleans()):
         around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
     around = wrapped(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
+    assume(not ("SparseDict" in around and "SparseList" in form))  # fibers come in the order of their arrival
     shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around) + rank))
-    return Updates(around, form, shape, fill, draw(phases(fill, shape)))
+    return Updates(around, form, shape, fill, draw(phases(fill, shape, overwriting)))
 
 
 @st.composite
-def phases(draw: st.DrawFn, fill: str, shape: tuple[int, ...]) -> Any:
+def phases(draw: st.DrawFn, fill: str, shape: tuple[int, ...], overwriting: bool = False) -> Any:
     """For each phase an operator and the elements that each task writes, now and then one twice, and the fill value."""
     z = worth(fill)
     values = st.booleans() if isinstance(z, bool) else st.sampled_from([z, *map(type(z), (-2, -1, 0, 1, 3))])
     at = st.tuples(*(st.integers(1, n) for n in shape))
     elements = st.lists(st.tuples(at, values), max_size=4).map(tuple) if all(shape) else st.just(())
     tasks = st.lists(elements, min_size=1, max_size=3).map(tuple)
-    return draw(st.lists(st.tuples(st.sampled_from(PHASES[fill]), tasks), min_size=1, max_size=3).map(tuple))
+    operators = st.sampled_from([*PHASES[fill], *(["="] if overwriting else [])])
+    return draw(st.lists(st.tuples(operators, tasks), min_size=1, max_size=3).map(tuple))
 
 
 def dense(h: ByHand) -> list[Any]:
@@ -129,9 +134,12 @@ def dense(h: ByHand) -> list[Any]:
 
 
 @derandomized
-@given(updates())
+@given(updates(overwriting=True))
 def test_copies_are_folded(case: Updates) -> None:
-    """P22: in any tower, with what was there before thawing; - is folded by +; the merged level keeps invariants."""
+    """P22: in any tower, with what was there before thawing; - is folded by +; the merged level keeps invariants.
+
+    By =, a copy replaces what its thread has set, be it by the fill value, and nothing else.
+    """
     expected = np.full(case.shape, exact(worth(case.fill)), dtype=object)
     for at, value in case.expected().items():
         expected[tuple(i - 1 for i in at)] = value

@@ -248,6 +248,29 @@ def test_a_number_stored_for_a_truth_value_is_a_defect_of_the_level(monkeypatch)
             api.run(parse(text.format("false", "false", "true")), engine=engine)
 
 
+@dataclass(frozen=True)
+class First(Point):
+    """A Point whose buffer has the name of one that levels have for coalesce."""
+
+    buffers = (Buffer("first", "index", "positions", "the index of the entry"),)
+    operations = f"""{Point.operations.replace("idx", "first").rstrip()}
+    def coalesce(local, global_, task, m, P):
+        pass
+    """
+
+
+def test_a_buffer_is_not_taken_for_one_of_coalesce_by_its_name(monkeypatch) -> None:
+    """It is handed back with the others; where the two would meet, the level is refused."""
+    monkeypatch.setitem(REGISTRY, "First", First)
+    program = parse(COPY.format(form="Dense(First(Element(0)))", fill=0))
+    assert agrees(api.run(program, engine="native", inputs={"A": DATA["0"]}).tensors["C"], DATA["0"])
+    lines = "d = cpu(:d, 2)", "c = Tensor(Merge(d, First(Element(0))), 2)", "c .= 0", "for i = parallel(1:1, d)"
+    merged = parse("\n".join([*lines, "c[i] += 1", "end"]))
+    for engine in ("semantics", "native"):
+        with pytest.raises(InternalError, match="First: coalesce has a buffer first of its own"):
+            api.run(merged, engine=engine)
+
+
 RACE = """
 c = Tensor(Dense({leaf}(0)), 1)
 c .= 0

@@ -112,10 +112,10 @@ class ByHand:
             for _, value in elements:
                 self.run(procedures.increment(self.tower, self.op), instance, position=position, value=value)
             return
-        opened = self.run(procedures.open_(self.tower, number), instance, position=position, start=1)
+        opened = self.run(procedures.open_(self.tower, number, self.op), instance, position=position, start=1)
         cursor = opened.result()
         for index in dict.fromkeys(at[number - 2] for at, _ in elements):
-            entered = self.run(procedures.enter(self.tower, number), instance, **cursor, index=index)
+            entered = self.run(procedures.enter(self.tower, number, self.op), instance, **cursor, index=index)
             cursor = entered.result()
             child = cursor.pop("position")
             below = [entry for entry in elements if entry[0][number - 2] == index]

@@ -216,9 +216,9 @@ class Kit:
     def _code(self, name: str, *args: Any) -> Code:
         match name:
             case "open":
-                return procedures.open_(self.tower, *args)
+                return procedures.open_(self.tower, *args, self.op)
             case "enter":
-                return procedures.enter(self.tower, *args)
+                return procedures.enter(self.tower, *args, self.op)
             case "leave":
                 return procedures.leave(self.tower, *args, self.op)
             case "close":

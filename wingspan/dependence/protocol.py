@@ -141,7 +141,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
                     yield Breach("claim", site, site, depth, reason)
             for one, other in _twos(sites):
-                found = _two_threads(one, other, tower, depth, tower.numbers[depth])
+                found = _two_threads(one, other, tower, depth)
                 if found is not None:
                     where = f"one position of {level_name(tower, depth)}"
                     reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
@@ -149,9 +149,9 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 
 
 def _two_threads(
-    one: Site, other: Site, tower: Tower, depth: int, number: int
+    one: Site, other: Site, tower: Tower, depth: int, element: bool = False
 ) -> tuple[Loop, Pairs, Numbers, tuple[str, ...]] | None:
-    """When two threads of the device of the level at `depth` may come to one position at a level from there on.
+    """When two threads of the device of the level at `depth` may come to one position there, or update one `element`.
 
     A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
     another thread. Where a gate is closed, that is told already.
@@ -163,8 +163,9 @@ def _two_threads(
     if level.on.nthreads < 2 or a is None or b is None or a > i or b > j:
         return None
     pairs = pairs_of(one, other, one.life.depth)
-    upto = pairs.upto(i, j) if number == tower.numbers[depth] else pairs.all
-    told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b))
+    number = 1 if element else tower.numbers[depth]
+    upto, conditions = (pairs.all, pairs.guards()) if element else (pairs.upto(i, j), ())
+    told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b), *conditions)
     return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
 
 
@@ -343,31 +344,24 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """Copies under a Merge start as fill: ⊕ must leave values unchanged by it, or take in equal values once.
 
-    Overwriting does neither. But where a level stores only children that have been written to, copies may be merged by
-    it if no two threads come to one child; and, if children have further axes, if nothing was merged before.
+    By =, copies are merged in the order of the threads, and of each copy the elements that its thread has set. That is
+    the serial order if no two threads set one element in one phase; phases are merged one after the other.
     """
     for depth, level in enumerate(tower.levels):
         if not isinstance(level, Merge):
             continue
-        sparse = [tower.numbers[d] for d in range(depth, len(tower.levels)) if tower.levels[d].assembles]
-        often = any(isinstance(each, Gated | Isolate) for each in tower.levels[:depth])
         for one, other in _twos(sites):
-            empty = one.life.z is not None and len(one.life.operators) == 1 and not often
-            if one.op == "=" and sparse and (sparse[-1] == 2 or empty):
-                found = _two_threads(one, other, tower, depth, sparse[-1] - 1)
+            if one.op == "=" == other.op:
+                found = _two_threads(one, other, tower, depth, element=True) if one.phase == other.phase else None
                 if found is not None:
                     reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
                     yield Breach("merge", one, other, depth, reason, *found)
             elif one is other and not _foldable(one, tower):
-                yield Breach("merge", one, other, depth, _unfoldable(one, tower), _task(one, len(one.loops)))
-
-
-def _unfoldable(site: Site, tower: Tower) -> str:
-    z = ir.Literal(tower.fill) if site.life.z is None else site.life.z
-    start = f"copies of {site.tensor} start from {show(z)}, and"
-    if site.op == "=":
-        return f"{start} = puts it in the place of what other tasks have set"
-    return f"{start} {site.op} does not leave it out of the result"
+                z = ir.Literal(tower.fill) if one.life.z is None else one.life.z
+                reason = (
+                    f"copies of {one.tensor} start from {show(z)}, and {one.op} does not leave it out of the result"
+                )
+                yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
 
 
 def _foldable(site: Site, tower: Tower) -> bool:

@@ -94,6 +94,8 @@ class Site:
     """those around the statement; None for one that is not known"""
     order: int = 0
     """its place in the text"""
+    phase: int = 0
+    """how often the tensor had been declared or thawed before"""
 
     @property
     def tensor(self) -> str:
@@ -194,7 +196,8 @@ class _Walk:
                 self.read(value, here)
                 self.read(access, here)
                 life, order = here.lives[access.fiber.tensor], len(self.found.updates)
-                self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order))
+                phase = len(life.operators)
+                self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order, phase))
             case ir.If(condition=condition, body=body):
                 self.read(condition, here)
                 self.vary(body, here)

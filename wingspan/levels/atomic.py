@@ -31,6 +31,8 @@ class Atomic(Leaf):
     operations = f"""{VALUES}
     def increment(p, v):
         atomic(val, p, v)
+        if overwrites and copied:
+            atomic(written, p, 1)
     """
 
     def stability(self) -> frozenset[Dependence]:

@@ -30,6 +30,7 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar, Literal
 
+from wingspan.errors import InternalError
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
@@ -70,6 +71,9 @@ LISTS = (
     Buffer("ahead", "index", "entries of copies", "the index that is there"),
 )
 """Room for coalesce, which every level that has a child has beside its own buffers."""
+
+WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, since the phase began, in this copy")
+"""What a leaf has beside its own buffers where it is copied. Only = needs it: see `Merge`."""
 
 GROUPS = """
     def joins(global_, k):
@@ -136,6 +140,8 @@ class Level:
     """
     owned: ClassVar[bool] = False
     """whether the key of a fiber tells which thread owns it"""
+    copies: ClassVar[bool] = False
+    """whether each thread updates a copy of what the level wraps, and freezing brings the copies together"""
     late: ClassVar[bool] = False
     """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
 
@@ -300,6 +306,19 @@ class Tower:
     def room(self) -> int:
         """The positions of the full levels together."""
         return prod(self.extent(depth) for depth, level in enumerate(self.levels) if level.full)
+
+    @cached_property
+    def copied(self) -> bool:
+        """Whether there are copies of the leaf, which coalesce brings together."""
+        return any(level.copies for level in self.levels)
+
+    def buffers(self, depth: int) -> tuple[Buffer, ...]:
+        """The buffers of the level at a depth: its own ones, and those for coalesce. InternalError if names clash."""
+        level = self.levels[depth]
+        more = () if not self.copied else (WRITTEN,) if level.leaf else LISTS
+        for name in {buffer.name for buffer in level.buffers} & {buffer.name for buffer in more}:
+            raise InternalError(f"{level.name}: coalesce has a buffer {name} of its own, so call this one otherwise")
+        return (*level.buffers, *more)
 
     @cached_property
     def own(self) -> frozenset[tuple[int, str]]:

@@ -24,6 +24,8 @@ VALUES = f"""{GROUPS}
         pass
     def assemble(p):
         val[p] = z
+        if overwrites and copied:
+            written[p] = 0
     def freeze(P):
         pass
     def thaw(P):
@@ -32,15 +34,27 @@ VALUES = f"""{GROUPS}
         for k in parallel(1, m):
             if not lvl.joins(global_, k):
                 v = lvl[task[k]].val[local[k]]
+                w = lvl.sets(task, local, k)
                 b = k + 1
                 while lvl.joins(global_, b):
-                    v = merge(v, lvl[task[b]].val[local[b]])
+                    if not overwrites:
+                        v = merge(v, lvl[task[b]].val[local[b]])
+                    elif lvl.sets(task, local, b) == 1:
+                        v = lvl[task[b]].val[local[b]]
+                        w = 1
                     b = b + 1
                 val[global_[k]] = v
+                if overwrites:
+                    written[global_[k]] = w
+    def sets(task, local, k):
+        x = 0
+        if overwrites:
+            x = lvl[task[k]].written[local[k]]
+        return x
     def unwrap(p):
         return val[p]
 """
-"""What leaves that store a value a position have in common."""
+"""What leaves that store a value a position have in common. written: see `base.WRITTEN`."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,8 @@ class Element(Leaf):
     def increment(p, v):
         if overwrites:
             val[p] = v
+            if copied:
+                written[p] = 1
         else:
             val[p] = combine(val[p], v)
     """

@@ -10,6 +10,8 @@ Invariant: the copy of thread t is child[t], of which the first used[t] fibers a
 all that is read, is child[now]. Every copy starts as all fill, in each phase. `freeze` folds for every fiber what the
 merged level held before the phase and then the copies, in the order of the threads, by ⊕ (by + if ⊕ is -): that is what
 one task would have computed if ⊕ is associative and commutative and the fill value changes nothing (x ⊕ fill = x).
+By =, a copy replaces the elements that its thread has set in the phase, and no others: each leaf keeps a flag for that,
+only where it is copied and only in phases of =. That is right if no two threads set one element in one phase.
 Thawing leaves the merged level aside as it is, to be folded in, and begins another: now is 0 or threads + 1 in turn.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout). The threads
@@ -40,6 +42,7 @@ class Merge(Gated):
         Buffer("now", "thread", "1", "which child is the merged level"),
         Buffer("kept", "count", "1", "how many fibers the other merged level holds from before the phase"),
     )
+    copies = True
     operations = (
         THREADS
         + """

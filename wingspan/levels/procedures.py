@@ -209,9 +209,9 @@ def unwrap(tower: Tower) -> Code:
 
 
 @procedure
-def open_(tower: Tower, number: int) -> Code:
-    """position, start → cursor: begin to update a fiber."""
-    stager = Stager(tower)
+def open_(tower: Tower, number: int, op: str = "=") -> Code:
+    """position, start → cursor: begin to update a fiber, in a phase of ⊕."""
+    stager = Stager(tower, op)
     late = tower.late(number)
     _bind(stager, late, ())
     stager.out.append(SetReg("c.p", Reg("position")))
@@ -220,9 +220,9 @@ def open_(tower: Tower, number: int) -> Code:
 
 
 @procedure
-def enter(tower: Tower, number: int) -> Code:
+def enter(tower: Tower, number: int, op: str = "=") -> Code:
     """cursor, index → position, cursor, what the child's modifiers have bound: make the child exist, to update it."""
-    stager = Stager(tower)
+    stager = Stager(tower, op)
     keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
     position = stager.value(tower.depths[number], "enter", (Reg("index"),), keys)
     stager.out.append(SetReg("position", position))

@@ -73,7 +73,7 @@ def _name(form: ir.Format) -> Span | None:
 def _mergeable(level: Gated, form: ir.Format) -> Gated:
     """The level; a ProgramError if it merges one that cannot be coalesced."""
     below: Level = level
-    while isinstance(level, Merge) and isinstance(below, Storage | Modifier):
+    while level.copies and isinstance(below, Storage | Modifier):
         below = below.child
         if "coalesce" not in definitions(below.operations):
             message = f"{level.name} cannot wrap {below.name}, which does not say how copies of it are brought together"

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
-from wingspan.levels.base import LISTS, Level, Tower
+from wingspan.levels.base import Level, Tower
 from wingspan.levels.buffer_ops import (
     Acquire,
     Atomic,
@@ -254,7 +254,7 @@ class _Inliner:
 
     def assign(self, name: str, value: ast.expr) -> None:
         """A name keeps one register for the whole operation, so that branches and loops may set it again."""
-        if name in self.given or name in ("n", "z", "threads", "grain", "overwrites", "child", "c"):
+        if name in self.given or name in ("n", "z", "threads", "grain", "overwrites", "copied", "child", "c"):
             raise self.refuse(f"{name} = …", f"{name} has its value from outside")
         if name in self.kept:
             raise self.refuse(f"{name} = …", OUTLIVES)
@@ -404,6 +404,8 @@ class _Inliner:
                 return Const(GRAIN)
             case "overwrites":
                 return Const(self.stager.op == "=")
+            case "copied" if self.level.leaf:
+                return Const(self.stager.tower.copied)
         raise self.refuse(name, "nothing is called so here")
 
     def field(self, field: str) -> str:
@@ -419,4 +421,4 @@ class _Inliner:
         return Ref(self.depth, buffer, self.keys)
 
     def owns(self, buffer: str) -> bool:
-        return any(known.name == buffer for known in (*self.level.buffers, *LISTS))
+        return any(known.name == buffer for known in self.stager.tower.buffers(self.depth))

@@ -17,7 +17,6 @@ import numpy as np
 
 from wingspan.errors import Fault, InputError, InternalError
 from wingspan.lang.ir import Instance, Value
-from wingspan.levels.base import LISTS
 from wingspan.levels.frozen import Key, Stored
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
@@ -31,8 +30,6 @@ a task lets others go first, so that rare orders happen.
 """
 
 DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
-
-SCRATCH = frozenset(buffer.name for buffer in LISTS)
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
@@ -212,7 +209,7 @@ class Results:
             (buffer.depth, buffer.name, path): stored
             for instance, path, group in self._instances(tensor)
             for buffer in group.buffers
-            if buffer.name not in SCRATCH and len((stored := self._stored(instance, buffer)).values)
+            if not buffer.scratch and len((stored := self._stored(instance, buffer)).values)
         }
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:

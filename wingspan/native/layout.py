@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wingspan.errors import InputError, Span
-from wingspan.levels.base import FIBER, LISTS, Gated, Tower
+from wingspan.levels.base import FIBER, Gated, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
-from wingspan.levels.merge import Merge
 from wingspan.native.plan import Buffer, Group, Reg, Type, Width
 
 MOST = 2**62
@@ -39,7 +38,6 @@ class Layout:
 def layout(tensor: str, tower: Tower, first: int) -> Layout:
     """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions."""
     counts = _positions(tensor, tower)
-    merged = any(isinstance(level, Merge) for level in tower.levels)
     groups: list[Group] = []
     buffers: list[Buffer] = []
     parent: int | None = None
@@ -47,7 +45,7 @@ def layout(tensor: str, tower: Tower, first: int) -> Layout:
     for depth, level in enumerate(tower.levels):
         extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
         room = counts[depth] * max(extent, 1)
-        for made in (*level.buffers, *(LISTS if merged and not level.leaf else ())):
+        for made in tower.buffers(depth):
             buffers.append(_buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers)))
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
@@ -93,7 +91,7 @@ def _buffer(
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     return Buffer(
         tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
-        tower.numbers[depth], level.name, bound, made.hashed, made.own,
+        tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers,
     )  # fmt: skip
 
 

@@ -80,7 +80,11 @@ class Loops:
         if updating:
             self.require_closed(F, fiber)
             self.state.open.append((F, fiber))
-        code = procedures.open_(tower, F.level) if updating else procedures.unfurl(tower, F.level)
+        code = (
+            procedures.open_(tower, F.level, self.state.handle(F.tensor).op)
+            if updating
+            else procedures.unfurl(tower, F.level)
+        )
         given = {"position": fiber.position, "start": loop.lo}
         run = partial(self.state.run, F, F.span, "Unfurl", code, given, cursor)
         there = self.builder.op("!=", fiber.position, Const(0))
@@ -228,7 +232,7 @@ class Loops:
         """Go down into a fiber that is updated: make the child, run what is below, leave it."""
         tower, fiber, cursor = self.state.tower(F), self.state.fiber(F), loop.cursors[F]
         bound = {n: self.builder.fresh(f"{F.tensor}{F.level - 2}.{n}") for n in procedures.entered(tower, F.level - 1)}
-        code = procedures.enter(tower, F.level)
+        code = procedures.enter(tower, F.level, self.state.handle(F.tensor).op)
         if self.state.level(F).once:  # its cursor has the last index in c.i, and a loop goes upwards
             self.builder.assume(op("<", cursor["c.i"], loop.index))
         results, descend = self.state.run(F, F.span, "Child", code, {"index": loop.index}, {**cursor, **bound})

@@ -298,7 +298,7 @@ class Lowering(State):
             self.scopes[-1].variables[name] = z = reg
             fill = ir.Variable(name)
         F = ir.Fiber(T, tower.rank + 1)
-        self.run(F, s.span, "Declare", procedures.whole(tower, "declare"), {}, z=z, reading=False)
+        self.run(F, s.span, "Declare", procedures.whole(tower, "declare", s.op), {}, z=z, reading=False)
         self.scopes[-1].handles[T] = Handle("update", s.op, fill, z, handle.root)
 
     def change_mode(self, s: ir.Freeze | ir.Thaw, T: str, rule: str, operation: str, after: str) -> None:

@@ -114,6 +114,8 @@ class Buffer:
     """whether so few of its cells are in use that they are kept in a hash table"""
     own: bool = False
     """whether of all threads of the level's device only thread t touches cell t"""
+    scratch: bool = False
+    """whether it is room for coalesce, which says nothing of a tensor in read mode"""
 
 
 @dataclass(frozen=True)

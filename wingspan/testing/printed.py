@@ -20,7 +20,7 @@ from wingspan.levels.frozen import Key, Stored
 from wingspan.native import emit_c
 from wingspan.native.assemble import exact
 from wingspan.native.c_inputs import given
-from wingspan.native.engine import DTYPES, SCRATCH
+from wingspan.native.engine import DTYPES
 from wingspan.native.lower import lower
 from wingspan.native.memory import buffers, result
 from wingspan.native.plan import Buffer, Expr, Group
@@ -122,7 +122,7 @@ class Printed:
             for x, (made, _, _) in known.items()
             if made.tensor == tensor
             for b in made.buffers
-            if b.name not in SCRATCH
+            if not b.scratch
         }
 
     def _stored(self, instance: int, b: Buffer) -> Stored:

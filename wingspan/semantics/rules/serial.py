@@ -96,12 +96,13 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
 def _unfurl_fiber(C: Config, μ: Memory) -> Config:
     F, a = C.s.fiber, C.s.start
     tower = μ.towers[F.tensor]
-    updating = μ.handle(C, F.tensor).mode == "update"
+    handle = μ.handle(C, F.tensor)
+    updating = handle.mode == "update"
     frame = C.s.frame
     if frame is None:
         if updating:
             _require_closed(C, μ, F)
-        code = procedures.open_(tower, F.level) if updating else procedures.unfurl(tower, F.level)
+        code = procedures.open_(tower, F.level, handle.op) if updating else procedures.unfurl(tower, F.level)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
     frame = μ.go(C, frame)
     if not frame.done:
@@ -213,7 +214,10 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
         if registers["c.p"] == 0:
             return None
         tower = μ.towers[F.tensor]
-        code = (procedures.enter if cursor.updating else procedures.child)(tower, F.level)
+        if cursor.updating:
+            code = procedures.enter(tower, F.level, μ.handle(C, F.tensor).op)
+        else:
+            code = procedures.child(tower, F.level)
         μ.begun = μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at)
     return μ.begun
 
