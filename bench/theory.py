@@ -56,10 +56,16 @@ class Scope:
     devices: tuple[int, ...] = (1, 2)
     explore: int = 0
     """so many random programs go to the explorer too; -1: all of them"""
+    wide: bool = False
+    """nests with two accesses and wide shifts"""
+    arriving: bool = False
+    """only formats with an ordered level below one that numbers its fibers on arrival"""
 
     def nests(self, devices: int) -> list[Nest]:
         """Those with so many devices; one without a parallel loop counts to those with one."""
-        if self.loops:
+        if self.wide:
+            found = scopes.wide(self.rank, self.schedules)
+        elif self.loops:
             found = [n for loops in self.loops for n in scopes.singles(self.rank, loops, self.schedules, self.op)]
         else:
             found = scopes.pairs(self.rank, self.schedules)
@@ -67,13 +73,16 @@ class Scope:
 
     def formats(self, devices: int) -> Iterator[Level]:
         if not self.sample:
-            return scopes.formats(self.rank, devices, self.most)
+            every = scopes.formats(self.rank, devices, self.most)
+            return filter(scopes.arriving, every) if self.arriving else every
         choose = random.Random(f"{self.name}, {devices}")
         numbers = range(self.least, self.most + 1)
         return (scopes.random_format(self.rank, devices, choose.choice(numbers), choose) for _ in range(self.sample))
 
     def format_count(self, devices: int) -> int:
-        """How many formats that are, counted without making them."""
+        """How many formats that are, counted without making them where that is possible."""
+        if self.arriving:
+            return sum(1 for _ in self.formats(devices))
         return self.sample or scopes.format_count(self.rank, devices, self.most)
 
     @property
@@ -88,6 +97,17 @@ SMALL = (
     Scope("rank 1, one access in 1 loop, more modifiers", 1, (1,), most=2),
     Scope("rank 2, one access in 2 loops", 2, (2,), most=3, sample=25, explore=20),
     Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
+    Scope("rank 1, two accesses, wide shifts", 1, (), most=1, devices=(1,), explore=20, wide=True),
+    Scope(
+        "rank 2, numbered on arrival, wide shifts",
+        2,
+        (),
+        most=1,
+        schedules=ONE_STATIC,
+        devices=(1,),
+        wide=True,
+        arriving=True,
+    ),
 )
 FULL = (
     Scope("smallest: rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, devices=(1,), explore=-1),
@@ -106,6 +126,11 @@ FULL = (
     Scope("rank 2, two accesses, nested devices", 2, (), most=2, devices=(2,), explore=400),
     Scope(
         "rank 3, one access, nested devices, static", 3, (3,), most=1, schedules=ONE_STATIC, devices=(2,), explore=200
+    ),
+    Scope("rank 1, two accesses, wide shifts", 1, (), most=2, devices=(1,), explore=200, wide=True),
+    Scope("rank 2, two accesses, wide shifts", 2, (), most=1, devices=(1,), explore=200, wide=True),
+    Scope(
+        "rank 2, numbered on arrival, wide shifts", 2, (), most=2, devices=(1,), explore=400, wide=True, arriving=True
     ),
 )
 SCOPES = {"small": SMALL, "full": FULL}
@@ -169,7 +194,9 @@ def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
         (devices,) = choose.choices(scope.devices, weights)
         nest = choose.choice(nests(scope, devices))
         number = choose.randint(scope.least, scope.most)
-        yield nest, scopes.random_format(scope.rank, devices, number, choose)
+        root = scopes.random_format(scope.rank, devices, number, choose)
+        if scopes.arriving(root) or not scope.arriving:
+            yield nest, root
 
 
 # ------------------------------------------------------------------------------------------------ results that are kept

@@ -10,7 +10,8 @@ changes with the format. What is left out is told apart by nothing that the rule
   one axis. What counts is how many subscripts from the root on are bare (`_subscripts`);
 
 Left out beside these, to keep the numbers down: two nested parallel loops with different schedules; constant subscripts
-(an index that is in no subscript does the same); and two accesses neither of which is bare.
+(an index that is in no subscript does the same); and two accesses neither of which is bare. `wide` nests have the last
+two, shifts by up to two in both directions, loops of one iteration, and serial programs; their axes have six indices.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
 
-EXTENT = 3
+EXTENT, WIDE = 3, 6
 OUTER = Device("d", 2, SERIAL)
 INNER = Device("e", 2, OUTER)
 STATIC, DYNAMIC = "static_schedule()", "dynamic_schedule(1)"
@@ -113,15 +114,22 @@ def random_format(rank: int, devices: int, number: int, choose: random.Random) -
     return _format([choose.choice(STORAGE) for _ in range(rank)], choose.choice(LEAVES), around)
 
 
+def arriving(root: Level) -> bool:
+    """Whether a format has an ordered level below one that numbers its fibers on arrival."""
+    levels = Tower.of(root, ()).levels
+    numbered = next((d for d, level in enumerate(levels) if isinstance(level, SparseDict | Shard)), len(levels))
+    return any(isinstance(level, SparseList) for level in levels[numbered:])
+
+
 @cache
-def _shape(rank: int) -> tuple[int, ...]:
-    return (EXTENT,) * rank
+def _shape(rank: int, extent: int) -> tuple[int, ...]:
+    return (extent,) * rank
 
 
-def tower(root: Level) -> Tower:
+def tower(root: Level, extent: int = EXTENT) -> Tower:
     """The tower of an enumerated format."""
     made = Tower.of(root, ())
-    return replace(made, shape=_shape(made.rank))
+    return replace(made, shape=_shape(made.rank, extent))
 
 
 # --------------------------------------------------------------------------------------------------------------- nests
@@ -141,12 +149,13 @@ class Nest:
     bare: bool = True
     """whether all subscripts are bare indices in the order of the loops, so that concordization inserts none"""
     op: str = "+"
+    extent: int = EXTENT
 
     @cached_property
     def text(self) -> str:
         """The program, with a hole for the format."""
         head = ["d = cpu(:d, 2)", "e = cpu(:e, 2)"][: max(1, self.devices)]
-        extents = "".join(f", {EXTENT}" for _ in range(self.rank))
+        extents = f", {self.extent}" * self.rank
         return "\n".join([*head, f"T = Tensor({HOLE}{extents})", "T .= 0", *self.body])
 
     def program(self, root: Level) -> str:
@@ -173,9 +182,9 @@ class Head:
 
     loops: tuple[tuple[str, str] | None, ...]
 
-    def opened(self, at: int, index: str) -> str:
+    def opened(self, at: int, index: str, values: str = "1:2") -> str:
         runs = self.loops[at]
-        return f"for {index} = 1:2" if runs is None else f"for {index} = parallel(1:2, {runs[0]}, {runs[1]})"
+        return f"for {index} = {values}" if runs is None else f"for {index} = parallel({values}, {runs[0]}, {runs[1]})"
 
     @property
     def devices(self) -> int:
@@ -307,3 +316,50 @@ def _regions(rank: int, schedules: Sequence[str]) -> Iterator[Nest]:
         for one, other in _couples(rank, ("i",), ("k",)):
             inner = (head.opened(0, "i"), one, "end", head.opened(0, "k"), other, "end")
             yield Nest(inner, rank, 1, 2, False)
+
+
+# ----------------------------------------------------------------------------------------------------------- wide nests
+
+SHIFTS = (" - 2", " - 1", "", " + 1", " + 2")
+ONE, TWO = "3:3", "3:4"
+"""The ranges of loops, so that all shifts stay inside."""
+
+
+def wide(rank: int, schedules: Sequence[str] = (STATIC, DYNAMIC)) -> list[Nest]:
+    """Two accesses with any two shifts of the root's subscript: in one body, and in sibling loops of rank 2."""
+    shapes = (_one_loop,) if rank == 1 else (_one_loop, _two_loops, _sibling_loops)
+    return [
+        replace(made, extent=WIDE)
+        for shape in shapes
+        for one, other in product(SHIFTS, repeat=2)
+        for made in shape(rank, schedules, one, other)
+    ]
+
+
+def _one_loop(rank: int, schedules: Sequence[str], one: str, other: str) -> Iterator[Nest]:
+    """for i do T[1, i + a]; T[1, i + b] end"""
+    below = "1, " * (rank - 1)
+    for head, values in product(heads(1, schedules), (ONE, TWO)):
+        body = (head.opened(0, "i", values), f"T[{below}i{one}] += 1", f"T[{below}i{other}] += 1", "end")
+        yield Nest(body, rank, head.devices, 2, False)
+
+
+def _two_loops(rank: int, schedules: Sequence[str], one: str, other: str) -> Iterator[Nest]:
+    """for j do for i do T[i, j + a]; T[i + s, j + b] end end"""
+    for head, values, shift in product(heads(2, schedules), (ONE, TWO), ("", " + 1")):
+        updates = f"T[i, j{one}] += 1", f"T[i{shift}, j{other}] += 1"
+        body = (head.opened(0, "j", values), head.opened(1, "i", values), *updates, "end", "end")
+        yield Nest(body, rank, head.devices, 2, False)
+
+
+def _sibling_loops(rank: int, schedules: Sequence[str], one: str, other: str) -> Iterator[Nest]:
+    """for j do for i do T[i, j + a] end; for k do T[k, j + b] end end"""
+    for head, values in product(heads(2, schedules), (ONE, TWO)):
+        inner = (
+            head.opened(1, "i", TWO),
+            f"T[i, j{one}] += 1",
+            "end",
+            head.opened(1, "k", TWO),
+            f"T[k, j{other}] += 1",
+        )
+        yield Nest((head.opened(0, "j", values), *inner, "end", "end"), rank, head.devices, 2, False)

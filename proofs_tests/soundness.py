@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,7 +44,7 @@ def truth(verdict: Verdict) -> Truth:
 # ------------------------------------------------------------------------------------------------------------- programs
 
 Interval = tuple[int, int]
-RANGES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 4), (1, 3))
+RANGES = ((1, 1), (1, 2), (2, 2), (3, 4), (2, 3), (1, 3))
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Draft:
         if not rest:
             body()
         else:
-            self.loop(rest[0], lambda: self.nest(rest[1:], body), narrow=len(rest) > 1)
+            self.loop(rest[0], lambda: self.nest(rest[1:], body), narrow=len(devices) > 1)
 
     def subscript(self, place: int, bare: bool) -> tuple[str, Interval]:
         """An affine expression over the indices in scope; `bare`: the index of the loop at this place, if there is."""
@@ -248,16 +248,39 @@ def stacks(draft: Draft) -> None:
 
 ARRIVING = (
     "SparseDict({})", "SparseDict(Mutex({}))", "Isolate(SparseDict({}))", "Mutex(SparseDict({}))",
-    "Mutex(SparseDict(Merge(d, {})))", "Dense(Shard(d, {}))",
+    "Mutex(SparseDict(Merge(d, {})))", "Dense(Shard(d, {}))", "SparseDict(Dense({}))", "Mutex(SparseDict(Dense({})))",
+    "Dense(Shard(d, Dense({})))",
 )  # fmt: skip
 
 
 def arrival(draft: Draft) -> None:
-    """Lists below levels that number their fibers on arrival."""
-    _declare(draft, most=0, rank=2)
-    draft.forms["T"] = draft.choose.choice(ARRIVING).format("SparseList(Element(0))")
-    loops = _loops(draft, draft.choose.choice(("d", None)))
-    draft.nest(loops, lambda: _several(draft, draft.choose.choice((1, 2, 2)), narrow=True))
+    """Lists below levels that number fibers on arrival, few of which are visited and some of which are only entered."""
+    form = draft.choose.choice(ARRIVING)
+    rank = 3 if "Dense({" in form else 2
+    draft.forms["T"], draft.extents["T"] = form.format("SparseList(Element(0))"), [1, *[6] * (rank - 1)]
+    draft.lines.append("T .= 0")
+    for _ in range(draft.choose.choice((1, 1, 1, 2))):
+        loops = draft.choose.choice(([None], [None], ["d"], ["d", None], [None, "d"]))
+        draft.nest(loops, lambda: _arrivals(draft, rank))
+
+
+def _arrivals(draft: Draft, rank: int) -> None:
+    """One or two accesses, some of them in a loop over the root's index, or in one without an iteration."""
+    index = draft.choose.choice(list(draft.indices))
+    low, _ = draft.indices[index]
+    smaller = ["1", *(f"{index} - {c}" for c in range(1, low))]
+    roots = draft.choose.sample([index, f"{index} + 1", *smaller], draft.choose.choice((1, 2)))
+    for root in roots if draft.chance(2) else [draft.choose.choice(smaller), index]:
+        inner = ["1", draft.choose.choice(("1", "1", "2", *draft.indices))] if rank == 3 else ["1"]
+        update, closed = f"T[{', '.join([*inner, root])}] += 1", 0
+        if draft.chance(6):
+            name = next(draft.names)
+            draft.lines.append(f"for {name} = {root}:{root}")
+            update, closed = f"T[{', '.join([*inner, name])}] += 1", 1
+        if draft.chance(6):
+            draft.lines.append(f"for {next(draft.names)} = 1:{draft.choose.choice((0, 1))}")
+            closed += 1
+        draft.lines += [update, *["end"] * closed]
 
 
 def values(draft: Draft) -> None:
@@ -285,10 +308,9 @@ def _loops(draft: Draft, device: str | None) -> list[str | None]:
     return serial
 
 
-def _several(draft: Draft, number: int, narrow: bool = False) -> None:
+def _several(draft: Draft, number: int) -> None:
     for _ in range(number):
-        inner = [None] if draft.chance(6) else []
-        draft.nest(inner, lambda: draft.update(bare=draft.chance(2) if narrow else None))
+        draft.nest([None] if draft.chance(6) else [], draft.update)
 
 
 SHAPES: tuple[Shape, ...] = (
@@ -313,11 +335,11 @@ class Tally:
 
     counts: dict[str, int] = field(default_factory=dict)
     unsound: list[str] = field(default_factory=list)
-    some_only: int = 0
+    sometimes: int = 0
     """programs that `repaired` accepts and in which values cause a fault in some interleavings only"""
 
-    def note(self, text: str, most: int, explore_all: bool) -> None:
-        """Judge one program, from at most so many states; one that no sound test accepts only if all are explored."""
+    def note(self, text: str, most: int, explore_all: bool = True) -> None:
+        """Judge one program, from at most so many states; unless all are explored, only if a sound test accepts it."""
         bound = api.bind(api.parse(text))
         tests = Analysis(bound.body)
         accepted = {test for test in TESTS if tests.verdict(bound.towers, test) == "safe"}
@@ -330,15 +352,40 @@ class Tally:
             self.counts[key] = self.counts.get(key, 0) + 1
             if found == "bad" and test in accepted and test in SOUND:
                 self.unsound.append(f"{test} accepts, explored: {verdict.verdict}\n{text}")
-        self.some_only += found == "value" and "repaired" in accepted and bool(verdict.results)
+        self.sometimes += found == "value" and "repaired" in accepted and bool(verdict.results)
 
     def add(self, other: Tally) -> None:
         """Count what another tally has counted."""
         for key, number in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + number
         self.unsound += other.unsound
-        self.some_only += other.some_only
+        self.sometimes += other.sometimes
+
+    @property
+    def programs(self) -> int:
+        """How many programs were explored."""
+        return sum(number for key, number in self.counts.items() if key.startswith(TESTS[0]))
 
     def count(self, test: str, outcome: str, found: str) -> int:
         """How many programs a test has `accepted` or `rejected` of those with a truth."""
         return self.counts.get(f"{test}, {outcome}, {found}", 0)
+
+
+# ------------------------------------------------------------------------------------------------------------ the table
+
+
+def table(totals: Mapping[str, Tally]) -> str:
+    """Accepted and rejected programs by what the explorer says of them, for each shape and test, and for all shapes."""
+    total = Tally()
+    for tally in totals.values():
+        total.add(tally)
+    columns = [(outcome, found) for outcome in ("accepted", "rejected") for found in TRUTHS]
+    head = f"| shape | test | {' | '.join(' '.join(column) for column in columns)} |"
+    rows = [
+        f"| {name if test == TESTS[0] else ''} | {test} | "
+        + " | ".join(f"{tally.count(test, *column):,}" for column in columns)
+        + " |"
+        for name, tally in (*totals.items(), ("all", total))
+        for test in TESTS
+    ]
+    return "\n".join([head, "|" + "---|" * (len(columns) + 2), *rows])

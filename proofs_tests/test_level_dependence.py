@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from proofs_tests.exploring import PROVE, verdict
-from proofs_tests.scopes import STATIC, Nest, formats, pairs, random_format, singles, tower
+from proofs_tests.scopes import STATIC, Nest, arriving, formats, pairs, random_format, singles, tower, wide
 from proofs_tests.theory import Tally, analysis, explored, tally
 from wingspan import api
 from wingspan.dependence import TESTS, Analysis, Test
@@ -126,10 +126,21 @@ def found(scope: str) -> Tally:
         case "two accesses":
             nests = choose.sample([nest for rank in (1,) for nest in pairs(rank) if nest.devices == 1], 40)
             return tally(nests, formats(1, 1, 1))
+        case "wide shifts":
+            return tally(
+                choose.sample(wide(1), 40), [random_format(1, 1, choose.choice((0, 1, 2)), choose) for _ in range(30)]
+            )
+        case "numbered on arrival":
+            nests = [nest for nest in wide(2, (STATIC,)) if nest.text.count("for ") == 1]
+            roots = [root for root in formats(2, 1, 1) if arriving(root) and str(root).count("Element")]
+            return tally(choose.sample(nests, 40), roots)
     raise ValueError(scope)
 
 
-SCOPES = ("rank 1", "rank 1, two modifiers", "rank 1, two devices", "rank 2", "rank 2, three loops", "two accesses")
+SCOPES = (
+    "rank 1", "rank 1, two modifiers", "rank 1, two devices", "rank 2", "rank 2, three loops", "two accesses",
+    "wide shifts", "numbered on arrival",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -16,6 +16,7 @@ from proofs_tests.scopes import (
     OUTER,
     STATIC,
     Nest,
+    arriving,
     format_count,
     formats,
     head_count,
@@ -24,6 +25,7 @@ from proofs_tests.scopes import (
     random_format,
     singles,
     tower,
+    wide,
 )  # fmt: skip
 from proofs_tests.theory import explored, oracle, trouble
 from proofs_tests.trace_memory import Kit
@@ -145,6 +147,15 @@ def test_chunks_are_dealt_differently_in_any_two_regions() -> None:
     assert explored(nest, tower(root)).verdict == "fault"
 
 
+def test_chunks_go_to_one_thread_in_one_region_and_to_several_in_another() -> None:
+    """Thread 1 numbers child 2 first, and then visits both children: no deal that treats all regions alike shows it."""
+    loops = ("for j = 1:2", f"for i = parallel(1:2, d, {DYNAMIC})")
+    nest = Nest((*loops, "T[j, i] += 1", "end", "end"), 2, 1, 1, False)
+    root = form("Merge(d, SparseDict(Merge(d, SparseList(Element(0)))))")
+    assert trouble(judged(nest, root), tower(root)) == "order"
+    assert explored(nest, tower(root)).verdict == "fault"
+
+
 # ------------------------------------------------------------------------------------------------------ the enumeration
 
 
@@ -167,11 +178,15 @@ def test_heads_are_as_many_as_counted(loops: int) -> None:
 
 @pytest.mark.parametrize("rank", [1, 2])
 def test_nests_are_all_different(rank: int) -> None:
-    nests = [nest for loops in (1, 2, 3) for nest in singles(rank, loops)] + pairs(rank)
+    nests = [nest for loops in (1, 2, 3) for nest in singles(rank, loops)] + pairs(rank) + wide(rank)
     assert len({nest.text for nest in nests}) == len(nests)
 
 
-@pytest.mark.parametrize("nest", random.Random(2).sample([*singles(2, 2), *pairs(2), *singles(1, 3)], 8), ids=str)
+@pytest.mark.parametrize(
+    "nest",
+    random.Random(2).sample([*singles(2, 2), *pairs(2), *singles(1, 3)], 8) + random.Random(2).sample(wide(2), 3),
+    ids=str,
+)
 def test_a_nest_is_the_same_program_whatever_the_format(nest: Nest) -> None:
     """So it is bound once: only the tower comes from the format, and it is the tower of the program as written."""
     choose = random.Random(3)
@@ -179,7 +194,23 @@ def test_a_nest_is_the_same_program_whatever_the_format(nest: Nest) -> None:
         root = random_format(nest.rank, nest.devices, number, choose)
         bound = api.bind(api.parse(nest.program(root)))
         assert bound.body == nest.bound.body
-        assert bound.towers == {"T": tower(root)}
+        assert bound.towers == {"T": tower(root, nest.extent)}
+
+
+def test_wide_nests_have_what_the_others_leave_out() -> None:
+    """Serial programs, loops of one iteration, shifts by two in both directions, and no bare access."""
+    for rank in (1, 2):
+        texts = [nest.text for nest in wide(rank)]
+        assert any("parallel" not in text and text.count("+= 1") == 2 for text in texts)
+        assert any("3:3" in text for text in texts)
+        assert any("- 2]" in text and "+ 2]" in text for text in texts)
+
+
+def test_formats_that_number_on_arrival_are_told_by_their_levels() -> None:
+    """An ordered level below a dictionary or a shard, with whatever in between."""
+    yes = "SparseDict(SparseList(Element(0)))", "Dense(Shard(d, SparseList(Element(0))))"
+    no = "SparseList(SparseDict(Element(0)))", "Dense(SparseList(Shard(d, Element(0))))", "Dense(Element(0))"
+    assert [arriving(form(text)) for text in (*yes, *no)] == [True, True, False, False, False]
 
 
 def test_a_shift_of_an_inserted_loop_only_renames() -> None:

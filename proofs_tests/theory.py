@@ -114,7 +114,7 @@ class Tally:
 
     def explore(self, nest: Nest, root: Level) -> None:
         """Compare the oracle and the tests with the explorer."""
-        over = tower(root)
+        over = tower(root, nest.extent)
         truth, verdict = oracle(nest, {nest.op: Kit(over, nest.op)}), explored(nest, over)
         told = verdict.complete or bool(verdict.races)
         bad = told and verdict.verdict != "safe"
@@ -156,10 +156,10 @@ def oracle(nest: Nest, kits: dict[str, Kit]) -> Truth:
 
 
 def tally(nests: Sequence[Nest], roots: Iterable[Level]) -> Tally:
-    """The tests against the oracle, on every nest with every format."""
+    """The tests against the oracle, on every nest with every format; all nests have one extent."""
     found = Tally()
-    for root in roots:
-        over = tower(root)
+    for root in roots if nests else ():
+        over = tower(root, nests[0].extent)
         kits = {op: Kit(over, op) for op in ("+", "=")}
         for nest in nests:
             found.note(nest, root, over, oracle(nest, kits))

@@ -105,10 +105,10 @@ def _incident(verdict: Verdict) -> str:
     return f"{verdict.verdict}: {ends}"
 
 
-def rewrite(page: Path, text: str) -> None:
+def rewrite(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Put the tables between their marks."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
     fresh = page.with_suffix(".new")
-    fresh.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    fresh.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
     os.replace(fresh, page)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from proofs_tests.trace_memory import Cell, Kit, Memory, Stopped, deadlock_in, race_in
@@ -307,12 +308,27 @@ def turned(region: int, chunks: int, threads: int) -> Sequence[Sequence[int]]:
     return IN_TURN(region, chunks, threads)[::-1]
 
 
+def mixed(bit: int, spread: int, last: int) -> Deal:
+    """One chunk a thread in regions whose number has that bit equal to `spread`, from the last thread on if `last`;
+    in the others all to one.
+    """
+
+    def deal(region: int, chunks: int, threads: int) -> Sequence[Sequence[int]]:
+        if (region - 1) >> bit & 1 != spread:
+            return TO_ONE(region, chunks, threads)
+        return turned(region, chunks, threads) if last else IN_TURN(region, chunks, threads)
+
+    return deal
+
+
 def further_deals(regions: int) -> Iterator[Deal]:
-    """Beside one chunk a thread: all to one, and threads turned so that any two regions are once dealt differently."""
+    """Beside one chunk a thread: all to one, and others so that any two regions are once dealt differently."""
     yield TO_ONE
     for bit in range((regions - 1).bit_length()):
         yield dealt(1, bit)
         yield dealt(0, bit)
+        for spread, last in product((0, 1), repeat=2):
+            yield mixed(bit, spread, last)
 
 
 def _loops(items: Sequence[Item]) -> Iterator[Loop]:

@@ -1,0 +1,130 @@
+"""The three level dependence tests against the explorer, on random programs of several shapes.
+
+    python bench/soundness.py [--programs N] [--states N] [--jobs N] [--results FILE] [--docs FILE] [--so-far]
+
+Finished batches are kept in bench/results/soundness.jsonl, so that a run that was killed continues; batches that were
+computed from other sources are dropped. Prints a table, and writes it into FILE if --docs is given. The exit status is
+1 if `repaired` or `exact` accepts a program that is not safe, faults that values cause excepted; these programs are
+printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.kept import Kept  # noqa: E402
+from proofs_tests import soundness, theory, theory_page  # noqa: E402
+from proofs_tests.soundness import SHAPES, Tally  # noqa: E402
+
+RESULTS = HERE / "results" / "soundness.jsonl"
+BEGIN, END = "<!-- soundness: python bench/soundness.py --docs docs/theory.md -->", "<!-- end of soundness -->"
+SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
+WORDS = ("advice", "changes", "explain", "findings", "witnesses")
+"""Modules of the tests that only report what was found."""
+BATCH = 25
+FIRST_SEED = 1_000_000
+"""The test suite uses smaller ones."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Programs of one shape, explored up to a number of states."""
+
+    shape: int
+    start: int
+    states: int
+
+    @property
+    def key(self) -> str:
+        return f"{SHAPES[self.shape].__name__} / {self.start} / {self.states}"
+
+
+def batches(programs: int, states: int) -> Iterator[Batch]:
+    """At least so many programs, all shapes in turn."""
+    for start in range(0, -(-programs // len(SHAPES)), BATCH):
+        for shape in range(len(SHAPES)):
+            yield Batch(shape, start, states)
+
+
+def run(batch: Batch) -> tuple[str, Tally]:
+    """The tally of a batch."""
+    found, shape = Tally(), SHAPES[batch.shape]
+    for seed in range(batch.start, batch.start + BATCH):
+        found.note(soundness.program(shape, FIRST_SEED + seed), batch.states)
+    theory.forget()
+    return batch.key, found
+
+
+def sources() -> list[Path]:
+    """The files that the results depend on."""
+    files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
+    files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "soundness")]
+    return [path for path in files if path.stem not in WORDS]
+
+
+def totals(chosen: list[Batch], kept: Kept) -> dict[str, Tally]:
+    """The tally of each shape."""
+    found = {shape.__name__: Tally() for shape in SHAPES}
+    for batch in chosen:
+        found[SHAPES[batch.shape].__name__].add(Tally(**kept.parts.get(batch.key, {})))
+    return {name.replace("_", " "): tally for name, tally in found.items()}
+
+
+def work(missing: list[Batch], done: int, kept: Kept, jobs: int) -> None:
+    """Run the batches that are missing."""
+    columns = (TextColumn("batches"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns) as progress, multiprocessing.Pool(jobs) as pool:
+        bar = progress.add_task("", total=done + len(missing), completed=done)
+        for key, tally in pool.imap_unordered(run, missing):
+            kept.add(key, asdict(tally))
+            progress.update(bar, advance=1)
+
+
+def main() -> int:
+    """Run what is missing, print the table, and write it into a page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, default=4_400)
+    parser.add_argument("--states", type=int, default=1_500, help="the bound of each exploration")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--docs", type=Path, help="the page whose table is rewritten")
+    parser.add_argument("--so-far", action="store_true", help="run nothing, and print what is there")
+    options = parser.parse_args()
+    chosen = list(batches(options.programs, options.states))
+    kept = Kept(options.results, sources())
+    missing = [batch for batch in chosen if batch.key not in kept.parts]
+    if not options.so_far:
+        try:
+            work(missing, len(chosen) - len(missing), kept, options.jobs)
+        except KeyboardInterrupt:
+            print("interrupted: the same command continues from here", file=sys.stderr)
+            return 130
+    found = totals(chosen, kept)
+    number, sometimes = (sum(getattr(tally, name) for tally in found.values()) for name in ("programs", "sometimes"))
+    text = (
+        f"{soundness.table(found)}\n\n{number:,} programs, each explored up to {options.states:,} states. Accepted by "
+        f"`repaired`, and faulting because of values in some interleavings only: {sometimes:,}.\n"
+    )
+    print(text)
+    if options.docs is not None:
+        theory_page.rewrite(options.docs, text, BEGIN, END)
+    unsound = [program for tally in found.values() for program in tally.unsound]
+    for program in unsound:
+        print(program)
+    return int(bool(unsound))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Random programs of several shapes: what a sound test accepts is explored, and must be safe.
+
+`bench/soundness.py` explores more programs, and also those that the tests reject.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests.exploring import PROVE
+from proofs_tests.soundness import SHAPES, SOUND, Shape, Tally, arrival, program, table, truth, values
+from wingspan import api
+from wingspan.dependence import arrivals
+
+PROGRAMS, STATES = 91 * PROVE, 200
+"""A thousand programs of eleven shapes in a quick run, each explored up to so many states."""
+
+
+def tally(shape: Shape, programs: int = PROGRAMS, states: int = STATES, explore_all: bool = False) -> Tally:
+    found = Tally()
+    for seed in range(programs):
+        found.note(program(shape, seed), states, explore_all)
+    return found
+
+
+def test_there_are_a_thousand_programs_of_at_least_six_shapes() -> None:
+    assert len(SHAPES) >= 6
+    assert len({program(shape, seed) for shape in SHAPES for seed in range(PROGRAMS)}) > 0.9 * 1000 * PROVE
+    assert len(SHAPES) * PROGRAMS >= 1000
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_no_random_program_that_is_accepted_goes_wrong(shape: Shape) -> None:
+    """P14 on random programs, faults that values cause excepted; a search that is cut shows nothing."""
+    found = tally(shape)
+    assert found.unsound == []
+    for test in SOUND:
+        safe, cut = (found.count(test, "accepted", name) for name in ("safe", "cut"))
+        assert safe > 10 > cut
+        assert found.count(test, "accepted", "bad") == 0
+    assert (found.count("repaired", "accepted", "value") > 0) == (shape is values)
+
+
+def test_random_programs_notice_a_test_that_is_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rule about numbers given on arrival, some of them are accepted and fault."""
+    monkeypatch.setattr(arrivals, "breaches", lambda *_, **__: ())
+    found = tally(arrival)
+    assert found.unsound
+    assert all("explored: fault" in program for program in found.unsound)
+
+
+RACE = "d = cpu(:d, 2)\nT = Tensor(Dense(Element(0)), 1)\nT .= 0\nfor i = parallel(1:2, d)\nT[1] += 1\nend"
+TWICE = "T = Tensor(SparseList(Element(0)), 1)\nT .= 0\nfor i = 1:2\nT[1] += 1\nend"
+DEADLOCK = "d = cpu(:d, 2)\nT = Tensor(Mutex(Dense(Element(0))), 2)\nT .= 0\nfor i = 1:2\nT[i] += 1\nT[1] += 1\nend"
+LAST = RACE.replace("Element", "Atomic").replace("+= 1", "= i")
+
+
+@pytest.mark.parametrize(("text", "states", "found"), [
+    (RACE, 300, "bad"), (TWICE, 300, "bad"), (DEADLOCK, 300, "bad"), (LAST, 300, "bad"),
+    (RACE.replace("Element", "Atomic"), 300, "safe"),
+    (RACE.replace("Element", "Atomic"), 2, "cut"),
+    (RACE.replace("Element", "Atomic").replace("+= 1", "+= 1 ÷ (i - 2)"), 300, "value"),
+    (RACE.replace("T[1]", "T[i]"), 300, "value"),
+    (RACE.replace("Element", "Atomic").replace("+= 1", "+= 9223372036854775807"), 300, "value"),
+])  # fmt: skip
+def test_what_the_explorer_finds_is_counted_as_what_it_is(text: str, states: int, found: str) -> None:
+    assert truth(api.explore(api.parse(text), max_states=states).verdict) == found
+
+
+def test_the_table_counts_every_program_once_for_each_test() -> None:
+    """Rejected programs are explored for it too."""
+    found = tally(arrival, 10, explore_all=True)
+    assert found.programs == 10
+    row = next(line for line in table({"arrival": found}).splitlines() if line.startswith("| all | printed"))
+    assert sum(int(cell) for cell in row.split("|")[3:-1]) == 10
