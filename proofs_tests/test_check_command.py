@@ -156,6 +156,44 @@ def test_nonsense_is_told_on_stderr(command, files, words, said):
         assert said in done.err and "Traceback" not in done.err
 
 
+PRODUCT = """
+d = cpu(:d, 3)
+A = Tensor(Dense(Element(0)), [0, 4611686018427387904, 4])
+T = Tensor(Dense(Atomic(1)), 1)
+T .= 1
+for i = parallel(1:3, d)
+    T[1] *= A[i]
+end
+"""
+WORDING = (
+    "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
+    "wrong type), which may occur in some interleavings only"
+)
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+def test_value_dependent_faults_may_occur_in_some_interleavings_only(command, written, test):
+    """T18: all products are 0 if the 0 comes first; otherwise 2^62 * 4 may overflow on the way. The verdict says so."""
+    done = command("check", written(PRODUCT), "--test", test)
+    assert done.status == 0
+    assert done.out.startswith("safe ")
+    assert f"{test}: {WORDING}" in done.out
+    found = api.explore(api.parse(PRODUCT)).verdict
+    assert (found.complete, found.verdict, found.races) == (True, "fault", ())
+    assert {fault.message.partition(":")[0] for fault in found.faults} == {"overflow"}
+    assert found.interleavings is not None
+    finished = sum(result.interleavings or 0 for result in found.results)
+    assert 0 < finished < found.interleavings
+    assert [result.outcome.values() for result in found.results] == [{"T": [0]}]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md"])
+def test_the_pages_say_what_a_verdict_leaves_out(page):
+    """T18: in the words of `check`."""
+    text = " ".join((EXAMPLES.parent / page).read_text(encoding="utf-8").split())
+    assert WORDING.lower() in text.lower()
+
+
 QUIZZES = sorted(path for path in EXAMPLES.glob("quiz_*.ws") if path.stem != "quiz_overflow")
 """All but the one that is about values."""
 

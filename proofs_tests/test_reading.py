@@ -109,7 +109,7 @@ def test_a_pipe_in_place_of_a_checkpoint_is_refused(command, written, tmp_path):
 
 def test_a_name_with_a_nul_is_refused(command, written):
     """Only a program can write one."""
-    refused(command("run", written('A = Tensor(Dense(Element(0.0)), "a\0.npy")\nx = A[1]\n')), "NUL")
+    refused(command("run", written('A = Tensor(Dense(Element(0.0)), "a\0.npy")\nx = A[1]\n')), "control characters")
 
 
 def test_files_may_start_with_a_mark_and_end_lines_by_two_characters(command, written, tmp_path):

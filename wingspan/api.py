@@ -155,10 +155,12 @@ def check(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Put the program to the level dependence test, without running it, and advise how to make it safe.
+    """Run the level dependence test on the program, without running the program, and advise how to make it safe.
 
-    The verdict holds for all values of its tensors, and for all inputs and parameters that are not given. A program
-    that is bound already gets no advice, since there is no text to change. Ctrl-C ends the search for advice.
+    Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
+    type), which may occur in some interleavings only. `printed` accepts unsafe programs too. The verdict holds for all
+    values of the tensors, and for all inputs and parameters that are not given. A program that is bound already gets no
+    advice, since there is no text to change. Ctrl-C ends the search for advice.
     """
     if test not in TESTS:
         raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")

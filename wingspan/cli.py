@@ -72,9 +72,10 @@ def main() -> None:
     help="The paper's algorithm as printed, repaired, or made exact.",
 )  # fmt: skip
 def check(told: Invocation, as_json: bool, test: Test) -> None:
-    """Put the program in FILE to the level dependence test.
+    """Run the level dependence test on the program in FILE.
 
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
+    Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
     """
     program = api.load(told.file)
     with spinner(progress.checking, sys.stderr) as tell:

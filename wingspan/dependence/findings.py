@@ -15,6 +15,8 @@ Test = Literal["printed", "repaired", "exact"]
 TESTS: tuple[Test, ...] = ("printed", "repaired", "exact")
 
 Verdict = Literal["safe", "order-dependent", "unsafe"]
+"""`safe`: no interleaving goes wrong, except by value-dependent faults (overflow, index out of range, division by zero,
+wrong type), which may occur in some interleavings only; `order-dependent`: only the topics of `ORDER` were found."""
 
 Topic = Literal[
     "level-dependence", "gate", "claim", "order", "overlap", "deadlock", "variable", "order-dependence", "merge"

@@ -13,7 +13,10 @@ from wingspan.report.terminal import MOST, aligned, some, table
 from wingspan.report.values import count, in_order, task
 from wingspan.report.view import CheckReport
 
-SAFE = "what it accepts is safe, but for faults that come of values: overflow, indices out of bounds, wrong types"
+SAFE = (
+    "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
+    "wrong type), which may occur in some interleavings only"
+)
 ACCEPTED: dict[Test, str] = {
     "printed": "Algorithm 1 as the paper prints it accepts programs that race: do not rely on it",
     "repaired": SAFE,
