@@ -98,16 +98,7 @@ SMALL = (
     Scope("rank 2, one access in 2 loops", 2, (2,), most=3, sample=25, explore=20),
     Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
     Scope("rank 1, two accesses, wide shifts", 1, (), most=1, devices=(1,), explore=20, wide=True),
-    Scope(
-        "rank 2, numbered on arrival, wide shifts",
-        2,
-        (),
-        most=1,
-        schedules=ONE_STATIC,
-        devices=(1,),
-        wide=True,
-        arriving=True,
-    ),
+    Scope("rank 2, numbered on arrival", 2, (), 1, schedules=ONE_STATIC, devices=(1,), wide=True, arriving=True),
 )
 FULL = (
     Scope("smallest: rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, devices=(1,), explore=-1),
@@ -128,9 +119,9 @@ FULL = (
         "rank 3, one access, nested devices, static", 3, (3,), most=1, schedules=ONE_STATIC, devices=(2,), explore=200
     ),
     Scope("rank 1, two accesses, wide shifts", 1, (), most=2, devices=(1,), explore=200, wide=True),
-    Scope("rank 2, two accesses, wide shifts", 2, (), most=1, devices=(1,), explore=200, wide=True),
+    Scope("rank 2, two accesses, wide shifts, sample", 2, (), most=2, sample=60, devices=(1,), explore=200, wide=True),
     Scope(
-        "rank 2, numbered on arrival, wide shifts", 2, (), most=2, devices=(1,), explore=400, wide=True, arriving=True
+        "rank 2, numbered on arrival, wide shifts", 2, (), most=1, devices=(1,), explore=400, wide=True, arriving=True
     ),
 )
 SCOPES = {"small": SMALL, "full": FULL}

@@ -213,6 +213,16 @@ def test_a_child_that_two_turns_enter_is_numbered_in_the_first() -> None:
     assert verdicts(later)[1:] == ("unsafe", "unsafe", "fault")
 
 
+def test_a_thread_numbers_the_children_of_its_own_dictionary() -> None:
+    """T19: a thread with one iteration has one child; with dynamic chunks it may have child 2 first, and then both."""
+    form = "Merge(d, SparseDict(Merge(d, SparseList(Element(0)))))"
+    static = program(form, "j; i on d", "T[j, i] += 1")
+    assert verdicts(static)[1:] == ("safe", "safe", "safe")
+    dynamic = static.replace("1:2, d)", "1:2, d, dynamic_schedule(1))")
+    assert verdicts(dynamic)[1:] == ("unsafe", "unsafe", "fault")
+    assert topics(dynamic) == ["order"]
+
+
 def test_numbers_last_where_copies_begin_anew() -> None:
     """T19: the isolated dictionary keeps its numbers when it is loaded again; the copies below it are empty then."""
     text = program("Isolate(SparseDict(Merge(d, SparseList(Element(0)))))", "r; k=1:1 on d; j=3 - r:2; i=1:1",
