@@ -124,7 +124,7 @@ SEEDS = (
 
 def tsan() -> Iterator[str]:
     """Safe programs that race, and seeded races that are not seen."""
-    safe = [*sanitized.safe(), sanitized.ready("locks", api.bind(api.parse(LOCKED)))]
+    safe = [*sanitized.safe(random=25), sanitized.ready("locks", api.bind(api.parse(LOCKED)))]
     for one in safe:
         if (report := race(printed(one), 3)) is not None:
             yield f"{one.label}: {report[:4000]}"
