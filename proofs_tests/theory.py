@@ -16,6 +16,7 @@ from wingspan.dependence import TESTS, Analysis
 from wingspan.explorer.verdict import Verdict
 from wingspan.levels import Tower, procedures
 from wingspan.levels.base import Level
+from wingspan.once import Once
 from wingspan.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 
@@ -170,5 +171,5 @@ def tally(nests: Sequence[Nest], roots: Iterable[Level]) -> Tally:
 def forget() -> None:
     """Drop the procedures of formats that will not come again."""
     for made in vars(procedures).values():
-        if hasattr(made, "cache_clear"):
+        if isinstance(made, Once):
             made.cache_clear()

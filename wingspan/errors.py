@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,14 +24,23 @@ class Source:
     text: str
 
     @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Where each line starts, as an offset from 0; only newlines end lines."""
-        return (0, *(found.end() for found in re.finditer("\n", self.text)))
+    def _lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where the lines begin that a newline ends, and where the last one does."""
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def line(self, number: int) -> str:
         """Line `number` (1-based) without its end, tabs as wide as any character; empty past the last line."""
-        lines = self.text.splitlines()
-        return lines[number - 1].replace("\t", " ") if 1 <= number <= len(lines) else ""
+        return self._lines[number - 1].replace("\t", " ") if 1 <= number <= len(self._lines) else ""
+
+    def place(self, offset: int, length: int) -> Span:
+        """The span of `length` characters of one line, from `offset` (counted from 0) on."""
+        line = bisect_right(self._starts, offset)
+        column = offset - self._starts[line - 1] + 1
+        return Span(self, line, column, line, column + length)
 
 
 @dataclass(frozen=True)

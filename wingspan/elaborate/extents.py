@@ -7,6 +7,7 @@ that the loops produce there, conditions apart. An axis of an input that is left
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -72,29 +73,25 @@ def settle_extents(
     loops: list[Loop] = []
     uses: list[Use] = []
     _collect(body, {}, loops, uses)
+    uses_of: dict[str, list[Use]] = {}
+    for use in uses:
+        uses_of.setdefault(use.tensor, []).append(use)
     shapes = {name: list(source.extents) for name, source in sources.items()}
     inputs = {name: shape for name, shape in shapes.items() if not sources[name].declared}
     inferred = {name: shape for name, shape in shapes.items() if sources[name].declared}
     every = {*symbols, *(_symbol(name, axis).name for name, shape in shapes.items() for axis in range(len(shape)))}
-    while (
-        _range_loops(loops, shapes)
-        or _share_extents(loops, inputs)
-        or _extend_axes(uses, inferred, every)
-        or _open_axis(inputs)
-    ):
-        pass
+    _Settling(loops, uses_of, shapes, inputs, inferred, every).run()
+    origins = {name: _origins(name, uses_of.get(name, [])) for name in {**sources, **uses_of}}
     for loop in loops:
         tensors = {use.tensor for use, _ in loop.axes}
-        origins = _origins(tensors, uses)
-        if loop.range is None:
-            unknown = [name for name in tensors if None in shapes.get(name, ())]
-            mistakes.note(_unknown_range(loop), *origins, spoils=[loop.key, *unknown])
-        else:
-            with mistakes.noted(*origins):
-                _check_axes(loop, shapes, sources)
+        error = _unknown_range(loop) if loop.range is None else _disagreement(loop, shapes, sources)
+        if error is not None:
+            unknown = [name for name in tensors if loop.range is None and None in shapes.get(name, ())]
+            spoils = [loop.key, *unknown] if loop.range is None else []
+            mistakes.note(error, *(about for name in tensors for about in origins[name]), spoils=spoils)
     towers: dict[str, Tower] = {}
     for name, source in sources.items():
-        with mistakes.noted(*_origins({name}, uses), spoils=[name]):
+        with mistakes.noted(*origins[name], spoils=[name]):
             towers[name] = _tower(source, shapes[name])
     for use in uses:
         if use.tensor in towers:
@@ -103,14 +100,13 @@ def settle_extents(
     return _with_ranges(body, iter(loops)), towers
 
 
-def _origins(tensors: set[str], uses: list[Use]) -> set[str]:
-    """What tensors, and the extents that they get from their uses, depend on."""
-    found = set(tensors)
+def _origins(tensor: str, uses: list[Use]) -> set[str]:
+    """What a tensor, and the extents that it gets from its uses, depend on."""
+    found = {tensor}
     for use in uses:
-        if use.tensor in tensors:
-            found.update(subject(use.access), *map(values_in, use.access.subscripts))
-            for loop in use.loops.values():
-                found.update([loop.key], values_in(loop.node.range))
+        found.update(subject(use.access), *map(values_in, use.access.subscripts))
+        for loop in use.loops.values():
+            found.update([loop.key], values_in(loop.node.range))
     return found
 
 
@@ -175,38 +171,98 @@ def _use(use: Use, loops: list[Loop], uses: list[Use]) -> None:
         _collect(subscript, use.loops, loops, uses)
 
 
-def _range_loops(loops: list[Loop], shapes: Shapes) -> bool:
-    """Give a range to the loops over `_` whose index stands bare on an axis of known extent."""
-    progress = False
-    for loop in loops:
-        found = [_extent(shapes, use, axis) for use, axis in loop.axes]
-        known = sorted((e for e in found if e is not None), key=lambda e: not isinstance(e, ir.Literal))
-        if loop.range is None and known:
-            loop.range = ir.Range(ir.Literal(1), known[0])
-            progress = True
-    return progress
+class _Settling:
+    """Finds the ranges and extents that follow from others, and looks again only at what more is known of by then."""
 
+    def __init__(
+        self,
+        loops: list[Loop],
+        uses: Mapping[str, list[Use]],
+        shapes: Shapes,
+        inputs: Shapes,
+        inferred: Shapes,
+        symbols: Collection[str],
+    ) -> None:
+        self.loops, self.uses, self.shapes, self.symbols = loops, uses, shapes, symbols
+        self.inputs, self.inferred = inputs, inferred
+        self.over: dict[str, set[int]] = {}
+        """the loops whose index stands bare on an axis of a tensor, by their numbers"""
+        for k, loop in enumerate(loops):
+            for use, _ in loop.axes:
+                self.over.setdefault(use.tensor, set()).add(k)
+        self.around: dict[int, set[str]] = {}
+        """the tensors without extents that are used in a loop"""
+        numbers = {id(loop): k for k, loop in enumerate(loops)}
+        for name in inferred:
+            for use in uses.get(name, []):
+                for loop in use.loops.values():
+                    self.around.setdefault(numbers[id(loop)], set()).add(name)
+        self.order = {name: k for k, name in enumerate(inferred)}
+        self.to_range = set(range(len(loops)))
+        self.to_share: set[int] = set()
+        self.to_extend = set(inferred)
+        self.to_open = deque(inputs)
 
-def _share_extents(loops: list[Loop], inputs: Shapes) -> bool:
-    """Give the extent of the loops over `_` to the axes of inputs that are left open: all that one runs over agree."""
-    progress = False
-    for loop in loops:
-        for use, axis in loop.axes:
-            shape = inputs.get(use.tensor, [])
-            if loop.whole and loop.range and len(shape) == len(use.access.subscripts) and shape[axis] is None:
-                shape[axis] = loop.range.stop
-                progress = True
-    return progress
+    def run(self) -> None:
+        """Find all that there is."""
+        while self.range_loops() or self.share_extents() or self.extend_axes() or self.open_axis():
+            pass
 
+    def range_loops(self) -> bool:
+        """Give a range to the loops over `_` whose index stands bare on an axis of known extent."""
+        some, self.to_range, progress = sorted(self.to_range), set(), False
+        for k in some:
+            loop = self.loops[k]
+            if loop.range is None:
+                found = [_extent(self.shapes, use, axis) for use, axis in loop.axes]
+                known = sorted((e for e in found if e is not None), key=lambda e: not isinstance(e, ir.Literal))
+                if known:
+                    loop.range = ir.Range(ir.Literal(1), known[0])
+                    progress = True
+                    self.to_share.add(k)
+                    self.to_extend |= self.around.get(k, set())
+        return progress
 
-def _open_axis(inputs: Shapes) -> bool:
-    """Make the extent of the first axis of an input that is left open a symbol."""
-    for name, shape in inputs.items():
-        if None in shape:
-            axis = shape.index(None)
-            shape[axis] = _symbol(name, axis)
-            return True
-    return False
+    def share_extents(self) -> bool:
+        """Give the extent of the loops over `_` to the open axes of inputs: all axes that one runs over agree."""
+        some, self.to_share = sorted(self.to_share), set()
+        for loop in (self.loops[k] for k in some):
+            for use, axis in loop.axes:
+                shape = self.inputs.get(use.tensor, [])
+                if loop.range and len(shape) == len(use.access.subscripts) and shape[axis] is None:
+                    self.found(use.tensor, axis, loop.range.stop)
+        return bool(self.to_range)
+
+    def extend_axes(self) -> bool:
+        """Give an extent to axes whose subscripts are all known; updates decide, reads only where there are none."""
+        some, self.to_extend = sorted(self.to_extend, key=self.order.__getitem__), set()
+        for name in some:
+            shape = self.inferred[name]
+            here = [use for use in self.uses.get(name, []) if len(use.access.subscripts) == len(shape)]
+            here = [use for use in here if use.updated] or here
+            for axis, extent in enumerate(shape):
+                if extent is None and here:
+                    found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in here]
+                    largest = [e for e in found if e is not None]
+                    if len(largest) == len(found):
+                        self.found(name, axis, _maximum(largest) or _symbol(name, axis))
+        return bool(self.to_range)
+
+    def open_axis(self) -> bool:
+        """Make the extent of the first axis of an input that is left open a symbol."""
+        while self.to_open:
+            shape = self.inputs[self.to_open[0]]
+            if None in shape:
+                axis = shape.index(None)
+                self.found(self.to_open[0], axis, _symbol(self.to_open[0], axis))
+                return True
+            self.to_open.popleft()
+        return False
+
+    def found(self, tensor: str, axis: int, extent: ir.Expression) -> None:
+        """The extent of an axis is known from here on."""
+        self.shapes[tensor][axis] = extent
+        self.to_range |= self.over.get(tensor, set())
 
 
 def _symbol(tensor: str, axis: int) -> ir.Variable:
@@ -218,22 +274,6 @@ def _extent(shapes: Shapes, use: Use, axis: int) -> ir.Expression | None:
     """The extent of an axis, as far as it is known."""
     shape = shapes.get(use.tensor, ())
     return shape[axis] if len(shape) == len(use.access.subscripts) else None
-
-
-def _extend_axes(uses: list[Use], inferred: Shapes, symbols: Collection[str]) -> bool:
-    """Give an extent to the axes whose subscripts are all known; updates decide, reads only where there are none."""
-    progress = False
-    for name, shape in inferred.items():
-        here = [use for use in uses if use.tensor == name and len(use.access.subscripts) == len(shape)]
-        here = [use for use in here if use.updated] or here
-        for axis, extent in enumerate(shape):
-            if extent is None and here:
-                found = [_largest(use.access.subscripts[axis], use.loops, symbols) for use in here]
-                largest = [e for e in found if e is not None]
-                if len(largest) == len(found):
-                    shape[axis] = _maximum(largest) or _symbol(name, axis)
-                    progress = True
-    return progress
 
 
 def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:
@@ -302,7 +342,7 @@ def _needed(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str
                     if r is None:
                         return None
                     pending.append(r)
-    return [name for name in (*loops, *symbols) if name in names]
+    return [*(name for name in loops if name in names), *sorted(names - loops.keys())]
 
 
 def _iterations(
@@ -344,10 +384,10 @@ def _unknown_range(loop: Loop) -> ProgramError:
     return ProgramError(f"the range of {index} cannot be told: {why}", loop.node.span, fix=f"for {index} = 1:n")
 
 
-def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> None:
+def _disagreement(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> ProgramError | None:
     """The axes that a loop over `_` runs over must agree, apart from those whose extent its updates decide."""
     if not loop.whole:
-        return
+        return None
     fixed = [
         (use.access, axis, int(e.value))
         for use, axis in loop.axes
@@ -357,13 +397,14 @@ def _check_axes(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> No
     for access, axis, extent in fixed[1:]:
         first, where, wanted = fixed[0]
         if extent != wanted:
-            raise ProgramError(
+            return ProgramError(
                 f"{loop.node.index} runs over axis {where + 1} of {first.fiber.tensor}, which has extent {wanted}, "
                 f"and over axis {axis + 1} of {access.fiber.tensor}, which has {extent}",
                 access.span,
                 marks=(Mark(first.span),) if first.span and first.span != access.span else (),
                 fix=f"give the range: for {loop.node.index} = 1:{min(extent, wanted)}",
             )
+    return None
 
 
 def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:

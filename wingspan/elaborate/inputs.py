@@ -51,8 +51,11 @@ def load_tensors(
     tensor and its uses differ in rank.
     """
     uses: dict[str, list[ir.Access]] = {}
-    for access, _ in ir.accesses(names.body):
+    reads: dict[str, list[ir.Access]] = {}
+    for access, updated in ir.accesses(names.body):
         uses.setdefault(access.fiber.tensor, []).append(access)
+        if not updated:
+            reads.setdefault(access.fiber.tensor, []).append(access)
     declared = {node.tensor: node.span for node in names.body.walk() if isinstance(node, ir.Declare)}
     every = dict.fromkeys((*names.tensors, *uses, *declared))
     for name in inputs:
@@ -69,9 +72,8 @@ def load_tensors(
             if source.data is not None or source.declared:
                 found[name] = source
             elif name in uses or name in names.returns:
-                missing = _missing(name, names, uses.get(name, []))
-                if not symbolic or isinstance(missing, ProgramError):
-                    raise missing
+                if not symbolic or (name not in names.tensors and name not in reads):
+                    raise _missing(name, names, uses.get(name, []), reads.get(name, []))
                 found[name] = source
     return found
 
@@ -117,9 +119,8 @@ def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes:
             mistakes.note(error, *subject(use), spoils=subject(use)[1:])
 
 
-def _missing(name: str, names: Names, uses: list[ir.Access]) -> InputError | ProgramError:
+def _missing(name: str, names: Names, uses: list[ir.Access], reads: list[ir.Access]) -> InputError | ProgramError:
     """What to say of a tensor without data that is used and not declared; a ProgramError if it seems to be no input."""
-    reads = [access for access, updated in ir.accesses(names.body) if access.fiber.tensor == name and not updated]
     if name in names.tensors and not uses:
         return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
     if name in names.tensors or reads:

@@ -7,7 +7,7 @@ the first statement that updates it. Inputs belong to the outermost scope.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from wingspan.elaborate.parameters import did_you_mean
@@ -17,7 +17,7 @@ from wingspan.lang import ir
 
 def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes) -> ir.Statement:
     """The program with every change of mode explicit. It is a mistake if one would be needed in an inner scope."""
-    return _Scope(frozenset(), dict.fromkeys(inputs, "read"), mistakes).run(body)
+    return _Scope(None, dict.fromkeys(inputs, "read"), mistakes).run(body)
 
 
 def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program, mistakes: Mistakes) -> tuple[str, ...]:
@@ -40,13 +40,19 @@ def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
 
 
 class _Scope:
-    """One scope: the tensors that are visible from outside, and the modes of its own."""
+    """One scope: the one around it, and the modes of its own tensors."""
 
-    def __init__(self, outside: frozenset[str], own: dict[str, str], mistakes: Mistakes) -> None:
-        self.outside, self.own, self.mistakes = outside, own, mistakes
+    def __init__(self, around: _Scope | None, own: dict[str, str], mistakes: Mistakes) -> None:
+        self.around, self.own, self.mistakes = around, own, mistakes
+        self.order = {T: k for k, T in enumerate(own)}
+        """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
         """where the scope's own tensors are declared"""
         self.out: list[ir.Statement] = []
+
+    def outside(self, T: str) -> bool:
+        """Whether a tensor is visible from outside."""
+        return self.around is not None and (T in self.around.own or self.around.outside(T))
 
     def run(self, body: ir.Statement) -> ir.Statement:
         for s in _flat(body):
@@ -57,13 +63,14 @@ class _Scope:
     def statement(self, s: ir.Statement) -> None:
         match s:
             case ir.Declare(tensor=T):
-                if T in self.own or T in self.outside:
+                if T in self.own or self.outside(T):
                     error = ProgramError(
                         f"{T} is declared while it is declared already", s.span, marks=_marks(self.places.get(T)),
                         fix=f"leave this one out, or declare {T} in an inner scope only",
                     )  # fmt: skip
                     self.mistakes.note(error, T, spoils=[T])
                 self.own[T], self.places[T] = "update", s.span
+                self.order.setdefault(T, len(self.order))
             case ir.Freeze(tensor=T):
                 with self.mistakes.noted(T, spoils=[T]):
                     self.by_hand(s, T, "freeze", "update", "read")
@@ -77,7 +84,7 @@ class _Scope:
 
     def by_hand(self, s: ir.Statement, T: str, verb: str, before: str, after: str) -> None:
         if T not in self.own:
-            why = f"{T} is declared in another scope" if T in self.outside else f"{T} is not declared here"
+            why = f"{T} is declared in another scope" if self.outside(T) else f"{T} is not declared here"
             raise ProgramError(f"{verb}({T}): {why}", s.span, fix=f"{verb} it in the scope that declares it")
         if self.own[T] != before:
             raise ProgramError(f"{verb}({T}): it is in {self.own[T]} mode already", s.span, fix="leave it out")
@@ -91,12 +98,12 @@ class _Scope:
         for access, updated in ir.accesses(s):
             T = access.fiber.tensor
             (updates if updated else reads).setdefault(T, access)
-            if T not in self.own and T not in self.outside and T not in inner:
+            if T not in self.own and not self.outside(T) and T not in inner:
                 error = ProgramError(
                     f"{T} is used where it is not declared", access.span, fix=f"declare it before: {T} .= 0"
                 )
                 self.mistakes.note(error, T, spoils=[T])
-        for T in self.own:
+        for T in sorted(self.own.keys() & (reads.keys() | updates.keys()), key=self.order.__getitem__):
             if T in reads and T in updates:
                 error = ProgramError(
                     f"{T} is read and updated in one statement of the scope that declares it", reads[T].span,
@@ -111,12 +118,11 @@ class _Scope:
                 self.own[T] = "update"
 
     def nested(self, s: ir.Statement) -> ir.Statement:
-        visible = self.outside | self.own.keys()
         match s:
             case ir.For(index=index, range=r, body=body):
-                return ir.For(index, r, _Scope(visible, {}, self.mistakes).run(body), span=s.span)
+                return ir.For(index, r, _Scope(self, {}, self.mistakes).run(body), span=s.span)
             case ir.If(condition=condition, body=body):
-                return ir.If(condition, _Scope(visible, {}, self.mistakes).run(body), span=s.span)
+                return ir.If(condition, _Scope(self, {}, self.mistakes).run(body), span=s.span)
         return s
 
 
@@ -124,27 +130,29 @@ def _marks(span: Span | None) -> tuple[Mark, ...]:
     return () if span is None else (Mark(span),)
 
 
-def _with_operators(statements: list[ir.Statement], own: Iterable[str], mistakes: Mistakes) -> list[ir.Statement]:
+def _with_operators(statements: list[ir.Statement], own: Collection[str], mistakes: Mistakes) -> list[ir.Statement]:
     """The statements of a scope with the operator of each phase in its declare, thaw and freeze."""
     out = list(statements)
-    for T in own:
-        start: int | None = None
-        for k, s in enumerate(statements):
-            match s:
-                case ir.Declare(tensor=name) | ir.Thaw(tensor=name) if name == T:
-                    start = k
-                case ir.Freeze(tensor=name) if name == T and start is not None:
-                    op = _operator(T, statements[start:k], mistakes)
-                    for at in (start, k):
-                        phase = out[at]
-                        assert isinstance(phase, ir.Declare | ir.Thaw | ir.Freeze)
-                        out[at] = replace(phase, op=op)
+    phases: dict[str, tuple[int, list[ir.Assign]]] = {}
+    for k, s in enumerate(statements):
+        match s:
+            case ir.Declare(tensor=T) | ir.Thaw(tensor=T):
+                phases[T] = k, []
+            case ir.Freeze(tensor=T) if T in own and T in phases:
+                start, updates = phases[T]
+                op = _operator(T, updates, mistakes)
+                for at in (start, k):
+                    phase = out[at]
+                    assert isinstance(phase, ir.Declare | ir.Thaw | ir.Freeze)
+                    out[at] = replace(phase, op=op)
+        for node in s.walk():
+            if isinstance(node, ir.Assign) and node.access.fiber.tensor in phases:
+                phases[node.access.fiber.tensor][1].append(node)
     return out
 
 
-def _operator(T: str, phase: list[ir.Statement], mistakes: Mistakes) -> str:
-    """The operator of a tensor's phase, `=` if it is not updated there; two are a mistake."""
-    updates = [n for s in phase for n in s.walk() if isinstance(n, ir.Assign) and n.access.fiber.tensor == T]
+def _operator(T: str, updates: list[ir.Assign], mistakes: Mistakes) -> str:
+    """The operator of a tensor's phase with these updates, `=` if there are none; two are a mistake."""
     for update in updates[1:]:
         if update.op != updates[0].op:
             error = ProgramError(

@@ -209,6 +209,9 @@ class _Resolver:
     ) -> None:
         self.definitions, self.meanings, self.numbers, self.mistakes = definitions, meanings, numbers, mistakes
         self.symbols = symbols
+        changing = [name for name, meant in meanings.items() if meant in ("a variable", "an index")]
+        self.constant = _Place(SERIAL, tuple(changing), set(changing))
+        """where definitions stand: what changes is left as it is"""
         self.devices = Devices(definitions, self.count, threads, mistakes)
         self.schedules = dict.fromkeys(symbols, ANY) | {
             name: schedule(d.value, self.count)
@@ -287,8 +290,7 @@ class _Resolver:
         """An integer in a definition, which no variable and no index has a part in: a literal, or the expression itself
         if it is left open, or None if it is mistaken.
         """
-        changing = [name for name, meant in self.meanings.items() if meant in ("a variable", "an index")]
-        made: ir.Expression = self.expression(e, _Place(SERIAL, tuple(changing), set(changing)))
+        made: ir.Expression = self.expression(e, self.constant)
         if self.open(made):
             return made
         with self.mistakes.noted(*values_in(made)):

@@ -9,7 +9,6 @@ from lark import Token
 
 from wingspan.errors import ParseError, Source, Span
 from wingspan.lang import ir
-from wingspan.lang.layout import place
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>[^\s;,#]+)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -22,12 +21,12 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
     `;` or the end of a line its rows. `[7;]` is the matrix with one element.
     """
     offset = (token.start_pos or 0) + 1
-    whole = place(source, offset - 1, 1)
+    whole = source.place(offset - 1, 1)
     rows: list[list[ir.Literal]] = [[]]
     marks: list[str] = []
     wanting = True
     for piece in _PIECE.finditer(token[1:-1]):
-        span = place(source, offset + piece.start(), piece.end() - piece.start())
+        span = source.place(offset + piece.start(), piece.end() - piece.start())
         match piece.lastgroup:
             case "word":
                 rows[-1].append(element(piece[0], span, number))

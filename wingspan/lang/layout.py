@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -43,30 +42,23 @@ def closed_by_end(source: Source) -> bool:
         elif word in _CLOSER:
             opened.append(match.start())
             if len(opened) > LIMIT:
-                too_deep(place(source, match.start(), 1))
+                too_deep(source.place(match.start(), 1))
         elif word in _CLOSER.values():
             if not opened:
-                here = place(source, match.start(), 1)
+                here = source.place(match.start(), 1)
                 raise ParseError("this bracket closes nothing", here, fix=f"remove {word} or open it before")
             start = opened.pop()
             awaited = _CLOSER[source.text[start]]
             if awaited != word:
-                here = place(source, match.start(), 1)
-                mark = Mark(place(source, start, 1), f"{awaited} is still to come")
+                here = source.place(match.start(), 1)
+                mark = Mark(source.place(start, 1), f"{awaited} is still to come")
                 message = "this bracket closes another kind of bracket"
                 raise ParseError(message, here, marks=(mark,), fix=f"write {awaited} before it, or in its place")
     if opened:
         missing = _CLOSER[source.text[opened[-1]]]
-        span = place(source, opened[-1], 1)
+        span = source.place(opened[-1], 1)
         raise ParseError("this bracket is never closed", span, fix=f"add the missing {missing}")
     return by_end
-
-
-def place(source: Source, offset: int, length: int) -> Span:
-    """The span of `length` characters of one line, from `offset` (counted from 0) on."""
-    line = bisect_right(source.starts, offset)
-    column = offset - source.starts[line - 1] + 1
-    return Span(source, line, column, line, column + length)
 
 
 def too_deep(span: Span) -> NoReturn:
