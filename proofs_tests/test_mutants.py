@@ -19,7 +19,8 @@ AREAS = {
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
-        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/report/check.py",
+        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
+        "wingspan/report/check.py",
     ],
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
     "native": [

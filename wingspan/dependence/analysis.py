@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import combinations_with_replacement
+from typing import TypeVar
 
 from wingspan.dependence import arrivals, level_test, locks, protocol
 from wingspan.dependence.accesses import Together
+from wingspan.dependence.alike import distinct, twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.explain import Explainer, Shared, Trouble
 from wingspan.dependence.findings import ORDER, Proof, Report, Test, Verdict
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import differ, pairs_of
-from wingspan.dependence.sites import Life, Site, collect
+from wingspan.dependence.sites import Life, Loop, Site, Use, collect
 from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
 from wingspan.levels import Tower
@@ -34,6 +35,9 @@ class Analysis:
         self.lives: defaultdict[Life, list[Site]] = defaultdict(list)
         for site in self.sites.updates:
             self.lives[site.life].append(site)
+        self.uses: defaultdict[str, list[Use]] = defaultdict(list)
+        for use in self.sites.uses:
+            self.uses[use.name].append(use)
 
     @cached_property
     def pairs(self) -> tuple[Together, ...]:
@@ -41,7 +45,8 @@ class Analysis:
         return tuple(
             Together(one, other, p)
             for life, sites in self.lives.items()
-            for one, other in combinations_with_replacement(sites, 2)
+            for shared in _sharing(sites, life.depth, valued=True)
+            for one, other in twos(shared)
             for p in range(life.depth, common(one, other))
             if one.loops[p].spawns
         )
@@ -57,7 +62,17 @@ class Analysis:
             return Report(_worst(troubles), test, tuple(map(explainer.finding, troubles)))
         failed = {trouble[0] for trouble in troubles if isinstance(trouble, tuple)}
         proofs = tuple(self._proof(pair, towers, test, explainer) for pair in self.pairs if pair not in failed)
-        return Report(_worst(troubles), test, tuple(map(explainer.finding, troubles)), proofs)
+        findings = tuple(map(explainer.finding, troubles))
+        names = {found.tensor for found in findings} | {proof.tensor for proof in proofs}
+        return Report(_worst(troubles), test, findings, proofs, alike=self.alike(names))
+
+    def alike(self, names: Collection[str]) -> int:
+        """How many accesses to these tensors and variables are like others, and not compared."""
+        lives = [sites for life, sites in self.lives.items() if life.tensor in names]
+        uses = [uses for name, uses in self.uses.items() if name in names]
+        kept = [{*distinct(sites), *distinct(sites, valued=True)} for sites in lives]
+        kept_uses = [distinct(each) for each in uses]
+        return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
     def _proof(self, pair: Together, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
         """Why a pair is safe: the exact test tells only what fails, and the repaired one proves most of it too."""
@@ -80,7 +95,7 @@ class Analysis:
         yield from self.variables
         if test != "printed":
             for life, sites in self.lives.items():
-                yield from protocol.breaches(sites, towers[life.tensor], counted=not self.symbols)
+                yield from protocol.breaches(distinct(sites), towers[life.tensor], counted=not self.symbols)
                 yield from arrivals.breaches(sites, towers[life.tensor], counted=not self.symbols)
             yield from locks.deadlocks(self.sites.updates, towers)
             for pair in self.pairs:
@@ -104,14 +119,29 @@ class Analysis:
     def variables(self) -> tuple[Shared, ...]:
         """Two uses of a variable that tasks share, one of which assigns to it."""
         found = []
-        for one, other in combinations_with_replacement(self.sites.uses, 2):
-            if one.name != other.name or not (one.assigned or other.assigned):
-                continue
-            for p in range(max(one.depth, other.depth), common(one, other)):
-                pairs = pairs_of(one, other, p)
-                if one.loops[p].spawns and pairs.some(pairs.all, differ(p), *pairs.guards()):
-                    found.append(Shared(one.loops[p], one, other, pairs))
+        for uses in self.uses.values():
+            for one, other in (
+                two for shared in _sharing(uses, min(use.depth for use in uses)) for two in twos(shared)
+            ):
+                if not (one.assigned or other.assigned):
+                    continue
+                for p in range(max(one.depth, other.depth), common(one, other)):
+                    pairs = pairs_of(one, other, p)
+                    if one.loops[p].spawns and pairs.some(pairs.all, differ(p), *pairs.guards()):
+                        found.append(Shared(one.loops[p], one, other, pairs))
         return tuple(found)
+
+
+A = TypeVar("A", bound=Site | Use)
+
+
+def _sharing(accesses: Iterable[A], depth: int, valued: bool = False) -> Iterable[list[A]]:
+    """Those that stand for all in loops with several tasks, for each loop of a depth that has such loops in it."""
+    parallel = [each for each in accesses if any(loop.spawns for loop in each.loops[depth:])]
+    found: defaultdict[Loop, list[A]] = defaultdict(list)
+    for each in distinct(parallel, valued):
+        found[each.loops[depth]].append(each)
+    return found.values()
 
 
 def _worst(troubles: Iterable[Trouble]) -> Verdict:

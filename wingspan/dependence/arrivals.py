@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
 from wingspan.dependence.accesses import binder
+from wingspan.dependence.alike import limited
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach, isolated, level_name, never_one_thread, opened, renewed
 from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
@@ -95,7 +96,7 @@ def breaches(sites: Sequence[Site], tower: Tower, counted: bool) -> Iterator[Bre
     for depth, level in enumerate(tower.levels):
         above = _deciding(tower, depth) if level.once else None
         if above is not None:
-            for one, other in product(sites, repeat=2):
+            for one, other in product(limited(sites), repeat=2):
                 yield from _entered_too_early(sites, one, other, Arrivals(tower, above), depth, counted)
 
 

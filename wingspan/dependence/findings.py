@@ -122,3 +122,5 @@ class Report:
     """False if the search for advice was interrupted"""
     symbols: tuple[str, ...] = ()
     """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""
+    alike: int = 0
+    """how many accesses are in no finding and no proof because four others that do the same are compared instead"""

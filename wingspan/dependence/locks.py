@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from wingspan.dependence.alike import distinct, limited
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import not_before, pairs_of, same
@@ -33,7 +34,8 @@ class Nested:
 
 def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Breach]:
     """A circle of locks, or a lock that may be asked for by a task that holds it, or by one that it has spawned."""
-    edges = list(_nested(tuple(sites), towers))
+    locking = [site for site in sites if next(_mutexes(towers[site.tensor]), None) is not None]
+    edges = list(_nested(limited(distinct(locking)), towers))
     for edge in edges:
         if edge.held == edge.asked:
             yield from _again(edge, towers[edge.holder.tensor])
@@ -50,7 +52,7 @@ def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Br
                 return
 
 
-def _nested(sites: tuple[Site, ...], towers: Mapping[str, Tower]) -> Iterator[Nested]:
+def _nested(sites: Sequence[Site], towers: Mapping[str, Tower]) -> Iterator[Nested]:
     """Within one update the locks nest from the root to the leaf; another comes in between as the loops do."""
     for one in sites:
         for a in _mutexes(towers[one.tensor]):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 from wingspan.dependence.accesses import binder
+from wingspan.dependence.alike import twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.findings import Topic
 from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
@@ -53,10 +53,6 @@ def breaches(sites: Iterable[Site], tower: Tower, counted: bool = True) -> Itera
     yield from order(sites, tower, counted)
 
 
-def _twos(sites: tuple[Site, ...]) -> Iterator[tuple[Site, Site]]:
-    return combinations_with_replacement(sites, 2)
-
-
 def _gated(tower: Tower) -> Iterator[tuple[int, Gated]]:
     for depth, level in enumerate(tower.levels):
         if isinstance(level, Gated):
@@ -91,7 +87,7 @@ def shared_gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 
     Something around it must part the parents. The checkout alone touches the shard, whatever the loops inside do.
     """
-    for one, other in _twos(sites):
+    for one, other in twos(sites) if any(_gated(tower)) else ():
         for depth, level in _gated(tower):
             for p in range(one.life.depth, common(one, other)):
                 outer = one.loops[p]
@@ -140,7 +136,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 if site.life.z is None:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
                     yield Breach("claim", site, site, depth, reason)
-            for one, other in _twos(sites):
+            for one, other in twos(sites):
                 found = _two_threads(one, other, tower, depth)
                 if found is not None:
                     where = f"one position of {level_name(tower, depth)}"
@@ -207,7 +203,7 @@ def order(sites: tuple[Site, ...], tower: Tower, counted: bool) -> Iterator[Brea
     for depth, level in enumerate(tower.levels):
         if level.once:
             yield from _appended_to(sites, tower, depth)
-            for one, other in _twos(sites):
+            for one, other in twos(sites):
                 found = _open_together(one, other, tower, depth) or _out_of_order(one, other, tower, depth, counted)
                 if found is not None:
                     yield found
@@ -325,7 +321,7 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             continue
         j = tower.numbers[depth]
         late = depth in tower.late(j)
-        for one, other in _twos(sites):
+        for one, other in twos(sites):
             a, b = binder(one, tower, depth), binder(other, tower, depth)
             outer = min(a, b)
             alike = a == b and one.subscripts[j - 1 :] == other.subscripts[j - 1 :]
@@ -350,7 +346,7 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     for depth, level in enumerate(tower.levels):
         if not isinstance(level, Merge):
             continue
-        for one, other in _twos(sites):
+        for one, other in twos(sites):
             if one.op == "=" == other.op:
                 found = _two_threads(one, other, tower, depth, element=True) if one.phase == other.phase else None
                 if found is not None:

@@ -77,6 +77,8 @@ def _reach(report: Report) -> str:
     """What the verdict covers."""
     worth = ACCEPTED[report.test] if report.verdict == "safe" else REFUSED
     notes = [("test", f"{report.test}: {worth}")]
+    if report.alike:
+        notes.append(("alike", f"{count(report.alike, 'more place')} of the program, each like four of those compared"))
     if report.symbols:
         notes.append(("open", f"{', '.join(report.symbols)}; the verdict holds for all that they can be"))
     return "\n".join(aligned(notes))

@@ -170,6 +170,7 @@ def check(told: CheckReport) -> dict[str, Any]:
         "advice_complete": report.advice_complete,
         "proofs": [_proof(proof) for proof in report.proofs],
         "symbols": list(report.symbols),
+        "alike": report.alike,
     }
 
 
