@@ -107,6 +107,13 @@ def test_a_matrix_market_file_out_of_order_is_refused(tmp_path, message):
     assert raised.value.message.startswith(f"{path}: ") and "\n  fix  " in raised.value.render()
 
 
+def test_lines_of_a_matrix_market_file_are_no_longer_than_a_megabyte(tmp_path):
+    """Neither in the header nor below it: no line takes the memory of a file."""
+    for text in (BANNER + "%" * 2**20 + "\n1 1 1\n1 1 5\n", BANNER + "1 1 1\n1 1 " + "0" * 2**21 + "5\n"):
+        with pytest.raises(InputError, match=r"line (2 )?is longer than 1048576 characters"):
+            read_file(mtx(tmp_path, text))
+
+
 def spoil(path, how):
     match how:
         case "directory":

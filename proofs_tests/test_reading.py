@@ -503,6 +503,15 @@ def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, com
     assert command(*words).status == 0 and len(outputs(folder)[f"y{suffix}"]) > 1000
 
 
+def test_a_disk_that_is_full_leaves_old_c_files(command, written, tmp_path):
+    path, folder = written(SQUARES), tmp_path / "made"
+    folder.mkdir()
+    (folder / "program.c").write_bytes(b"old")
+    with files_limited_to(500):
+        refused(command("emit-c", path, "-o", str(folder)), "program.c: File too large")
+    assert outputs(folder) == {"program.c": b"old"}
+
+
 WRITES: list[tuple[Any, str, BaseException]] = [
     (tempfile, "mkdtemp", OSError(28, "No space left on device")),
     (Path, "open", OSError(24, "Too many open files")),

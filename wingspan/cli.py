@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -271,7 +270,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
         if Path(path).suffix not in SUFFIXES:
             raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
-        if not os.path.isdir(Path(path).parent):  # Path.is_dir raises if the name is too long
+        if not Path(path).parent.is_dir():
             fix = "make it, or write into another one"
             raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
 

@@ -134,7 +134,8 @@ class Verbs(click.Group):
             fail(InputError("memory ran out", topic="memory", fix=fix).render(), MISTAKE)
         except OSError as error:
             what = f"{error.filename or 'the system'}: {error.strerror or error}"
-            fail(InputError(what, topic="system", fix="free what it lacks, or allow it").render(), MISTAKE)
+            fix = "correct what the system reports, and run it again"
+            fail(InputError(what, topic="system", fix=fix).render(), MISTAKE)
         except Exception as error:
             fail(defect(error), DEFECT)
 

@@ -7,6 +7,7 @@ same, and mean the same to every engine that can run it.
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 import tempfile
 import tracemalloc
@@ -33,6 +34,8 @@ from wingspan.files import read_file
 from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
 from wingspan.native import emit_c
+from wingspan.native.compiled import code_of
+from wingspan.native.engine import DTYPES
 from wingspan.testing.printed import compiler
 
 ROOM = 64 << 20
@@ -262,9 +265,10 @@ def check_checkpoint(data: bytes) -> None:
 # ------------------------------------------------------------------------------------------- inputs of printed programs
 
 PRINTED = """
+dev = cpu(:t, 2)
 A = Tensor(Dense(SparseList(Element(0.0))))
-B = Tensor(SparseDict(Element(0)))
-x = A[1, 1] + B[1]
+B = Tensor(Dense(Shard(dev, SparseDict(Element(0)))))
+x = A[1, 1] + B[1, 1]
 return A
 """
 
@@ -288,10 +292,16 @@ int main(int argc, char **argv) {
 
 
 @cache
+def printed_program() -> Elaborated:
+    """A program whose inputs have instances with keys, and a hash table."""
+    A, B = scipy.sparse.csc_array([[1.5, 0], [2, -1]]), np.array([[0, 7], [8, 1], [2, 0]])
+    return api.bind(api.parse(PRINTED, "printed.ws"), inputs={"A": A, "B": B})
+
+
+@cache
 def printed() -> tuple[Path, bytes]:
     """The reader of a printed program, compiled with sanitizers, and inputs for it."""
-    A, B = scipy.sparse.csc_array([[1.5, 0], [2, -1]]), np.array([0, 7, 8])
-    program = api.bind(api.parse(PRINTED, "printed.ws"), inputs={"A": A, "B": B})
+    program = printed_program()
     (folder() / "program.c").touch()
     for path in api.emit_c(program, folder(), main=True):
         path.rename(path.with_name(path.name.replace("program.c", "printed.c")))
@@ -300,6 +310,18 @@ def printed() -> tuple[Path, bytes]:
     command = [compiler() or "cc", *options, f"-I{Path(emit_c.__file__).parent}", "harness.c", "-lm", "-o", "harness"]
     subprocess.run(command, cwd=folder(), check=True)
     return folder() / "harness", (folder() / "program.inputs").read_bytes()
+
+
+def heads(data: bytes) -> Iterator[int]:
+    """Where the numbers stand in a file of inputs that say how to read it: heads of records and keys."""
+    program = printed_program()
+    widths = {(b.group, b.number): 16 if b.hashed else np.dtype(DTYPES[b.width]).itemsize
+              for group in code_of(program).plan.groups for b in group.buffers}  # fmt: skip
+    at = 16
+    while at < len(data):
+        group, buffer, keys, cells = struct.unpack("<4q", data[at : at + 32])
+        yield from range(at, at + 32 + 8 * keys, 8)
+        at += 32 + 8 * keys + -(-cells * widths[group, buffer] // 8) * 8
 
 
 def inputs_read(files: list[bytes]) -> list[str]:
