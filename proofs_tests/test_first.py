@@ -208,7 +208,8 @@ def test_a_finding_is_reported_before_the_search_goes_on() -> None:
 
 
 def run_early(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "PATIENCE", patience)
+    for where in ("ON_TERMINAL", "ELSEWHERE"):
+        monkeypatch.setattr(early, where, patience)
 
 
 def test_a_finding_is_shown_as_the_report_shows_it(command, written, monkeypatch) -> None:
@@ -259,7 +260,7 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
 
 
 def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys) -> None:
-    """It is shown a second after the beginning, whatever the search does then; and not at all if it is over."""
+    """It is shown some seconds after the beginning, whatever the search does then; and not at all if it is over."""
     timers: list[Any] = []
 
     class Waiting:
@@ -283,7 +284,7 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
         api.explore(api.parse(RACY), found=shown.found)
         assert capsys.readouterr().err == ""
         (timer,) = timers
-        assert timer.seconds == 0.75
+        assert timer.seconds == early.ELSEWHERE - 0.25
         timer.show()
         assert capsys.readouterr().err.count("error[race]") == 1
     assert timer.ended == 2

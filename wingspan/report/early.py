@@ -12,7 +12,7 @@ from wingspan.api import Sighting
 from wingspan.errors import printable
 from wingspan.report.paint import Line
 
-PATIENCE = 1.0
+ON_TERMINAL, ELSEWHERE = 1.0, 10.0
 """A search that ends in so many seconds shows its findings in its report only."""
 
 
@@ -21,7 +21,7 @@ class Early:
 
     def __init__(self, render: Callable[[Sighting], str], line: Line | None) -> None:
         self.render, self.line = render, line
-        self.began = time.monotonic()
+        self.due = time.monotonic() + (ELSEWHERE if line is None else ON_TERMINAL)
         self.kinds: set[type] = set()
         self.waiting: list[str] = []
         self.timer: Timer | None = None
@@ -42,7 +42,7 @@ class Early:
         self.kinds.add(type(sighting.finding))
         with self.lock:
             self.waiting.append(printable(self.render(sighting)))
-        left = PATIENCE - (time.monotonic() - self.began)
+        left = self.due - time.monotonic()
         if left <= 0:
             self.show()
         elif self.timer is None:
