@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from wingspan.written import write_atomically
+
 
 class Kept:
     """The parts that were computed with these very sources, by name.
@@ -28,9 +30,7 @@ class Kept:
             if record["fingerprint"] == self.mark:
                 self.parts[record["chunk"]] = record["tally"]
         path.parent.mkdir(exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.write_text("".join(self._line(*part) for part in self.parts.items()), encoding="utf-8")
-        os.replace(fresh, path)
+        write_atomically(path, "".join(self._line(*part) for part in self.parts.items()).encode())
         self._log = os.open(path, os.O_WRONLY | os.O_APPEND)
 
     def _line(self, name: str, part: Any) -> str:

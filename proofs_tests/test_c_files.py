@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wingspan import api, files
+from wingspan import api
 from wingspan.errors import InputError
 from wingspan.native.emit_c import HEADERS
 
@@ -168,16 +168,3 @@ def test_a_failing_write_changes_nothing_and_leaves_nothing_behind(emit, tmp_pat
         if len(done) < n:
             return
     pytest.fail("more operations than there should be")
-
-
-def test_write_atomically_leaves_the_old_file_where_the_new_one_cannot_be_written(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    files.write_atomically(path, b"old")
-    for n in (1, 3):
-        with monkeypatch.context() as patched:
-            fail_at(patched, n, linking=True)
-            with pytest.raises(InputError):
-                files.write_atomically(path, b"new")
-        assert there(tmp_path) == {"file": b"old"}
-    files.write_atomically(path, b"new")
-    assert there(tmp_path) == {"file": b"new"}

@@ -182,8 +182,8 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     tensor, path = Tensor.from_numpy(CSC, [[1.0]]), tmp_path / "t.npy"
     tensor.save(path)
 
-    def fail(draft, data):
-        draft.write(b"half")
+    def fail(file, data):
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(files._WRITERS, ".npy", fail)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 READERS = {"reading", "matrix_market", "numpy_files"}
 BELOW_CONSUMERS = {
-    "errors", "once", "paths", "lang", "levels", "arrays", "files", "tensor", "outcome", "elaborate",
+    "errors", "once", "paths", "lang", "levels", "arrays", "written", "files", "tensor", "outcome", "elaborate",
 }  # fmt: skip
 CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
 BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program", "reading"}
@@ -28,13 +28,14 @@ ALLOWED: dict[str, set[str]] = {
     "reading": {"errors", "paths"},
     "matrix_market": {"errors", "reading"},
     "numpy_files": {"errors", "reading"},
-    "files": {"errors", "paths", "arrays", "once"} | READERS,
+    "written": {"errors", "paths"},
+    "files": {"errors", "paths", "arrays", "once", "written"} | READERS,
     "tensor": {"errors", "paths", "lang", "levels", "arrays", "files"},
     "outcome": {"errors", "lang"},
     "program": {"errors", "paths", "lang", "reading"},
     "elaborate": {"errors", "lang", "levels", "tensor"},
     "reference": {"errors", "lang.ir"},
-    "explorer": {"errors"},
+    "explorer": {"errors", "written"},
     "semantics": BELOW_CONSUMERS | {"explorer"},
     "dependence": BELOW_CONSUMERS,
     "native": BELOW_CONSUMERS | {"explorer"},

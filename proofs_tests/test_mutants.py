@@ -29,7 +29,6 @@ AREAS = {
     ],
     "readers": [
         "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/files.py",
-        "wingspan/native/program.h",
     ],
     "stability": ["wingspan/levels/"],
     "replay": [
@@ -52,7 +51,8 @@ AREAS = {
     ],
     "processes": [
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
-        "wingspan/native/machine.py",
+        "wingspan/native/machine.py", "wingspan/written.py", "wingspan/explorer/_space.pyx",
+        "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [

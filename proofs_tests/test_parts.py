@@ -15,7 +15,7 @@ from proofs_tests.several import FORK, counted
 from proofs_tests.test_dpor import searched
 from proofs_tests.test_explorer import programs
 from proofs_tests.test_strategies import findings
-from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor
+from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, search
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import Coverage, verdict
 from wingspan.explorer.parts import Fork, Parts, Place
@@ -80,43 +80,50 @@ def test_what_wakes_late_is_not_lost(machine: Litmus, seed: int) -> None:
 
 @FORK
 @pytest.mark.parametrize("machine", [lastzero(3), ninc(3)], ids=lambda machine: "")
-def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus) -> None:
+def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process that takes it up goes after what it wishes for on the way there, too."""
+    monkeypatch.setattr(search, "RERUN", -1)
     for seed in range(10):
         executions, kept = divided(machine, random.Random(seed))
         assert kept
-        for told in kept:
-            assert resumed(machine, told) == executions == searched(machine)[1].executions
+        for states, told in kept:
+            assert resumed(machine, states, told) == executions == searched(machine)[1].executions
 
 
-def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[dict[str, Any]]]:
-    """How many executions there are, by parts of a run each; and the search whenever it has one part, not all of it."""
+def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[tuple[dict[str, bytes], dict[str, Any]]]]:
+    """How many executions there are, by parts of a run each.
+
+    And states and search as they are kept, whenever it has one part, which is not all of it.
+    """
     there, parts, covered = States(machine), Parts(), Coverage("dpor")
-    kept: list[dict[str, Any]] = []
+    kept: list[tuple[dict[str, bytes], dict[str, Any]]] = []
 
     def walk() -> None:
         while parts.waiting:
             if len(parts.waiting) == 1 and parts.waiting[0].shared:
-                kept.append(json.loads(json.dumps(dpor.keep(covered, list(map(parts.current, parts.waiting))))))
+                told = dpor.keep(covered, list(map(parts.current, parts.waiting)))
+                kept.append((there.keep(), json.loads(json.dumps(told))))
             parts.split()
             rng.shuffle(parts.waiting)
-            search = Dpor(there)
-            search.take_up(parts.give())
-            done = search.run(1)
-            parts.back(search.place(), done)
-            covered.executions += search.executions
+            one = Dpor(there)
+            one.take_up(parts.give())
+            done = one.run(1)
+            parts.back(one.place(), done)
+            covered.executions += one.executions
+            covered.ends.update(one.ends)
 
     there.search(walk)
     return covered.executions, kept
 
 
-def resumed(machine: Litmus, told: dict[str, Any]) -> int:
+def resumed(machine: Litmus, kept: dict[str, bytes], told: dict[str, Any]) -> int:
     """How many executions a search has in the end that one process takes up."""
     again, found = States(machine), Coverage("dpor")
 
     def walk() -> None:
         nonlocal found
-        traces = Search().taken_up(again, told)
+        again.reenter(kept["parents"], kept["by"])
+        traces, _ = Search().taken_up(again, told)
         traces.finish(checkpoint.Checkpoint(None, ""))
         found = traces.coverage()
 

@@ -40,6 +40,7 @@ from wingspan.paths import named
 from wingspan.program import Program, load, parse
 from wingspan.semantics.machine import Semantics
 from wingspan.tensor import LARGEST, Tensor, from_exact, too_large
+from wingspan.written import check_output
 
 __all__ = [
     "ENGINES",
@@ -146,6 +147,17 @@ def bind(
     return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads, symbolic)
 
 
+def files_of(program: Runnable, inputs: Mapping[str, Any] | None = None) -> list[Path]:
+    """The files that a program and its inputs are read from, as far as they are named; no verb writes over them."""
+    found = [Path(data) for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
+    if not isinstance(program, Program | Elaborated):
+        found.append(Path(program))
+        program = load(program)
+    if isinstance(program, Program):
+        found += [program.folder / node.path for node in program.tree.walk() if isinstance(node, ir.File)]
+    return found
+
+
 def check(
     program: Runnable,
     *,
@@ -227,6 +239,8 @@ def explore(
     fault, deadlock and wrong result when it is found. `max_seconds` begin now, or when `time.monotonic()` was `began`.
     """
     search |= {option: named(search[option]) for option in ("checkpoint", "resume") if search.get(option) is not None}
+    if search.get("checkpoint") is not None:
+        check_output(search["checkpoint"], files_of(program, inputs))
     asked = Search(**search)
     bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads)

@@ -33,7 +33,7 @@ from wingspan.console import (
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES, RunFault
-from wingspan.files import ONE_OF_THEM, SUFFIXES, check_writable, write_text
+from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.native.engine import Limits, Mode
 from wingspan.paths import named
 from wingspan.reading import check_readable
@@ -44,6 +44,7 @@ from wingspan.report.early import Early
 from wingspan.report.incident import incident
 from wingspan.report.paint import spinner
 from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
+from wingspan.written import check_output, write_atomically
 
 EPILOG = """
 \b
@@ -137,10 +138,11 @@ def explore(
     for name in given:
         if strategy not in USED_BY.get(name, (strategy,)):
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
-    if drawing is not None:
-        check_drawing(drawing)
+    used = api.files_of(told.file, told.inputs)
     if "checkpoint" in given:
-        check_writable(given["checkpoint"])
+        check_output(given["checkpoint"], used)
+    if drawing is not None:
+        check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
     if "resume" in given:
         check_readable(given["resume"])
     invocation = replace(told, machine=machine)
@@ -163,7 +165,7 @@ def explore(
     keep_garbage()
     report = explored(exploration, invocation)
     if drawing is not None:
-        write_text(drawing, dot.explore(report) + "\n")
+        write_atomically(drawing, f"{dot.explore(report)}\n".encode(errors="replace"))
     if as_json:
         show_json(data.explore(report))
     else:
@@ -171,12 +173,12 @@ def explore(
     sys.exit(STATUS[report.verdict.verdict])
 
 
-def check_drawing(path: Path) -> None:
-    """InputError, before anything is searched, if no graph can be written there."""
+def check_drawing(path: Path, used: Sequence[Path]) -> None:
+    """InputError, before anything is searched, if no graph can be written there, or if the command uses that file."""
     if named(path).suffix not in (".dot", ".gv"):
         fix = "name a .dot or .gv file; `dot -Tsvg` makes a picture of it"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
-    check_writable(path)
+    check_output(path, used)
 
 
 FORMATS: dict[str, Callable[[ReplayReport], str]] = {
@@ -246,7 +248,7 @@ def run(
         raise click.UsageError("--max-memory, --reserve and --unsafe are for --engine native.")
     limits = replace(Limits(), **given)
     bound = api.bind(told.file, **told.binding)
-    check_outputs(outputs, bound.outputs)
+    check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
     try:
         with spinner(progress.running, sys.stderr) as tell:
             made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
@@ -261,8 +263,8 @@ def run(
         show(terminal.run(made))
 
 
-def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
-    """InputError, before anything runs, for what cannot be written."""
+def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path]) -> None:
+    """InputError, before anything runs, for what cannot be written, or is a file that the command uses."""
     for name, path in outputs.items():
         named(path)
         if name not in there:
@@ -273,6 +275,8 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str]) -> None:
         if not Path(path).parent.is_dir():
             fix = "make it, or write into another one"
             raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
+        check_output(Path(path), used)
+        used = [*used, Path(path)]
 
 
 @main.command()

@@ -7,7 +7,6 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from errno import EDQUOT, EISDIR, ENOSPC
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
@@ -23,6 +22,7 @@ from wingspan.numpy_files import read_npy, read_npz
 from wingspan.once import alone
 from wingspan.paths import named
 from wingspan.reading import InSteps, reading
+from wingspan.written import replacing, writable
 
 SUFFIXES = (".mtx", ".npy", ".npz")
 ONE_OF_THEM = "use .mtx, .npy or .npz"
@@ -75,30 +75,21 @@ def write_file(path: Path, data: Any) -> None:
     """Write an array, SciPy sparse but for `.npy`; the file is replaced in one step. InputError if it cannot be."""
     if named(path).suffix not in SUFFIXES:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
-    _replace(path, lambda draft: _WRITERS[path.suffix](draft, data))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text; the same."""
-    write_bytes(path, text.encode("utf-8", errors="replace"))
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write bytes; the same."""
-    write_together({path: data})
+    with replacing(path) as file:
+        _WRITERS[path.suffix](file, data)
 
 
 def write_together(files: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
     folder = next(iter(files)).parent
-    with _writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
+    with writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
         scratch = Path(name)
         for k, (path, data) in enumerate(files.items()):
-            with _writable(path):
+            with writable(path):
                 (scratch / f"new-{k}").write_bytes(data)
         with _undone_on_failure() as undo:
             for k, path in enumerate(files):
-                with _writable(path):
+                with writable(path):
                     if os.path.lexists(path):
                         _keep(path, scratch / f"old-{k}")
                         undo.callback(os.replace, scratch / f"old-{k}", path)
@@ -121,39 +112,3 @@ def _undone_on_failure() -> Iterator[ExitStack]:
     with ExitStack() as undo:
         yield undo
         undo.pop_all()
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write bytes; the same."""
-    _replace(path, lambda draft: draft.write(data))
-
-
-def _replace(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    named(path)
-    with _writable(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".wingspan-") as folder:
-        draft = Path(folder, "draft")
-        with draft.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-
-
-def check_writable(path: Path) -> None:
-    """InputError if no file can be written there."""
-    named(path)
-    with _writable(path):
-        if path.is_dir():
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (ENOSPC, EDQUOT)
-        fix = "make room on the disk, or write to another one" if full else "write into a folder of yours"
-        raise InputError(f"{path}: {error.strerror or error}", fix=fix) from None

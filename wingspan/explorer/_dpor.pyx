@@ -1,4 +1,3 @@
-# cython: boundscheck=False
 """Optimal dynamic partial-order reduction: one run for each way in which the runs of a program really differ.
 
 Two runs are the same *trace* if one comes from the other by swapping neighbouring steps that do not conflict. Source:
@@ -21,10 +20,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from wingspan.errors import InternalError
 from wingspan.explorer._events cimport NONE, Event, Events
-from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Space, more
-from wingspan.explorer.parts import Fork, Place
+from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Edge, Space, more
+from wingspan.explorer.parts import Astray, Fork, Place
 
 
 cdef struct Frame:
@@ -165,9 +163,9 @@ cdef class Dpor:
         cdef long edge = space.edge_of(here.node, task), after
         self._tick(1)
         if edge < 0 or space.edge[edge].target == BLOCKED or self.past.dead[task]:
-            raise InternalError(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
+            raise Astray(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
         if self.asleep[here.asleep + edge - space.node[here.node].first]:
-            raise InternalError(f"task {space.paths[task] or '0'} is asleep where a wakeup tree wants it to step")
+            raise Astray(f"task {space.paths[task] or '0'} is asleep where a wakeup tree wants it to step")
         after = space.follow(here.node, edge)
         self.past.push(edge)
         self._enter(here.node if after == FAULT else after)
@@ -182,6 +180,8 @@ cdef class Dpor:
         cdef Event *by = &self.past.event[self.past.count]
         cdef long e, k, start = 0
         cdef int depth = self.past.count, count = space.node[node].count, why
+        if depth > space.nodes + space.tasks:  # each task faults once at most
+            raise Astray("a run comes back to a state it was in: the machine does not terminate")
         if depth == self.room:
             self.room *= 2
             self.frame = <Frame *>more(self.frame, self.room * sizeof(Frame))
@@ -207,7 +207,7 @@ cdef class Dpor:
         cdef Frame *here = &self.frame[k]
         cdef long edge = self.space.edge_of(here.node, task)
         if edge < 0:
-            raise InternalError(f"task {self.space.paths[task] or '0'} is wanted where it cannot step")
+            raise Astray(f"task {self.space.paths[task] or '0'} is wanted where it cannot step")
         self.asleep[here.asleep + edge - self.space.node[here.node].first] = why
         return 0
 
@@ -264,7 +264,7 @@ cdef class Dpor:
                 continue
             edge = space.edge_of(node, past.event[k].task)
             if edge < 0 or space.edge[edge].act != past.event[k].act or space.edge[edge].target == BLOCKED:
-                raise InternalError("an event that does not happen after another depends on it all the same")
+                raise Astray("an event that does not happen after another depends on it all the same")
             self.move[count] = Move(past.event[k].task, past.event[k].act)
             count += 1
             if space.edge[edge].target != FAULT:
@@ -308,6 +308,8 @@ cdef class Dpor:
                 return 0
             while here != NONE:
                 edge = space.edge_of(node, self.branch[here].task)
+                if edge < 0 or space.edge[edge].target == BLOCKED:
+                    raise Astray("a wakeup tree leads where no task can step")
                 x = self._initial(self.branch[here].task, space.edge[edge].act, count)
                 if x != NONE:
                     break
@@ -369,7 +371,7 @@ cdef class Dpor:
         return Place(tuple(shared), tuple(own), self._taken(self.past.count), wishes, self.frame[self.past.count].begun)
 
     def take_up(self, place):
-        """Go on from a place, in a search that has not begun. InternalError if there is no such place."""
+        """Go on from a place, in a search that has not begun. Astray if there is no such place."""
         cdef int k = 0
         self.past.widen(max(self.past.width, self.space.tasks))
         self._enter(0)
@@ -389,6 +391,20 @@ cdef class Dpor:
         for wish in place.wishes:
             self._wish(k, wish)
         self.frame[k].begun = place.begun
+        if bool(place.taken) > place.begun or (place.begun and not place.taken and self._awake(k)):
+            raise Astray("a search has not begun where it has been, or has nothing to do where it has not")
+
+    cdef bint _awake(self, int k):
+        """Whether a task could step in frame k that is wanted by nobody."""
+        cdef Frame *here = &self.frame[k]
+        cdef Edge *edge = self.space.edge + self.space.node[here.node].first
+        cdef long e
+        if here.tree != NONE:
+            return False
+        for e in range(self.space.node[here.node].count):
+            if not self.asleep[here.asleep + e] and edge[e].target != BLOCKED and not self.past.dead[edge[e].task]:
+                return True
+        return False
 
     cdef tuple _taken(self, int k):
         """The tasks of which this search has explored the runs in which they go first in frame k."""
@@ -401,7 +417,12 @@ cdef class Dpor:
         return tuple(found)
 
     cdef int _take(self, int k, tuple paths, int why) except -1:
+        """Let tasks sleep in frame k that have gone first there."""
+        cdef long edge
         for path in paths:
+            edge = self.space.edge_of(self.frame[k].node, self.space.task(path))
+            if edge < 0 or self.space.edge[edge].target == BLOCKED:
+                raise Astray(f"task {path or '0'} has gone first where it cannot step")
             self._sleep(k, self.space.task(path), why)
         return 0
 

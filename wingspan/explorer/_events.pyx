@@ -1,4 +1,3 @@
-# cython: boundscheck=False
 """The events of the run under way: which of them happen before which, and which of them race.
 
 An *event* is a step that others can observe, with the private steps after it. Events of tasks of which one descends

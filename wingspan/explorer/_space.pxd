@@ -53,3 +53,5 @@ cdef class Space:
     cdef long follow(self, long node, long edge) except -10
     cpdef long enter(self, long node, int task) except -10
     cdef int _resumed(self, long edge, tuple tasks) except -1
+    cdef int _check_resumed(self, int task, tuple tasks) except -1
+    cdef bint _above(self, int task, int other) noexcept

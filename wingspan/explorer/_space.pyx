@@ -1,4 +1,3 @@
-# cython: boundscheck=False
 """The states that a search has come to, as numbers: what the strategies walk on, whatever the machine.
 
 A *node* is a state in which all steps that nobody else can observe have been taken; 0 is the first one. Its *edges* are
@@ -9,11 +8,15 @@ The machine is asked once for each edge that a search follows, so that a strateg
 pays for it in additions. Who offers nodes is a subclass, by `enter`.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy, memset
+from hashlib import sha256
 
-from wingspan.errors import InternalError
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from wingspan.explorer.parts import Astray
 
 EFFECTS = ("read", "look", "write", "atomic", "acquire", "release")
 """`wingspan.explorer.machine.Effect` by number; what comes before `write` leaves the cell as it is."""
@@ -120,6 +123,8 @@ cdef class Space:
 
     cdef int _resumed(self, long edge, tuple tasks) except -1:
         """Note which tasks went on in a step because it ended the last of their children."""
+        if not 0 <= edge < self.edges:
+            raise IndexError(f"there is no edge {edge}")
         number = self._resumptions.setdefault(tasks, len(self.resumptions))
         if number == len(self.resumptions):
             self.resumptions.append(tasks)
@@ -187,6 +192,8 @@ cdef class Space:
     cdef long edge_of(self, long node, int task) noexcept:
         """The edge of a task; -1 if it has finished or waits for its children."""
         cdef long e
+        if not 0 <= node < self.nodes:
+            return -1
         for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
             if self.edge[e].task == task:
                 return e
@@ -194,7 +201,10 @@ cdef class Space:
 
     cdef long follow(self, long node, long edge) except -10:
         """The node that an edge leads to; FAULT or BLOCKED if it leads to none."""
-        cdef long target = self.edge[edge].target
+        cdef long target
+        if not 0 <= edge < self.edges:
+            raise IndexError(f"there is no edge {edge}")
+        target = self.edge[edge].target
         if target == UNKNOWN:
             target = self.enter(node, self.edge[edge].task)
             self.edge[edge].target = target
@@ -216,7 +226,10 @@ cdef class Space:
 
     def ended(self, long node, int task):
         """Whether the step of a task, which has been followed, ends it, so that a task that waits for it goes on."""
-        return self.edge[self.edge_of(node, task)].resumed != 0
+        cdef long edge = self.edge_of(node, task)
+        if edge < 0:
+            raise IndexError(f"task {task} does not step at node {node}")
+        return self.edge[edge].resumed != 0
 
     def race(self, int one, int other):
         """Whether two acts race."""
@@ -249,6 +262,8 @@ cdef class Space:
     def moves(self, long node):
         """What comes next at a node: a task (number), an act and the target, as far as it is known, for each task."""
         cdef long e
+        if not 0 <= node < self.nodes:
+            raise IndexError(f"there is no node {node}")
         return [
             (self.edge[e].task, self.edge[e].act, self.edge[e].target)
             for e in range(self.node[node].first, self.node[node].first + self.node[node].count)
@@ -319,7 +334,7 @@ cdef class Space:
                     if not missing[target]:
                         ready.append(target)
             if seen < self.nodes:
-                raise InternalError("a run comes back to a state it was in: the machine does not terminate")
+                raise Astray("a run comes back to a state it was in: the machine does not terminate")
             return found
         finally:
             free(missing)
@@ -328,6 +343,8 @@ cdef class Space:
     def way(self, long node):
         """The paths of the tasks that step on the way on which a node was found."""
         tasks = []
+        if not 0 <= node < self.nodes:
+            raise IndexError(f"there is no node {node}")
         while self.node[node].parent >= 0:
             tasks.append(self.paths[self.node[node].by])
             node = self.node[node].parent
@@ -336,39 +353,96 @@ cdef class Space:
     # ------------------------------------------------------------------------------------------------ kept, and taken up
 
     def keep(self):
-        """All that is not found anew by entering the nodes again in their order, as bytes by name; and how to do that.
+        """All that is not found anew by entering the nodes again in their order, as bytes by name.
 
-        The tasks that went on are numbers in the edges, and tuples in `resumptions`.
+        For each node `parents` (int64) and `by` (int32): where it was found, and by whose step. For each edge `targets`
+        (int64) and `resumed` (int32): where it leads, and which of the `resumptions` it is.
         """
-        return {
-            "nodes": (<char *>self.node)[:self.nodes * sizeof(Node)],
-            "edges": (<char *>self.edge)[:self.edges * sizeof(Edge)],
-            "steps": self.steps.to_bytes(8, "little"),
-            "expanded": self.expanded.to_bytes(8, "little"),
-        }
-
-    def take_up(self, dict kept, list resumptions):
-        """Come to where `keep` was called, given that node 0 has been entered. False if it was another program's."""
-        cdef bytes nodes = kept["nodes"], edges = kept["edges"]
-        cdef Node *node = <Node *><char *>nodes
-        cdef Edge *edge = <Edge *><char *>edges
+        cdef bytes parents = PyBytes_FromStringAndSize(NULL, self.nodes * sizeof(int64_t))
+        cdef bytes by = PyBytes_FromStringAndSize(NULL, self.nodes * sizeof(int32_t))
+        cdef bytes targets = PyBytes_FromStringAndSize(NULL, self.edges * sizeof(int64_t))
+        cdef bytes resumed = PyBytes_FromStringAndSize(NULL, self.edges * sizeof(int32_t))
         cdef long n, e
-        for n in range(1, <long>(len(nodes) // sizeof(Node))):
-            if node[n].parent >= n or node[n].by >= self.tasks or self.edge_of(node[n].parent, node[n].by) < 0:
-                return False
-            if self.enter(node[n].parent, node[n].by) != n:
-                return False
-        if self.edges != <long>(len(edges) // sizeof(Edge)):
-            return False
         for n in range(self.nodes):
-            if node[n].first != self.node[n].first or node[n].count != self.node[n].count:
-                return False
+            (<int64_t *>PyBytes_AS_STRING(parents))[n] = self.node[n].parent
+            (<int32_t *>PyBytes_AS_STRING(by))[n] = self.node[n].by
         for e in range(self.edges):
-            if edge[e].task != self.edge[e].task or edge[e].act != self.edge[e].act or edge[e].target >= self.nodes:
-                return False
-        memcpy(self.edge, edge, len(edges))
-        self.resumptions = [tuple(tasks) for tasks in resumptions]
-        self._resumptions = {tasks: number for number, tasks in enumerate(self.resumptions)}
-        self.steps = int.from_bytes(kept["steps"], "little")
-        self.expanded = int.from_bytes(kept["expanded"], "little")
-        return True
+            (<int64_t *>PyBytes_AS_STRING(targets))[e] = self.edge[e].target
+            (<int32_t *>PyBytes_AS_STRING(resumed))[e] = self.edge[e].resumed
+        return {"parents": parents, "by": by, "targets": targets, "resumed": resumed}
+
+    def shape(self):
+        """A digest of the edges of all nodes, without where they lead: it differs where tasks take other steps."""
+        cdef long n, e
+        cdef bytes shape = PyBytes_FromStringAndSize(NULL, (self.nodes + 2 * self.edges) * sizeof(int32_t))
+        cdef int32_t *at = <int32_t *>PyBytes_AS_STRING(shape)
+        for n in range(self.nodes):
+            at[n] = self.node[n].count
+        for e in range(self.edges):
+            at[self.nodes + 2 * e], at[self.nodes + 2 * e + 1] = self.edge[e].task, self.edge[e].act
+        return sha256(shape).hexdigest()
+
+    def reenter(self, bytes parents, bytes by):
+        """Enter the nodes of `keep` again, given that node 0 has been entered. ValueError if they are others."""
+        cdef const int64_t *parent = <const int64_t *>PyBytes_AS_STRING(parents)
+        cdef const int32_t *task = <const int32_t *>PyBytes_AS_STRING(by)
+        cdef long n, e, count = len(parents) // sizeof(int64_t)
+        if len(by) != count * <long>sizeof(int32_t) or count < 1 or parent[0] != -1 or task[0] != -1:
+            raise ValueError("the nodes do not begin with the first one")
+        for n in range(1, count):
+            e = self.edge_of(parent[n], task[n]) if 0 <= parent[n] < n else -1
+            if e < 0 or self.edge[e].target != UNKNOWN or self.follow(parent[n], e) != n:
+                raise ValueError(f"node {n} is not found as it was")
+
+    def claims(self, bytes targets):
+        """The edges that `keep` has followed and this space has not. ValueError if they do not fit what it knows."""
+        cdef const int64_t *claimed = <const int64_t *>PyBytes_AS_STRING(targets)
+        cdef long e
+        cdef list found = []
+        if len(targets) != self.edges * <long>sizeof(int64_t):
+            raise ValueError("the number of edges differs")
+        for e in range(self.edges):
+            if self.edge[e].target == UNKNOWN and 0 <= claimed[e] < self.nodes:
+                found.append(e)
+            elif claimed[e] != self.edge[e].target:
+                raise ValueError(f"edge {e} leads elsewhere")
+        return found
+
+    def confirm(self, set checked, bytes targets, bytes resumed, list resumptions):
+        """Note where the edges of `keep` lead: of those `checked` after having followed them, of others unseen.
+
+        ValueError if one leads elsewhere, or if others went on there.
+        """
+        cdef const int64_t *target = <const int64_t *>PyBytes_AS_STRING(targets)
+        cdef const int32_t *number = <const int32_t *>PyBytes_AS_STRING(resumed)
+        cdef long n, e, nodes = self.nodes
+        if len(resumed) != self.edges * <long>sizeof(int32_t):
+            raise ValueError("the number of edges differs")
+        for n in range(nodes):
+            for e in range(self.node[n].first, self.node[n].first + self.node[n].count):
+                if not 0 <= number[e] < len(resumptions) or (target[e] < 0 and number[e]):
+                    raise ValueError(f"nobody goes on after edge {e}")
+                if target[e] < 0:
+                    continue
+                tasks = resumptions[number[e]]
+                if self.edge[e].target == UNKNOWN and e not in checked:
+                    self._check_resumed(self.edge[e].task, tasks)
+                    self.edge[e].target = target[e]
+                    self._resumed(e, tasks)
+                elif self.follow(n, e) != target[e] or self.resumptions[self.edge[e].resumed] != tasks:
+                    raise ValueError(f"edge {e} leads elsewhere")
+        while self.expanded < nodes and all(move[2] != UNKNOWN for move in self.moves(self.expanded)):
+            self.expanded += 1
+
+    cdef int _check_resumed(self, int task, tuple tasks) except -1:
+        """ValueError unless each of the tasks is above the one before, the first above `task`."""
+        for above in tasks:
+            if not 0 <= above < self.tasks or above == task or not self._above(task, above):
+                raise ValueError(f"{above} does not wait for {task}")
+            task = above
+        return 0
+
+    cdef bint _above(self, int task, int other) noexcept:
+        while task >= 0 and task != other:
+            task = self.up[task]
+        return task == other

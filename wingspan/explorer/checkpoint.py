@@ -1,29 +1,54 @@
 """A search that can be taken up where it was: after a bound, Ctrl-C, or the end of the process at any moment.
 
-The file says which task led from which state to which, and where the strategy is. States are not in it: taking up a
-search enters each once more, along the way on which it was found, and goes once more where the strategy was. Damage is
-noticed by checksums. What the file says is left to explore is believed: take up what is written by those you trust.
+The file says which step led from which state to which, and where the strategy is. It holds no states: each is entered
+once more, by the step by which it was found.
+
+A digest notices damage. A file that was written on purpose is checked: every number against the program and against the
+others. Then up to `CHECKED` of the steps that lead to a state that is known are taken again, and up to `RERUN` runs are
+run again. What is beyond that cannot be checked in less time than it takes to search anew, so the verdict says that it
+is as the checkpoint says.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import zipfile
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
+from hashlib import sha256
 from pathlib import Path
+from random import SystemRandom
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from wingspan.errors import InputError, InternalError
 from wingspan.explorer.states import States
+from wingspan.written import check_output, write_atomically
 
-FORMAT = 3
+FORMAT = 4
 EVERY = 60.0
 """Seconds between two writings."""
+CHECKED = 10_000
+"""So many of the steps that a checkpoint has are taken again, picked at random if there are more: a second or two."""
+RERUN = 20_000
+"""A search of up to so many runs is run again on the states that are known, rather than believed."""
+
+NAME = b"wingspan checkpoint "
+"""The first line is this, the format, and the SHA-256 of the rest: a line of JSON, and the parts of `States.keep`."""
+
+TRACES = {"parts": [object], "executions": int, "ends": [(int, int)], "elsewhere": int}
+HEAD = {
+    "about": str, "strategy": str, "reason": str, "symmetry": bool, "steps": int, "shape": str,
+    "resumptions": [[int]], "search": object, "sizes": {"parents": int, "by": int, "targets": int, "resumed": int},
+}  # fmt: skip
+"""What is in the JSON, by type; no number is negative. `search` is null by graph, and else has `TRACES`."""
+
+REASON = re.compile(
+    r"|symmetry is asked for|the states are few(, in one process)?|the graph has over [0-9]+ states"
+    r"|there seem to be [0-9.e+]+ ± [0-9.e+]+ traces"
+)
+"""Why a strategy is picked."""
 
 
 @dataclass
@@ -36,15 +61,29 @@ class Kept:
     strategy: str
     reason: str
     symmetry: bool
-    resumptions: list[list[int]]
+    steps: int
+    shape: str
+    resumptions: list[tuple[int, ...]]
     states: dict[str, bytes]
     search: dict[str, Any] | None
 
-    def take_up(self, states: States[Any]) -> None:
-        """Come to where the states were, whatever their number. InputError if they turn out others."""
+    def take_up(self, states: States[Any]) -> int:
+        """Come to where the states were, whatever the bounds; how many steps are as the file says, and not checked.
+
+        InputError if the program takes other steps.
+        """
+        if not self.states["parents"]:
+            return 0
         with fitting(), states.following():
-            if not states.take_up(self.states, self.resumptions):
+            states.reenter(self.states["parents"], self.states["by"])
+            if states.shape() != self.shape:
                 raise ValueError
+            claims = states.claims(self.states["targets"])
+            checked = claims if len(claims) <= CHECKED else SystemRandom().sample(claims, CHECKED)
+            states.confirm(set(checked), self.states["targets"], self.states["resumed"], self.resumptions)
+            if states.nodes * 8 != len(self.states["parents"]) or self.steps < states.steps:
+                raise ValueError
+        return len(claims) - len(checked)
 
 
 @contextmanager
@@ -52,8 +91,13 @@ def fitting() -> Iterator[None]:
     """What is in a checkpoint is taken up; an InputError if that cannot be."""
     try:
         yield
-    except (ArithmeticError, InternalError, LookupError, TypeError, ValueError):
-        raise InputError("the checkpoint does not fit: the program takes other steps", fix="search anew") from None
+    except (ArithmeticError, AssertionError, InternalError, LookupError, TypeError, ValueError):
+        misfit()
+
+
+def misfit() -> NoReturn:
+    """A checkpoint says of the program what is not so."""
+    raise InputError("the checkpoint does not fit: the program takes other steps", fix="search anew") from None
 
 
 @dataclass
@@ -63,6 +107,24 @@ class Checkpoint:
     path: Path | None
     about: str
     last: float = field(default_factory=monotonic)
+    failed: str = ""
+    """why the last writing came to nothing"""
+
+    def check(self) -> None:
+        """InputError if nothing can be written there, or if a file is there that is no checkpoint."""
+        if self.path is None:
+            return
+        check_output(self.path)
+        try:
+            with self.path.open("rb") as file:
+                beginning = file.read(len(NAME))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}", fix="name a file of yours") from None
+        if beginning not in (b"", NAME):
+            fix = "name another file, or delete this one"
+            raise InputError(f"{self.path} would be overwritten, and is not a checkpoint", fix=fix)
 
     def due(self) -> bool:
         """Whether it is time to write."""
@@ -72,40 +134,90 @@ class Checkpoint:
         """Write, atomically: whoever reads finds the whole of this one, or of the one before."""
         if self.path is None:
             return
-        head = {"format": FORMAT, "about": self.about, "strategy": strategy, "reason": reason}
-        head |= {"symmetry": states.symmetry, "resumptions": states.resumptions, "search": search}
-        parts = {"head": json.dumps(head).encode(), **states.keep()}
-        new = self.path.parent / f"{self.path.name}.new"
-        try:
-            with new.open("wb") as file:
-                with zipfile.ZipFile(file, "w") as packed:
-                    for name, part in parts.items():
-                        packed.writestr(name, part)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, self.path)
-        except OSError as error:
-            new.unlink(missing_ok=True)
-            raise InputError(f"{self.path}: {error.strerror}", fix="name a file that can be written to") from None
+        parts = states.keep()
+        head = {"about": self.about, "strategy": strategy, "reason": reason, "symmetry": states.symmetry}
+        head |= {"steps": states.steps, "shape": states.shape(), "resumptions": states.resumptions, "search": search}
+        head["sizes"] = {name: len(part) for name, part in parts.items()}
         self.last = monotonic()
+        try:
+            write_atomically(self.path, sealed(head, parts))
+            self.failed = ""
+        except InputError as error:  # the search goes on, and the verdict says so
+            self.failed = error.message
+
+
+def sealed(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:
+    """The contents of a file."""
+    body = b"".join((json.dumps(head).encode(), b"\n", *parts.values()))
+    return NAME + f"{FORMAT} {sha256(body).hexdigest()}\n".encode() + body
 
 
 def read(path: Path, about: str) -> Kept:
     """The search in a file. InputError if there is none, or one of another program."""
     try:
-        contents = BytesIO(path.read_bytes())
+        title, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", fix="name a file that --checkpoint has written") from None
+    written = re.fullmatch(NAME + rb"([0-9]{1,9}) ([0-9a-f]{64})", title)
+    if written is None:
+        raise InputError(f"{path} is not a checkpoint", fix="name a file that --checkpoint has written")
+    if int(written[1]) != FORMAT:
+        raise InputError(f"{path} was written by another version", fix="search anew")
+    if written[2] != sha256(body).hexdigest().encode():
+        raise InputError(f"{path} is damaged", fix="search anew")
     try:
-        with zipfile.ZipFile(contents) as packed:
-            parts = {name: packed.read(name) for name in packed.namelist()}
-        head = json.loads(parts.pop("head"))
-        if head["format"] != FORMAT:
-            raise InputError(f"{path} was written by another version", fix="search anew")
-        if head["about"] != about:
-            raise InputError(
-                f"{path} is a search of another program, or with other inputs, parameters, threads or another machine"
-            )
-        return Kept(head["strategy"], head["reason"], head["symmetry"], head["resumptions"], parts, head["search"])
-    except (ValueError, KeyError, EOFError, OSError, RuntimeError, zipfile.BadZipFile):  # what zipfile raises, too
-        raise InputError(f"{path} is not a checkpoint") from None
+        head, parts = opened(body)
+        resumptions = [tuple(tasks) for tasks in head["resumptions"]]
+        kept = Kept(
+            head["strategy"], head["reason"], head["symmetry"], head["steps"], head["shape"], resumptions, parts,
+            head["search"],
+        )  # fmt: skip
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is damaged", fix="search anew") from None
+    if head["about"] != about:
+        message = "is a search of another program, or with other inputs, parameters, threads or another machine"
+        raise InputError(f"{path} {message}", fix="name the program that was searched, with all that it was given")
+    return kept
+
+
+def opened(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Head and parts of a file. ValueError if `sealed` has not made them."""
+    text, _, rest = body.partition(b"\n")
+    head = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
+    if not fits(head, HEAD) or not fits(head["search"], None if head["strategy"] == "graph" else TRACES):
+        raise ValueError
+    if head["strategy"] not in ("graph", "dpor") or (head["symmetry"] and head["strategy"] == "dpor"):
+        raise ValueError
+    if not REASON.fullmatch(head["reason"]):
+        raise ValueError
+    parts = {}
+    for name, size in head["sizes"].items():
+        parts[name], rest = rest[:size], rest[size:]
+        if len(parts[name]) != size:
+            raise ValueError
+    if rest:
+        raise ValueError
+    return head, parts
+
+
+def _number(text: str) -> int:
+    """A number as all of ours are: not negative, and of 64 bits."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ValueError
+    return int(text)
+
+
+def fits(value: Any, form: Any) -> bool:
+    """Whether a value that was read from JSON is of a form: a type, None, or a list, tuple or dict of forms."""
+    match form:
+        case dict():
+            same = isinstance(value, dict) and value.keys() == form.keys()
+            return same and all(fits(value[name], each) for name, each in form.items())
+        case [each] if isinstance(form, list):
+            return isinstance(value, list) and all(fits(one, each) for one in value)
+        case tuple():
+            same = isinstance(value, list) and len(value) == len(form)
+            return same and all(map(fits, value, form))
+        case type():
+            return form is object or type(value) is form
+    return value is form

@@ -6,9 +6,12 @@ The algorithm is in `_dpor.pyx`.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from wingspan.explorer._dpor import Dpor
+from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint, fitting
 from wingspan.explorer.estimate import Estimate, estimate_traces
 from wingspan.explorer.findings import Coverage
@@ -59,6 +62,16 @@ class Alone:
         self.search.executions, self.search.ends = covered.executions, dict(covered.ends)
         self.elsewhere = covered.elsewhere
 
+    def run_again(self, runs: int) -> None:
+        """Make so many runs, or fewer if they lead to a state that is not known, whatever the number of states."""
+        with self.states.following():
+            self.states.max_states = self.states.nodes
+            try:
+                self.search.run(runs)
+            except Stopped as stopped:
+                if stopped.bound != "max-states":
+                    raise
+
 
 def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
     """What a search of all traces has walked, and where its parts are, for JSON."""
@@ -66,9 +79,26 @@ def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
     return {"parts": parts, "executions": covered.executions, "ends": ends, "elsewhere": elsewhere}
 
 
-def kept(told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
-    """What `keep` has told. InputError if it has not."""
+def kept(states: States[Any], told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
+    """What `keep` was given, now that the states are known again. InputError if it does not fit them."""
     with fitting():
-        ends = Counter({int(node): int(times) for node, times in told["ends"]})
-        covered = Coverage("dpor", int(told["executions"]), ends, elsewhere=int(told["elsewhere"]))
-        return covered, list(map(Place.of, told["parts"]))
+        ends = Counter(dict(told["ends"]))
+        places = list(map(Place.of, told["parts"]))
+        if len(ends) != len(told["ends"]) or sum(ends.values()) != told["executions"] or 0 in ends.values():
+            raise ValueError
+        if any(not ends_here(states, node) for node in ends) or not apart(places):
+            raise ValueError
+        if told["executions"] == 0 and not places:
+            raise ValueError
+        return Coverage("dpor", told["executions"], ends, elsewhere=told["elsewhere"]), places
+
+
+def ends_here(states: States[Any], node: int) -> bool:
+    """Whether a run may end at a node: no task can step there, unless its step faults."""
+    return all(target in (BLOCKED, FAULT) for _, _, target in states.moves(node))
+
+
+def apart(places: list[Place]) -> bool:
+    """Whether no part is, or is in, another one."""
+    ways = sorted(tuple(fork.task for fork in place.shared) for place in places)
+    return not any(way == after[: len(way)] for way, after in pairwise(ways))

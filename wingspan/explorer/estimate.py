@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer.parts import Astray
 
 if TYPE_CHECKING:
     from wingspan.explorer.states import States
@@ -58,11 +59,14 @@ def estimate_traces(states: States[Any], walks: int = WALKS, seed: int = 0) -> E
 
 def walk(states: States[Any], choice: Callable[[list[Move]], Move]) -> float:
     """The product of the numbers of steps to choose from on a walk; 0 if it comes to where none is allowed."""
-    node, product = 0, 1.0
+    node, product, steps = 0, 1.0, 0
     asleep: dict[int, int] = {}
     dead: set[int] = set()
     while True:
         states.tick()
+        steps += 1
+        if steps > states.nodes + states.tasks + 1:
+            raise Astray("a run comes back to a state it was in: the machine does not terminate")
         moves = states.moves(node)
         able = sorted((task, act, target) for task, act, target in moves if target != BLOCKED and task not in dead)
         allowed = [move for move in able if move[0] not in asleep]

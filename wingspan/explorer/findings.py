@@ -44,6 +44,8 @@ class Coverage:
     """states that only other processes have come to, each counted by all that have"""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """what the verdict does not have, and the bound that ended the work on it"""
+    believed: str = ""
+    """what is as the checkpoint says from which the search was taken up, as it could not be checked"""
 
     @staticmethod
     def of_ends(strategy: str, states: States[Any]) -> Coverage:
@@ -80,7 +82,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         faults=tuple(faults),
         deadlocks=tuple(deadlocks),
         reason=covered.reason,
-        remark=covered.remark,
+        remark=joined(covered.believed, covered.remark),
         processes=covered.processes,
         symmetry=states.symmetry,
         told_apart=covered.told_apart,
@@ -118,6 +120,11 @@ def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Findin
         with suppress(Stopped):
             known.find()
         return known.ways or shortest.ways
+
+
+def joined(*remarks: str) -> str:
+    """Remarks as one."""
+    return "; ".join(filter(None, remarks))
 
 
 def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:

@@ -10,8 +10,19 @@ docs/parts.md has the proof that no trace is lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
+
+from wingspan.errors import InternalError
+
+TASK = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9}){0,99})?")
+"""What the path of a task looks like; empty for the root."""
+
+
+class Astray(InternalError):
+    """A search is where no search can get to. It is a defect, unless a checkpoint has led it there."""
+
 
 Wish = tuple[str, ...]
 """The tasks, by their paths, with whose steps a run is to go on: from the root of a wakeup tree to a leaf."""
@@ -49,8 +60,9 @@ class Place(NamedTuple):
     def of(told: Any) -> Place:
         """From the lists that JSON makes of it. ValueError or TypeError if it is none."""
         shared, own, taken, wishes, begun = told
-        shared, own = (tuple(Fork(*map(_strings, fork)) for fork in forks) for forks in (shared, own))
-        return Place(shared, own, _strings(taken), _strings(wishes), bool(begun))
+        if not isinstance(begun, bool):
+            raise TypeError
+        return Place(_forks(shared), _forks(own), _tasks(taken), _wishes(wishes), begun)
 
     @property
     def planned(self) -> int:
@@ -58,11 +70,26 @@ class Place(NamedTuple):
         return len(self.wishes) + sum(len(fork.wishes) for fork in self.own)
 
 
-def _strings(told: Any) -> Any:
-    """Strings, in tuples where they are in lists."""
-    if isinstance(told, list):
-        return tuple(map(_strings, told))
-    if not isinstance(told, str):
+def _forks(told: Any) -> tuple[Fork, ...]:
+    forks = (Fork(_tasks(a), _tasks([b])[0], _wishes(c), _tasks(d), _tasks(e)) for a, b, c, d, e in _list(told))
+    return tuple(forks)
+
+
+def _wishes(told: Any) -> tuple[Wish, ...]:
+    wishes = tuple(map(_tasks, _list(told)))
+    if not all(wishes):
+        raise ValueError
+    return wishes
+
+
+def _tasks(told: Any) -> tuple[str, ...]:
+    if not all(isinstance(task, str) and TASK.fullmatch(task) for task in _list(told)):
+        raise ValueError
+    return tuple(told)
+
+
+def _list(told: Any) -> Any:
+    if not isinstance(told, list):
         raise TypeError
     return told
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from wingspan.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.bounds import Bounds
-from wingspan.explorer.checkpoint import Checkpoint, Kept, read
+from wingspan.explorer.checkpoint import CHECKED, RERUN, Checkpoint, Kept, fitting, misfit, read
 from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, sighting, verdict
@@ -20,7 +21,7 @@ from wingspan.explorer.graph import Graph
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.machine import Machine, Symmetric
-from wingspan.explorer.parts import Parts
+from wingspan.explorer.parts import Astray, Parts
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict
 from wingspan.explorer.walks import sample, walk_by_priorities, walk_randomly
@@ -79,9 +80,10 @@ class Search:
 
     def walk(self, states: States[Any], about: str) -> Coverage:
         """Walk on the states."""
-        kept = Checkpoint(self.checkpoint, about)
+        kept = Checkpoint(self.checkpoint and Path(self.checkpoint), about)
+        kept.check()
         if self.resume is not None:
-            return self.go_on(states, kept, read(self.resume, about))
+            return self.go_on(states, kept, read(Path(self.resume), about))
         match self.strategy:
             case "dpor" | "random" | "pct" | "bounded" if self.symmetry:
                 raise InputError(f"a search by {self.strategy} has no use for symmetry", fix="use auto or graph")
@@ -163,28 +165,52 @@ class Search:
         made: Graph | Traces = self.all_states(states)
         there = False
         states.symmetry = before.symmetry
+        steps: int = 0
+        runs: int | None = None
 
         def walk() -> None:
-            nonlocal made, there
-            before.take_up(states)
+            nonlocal made, there, steps, runs
+            steps = before.take_up(states)
             if before.search is not None:
-                made = self.taken_up(states, before.search)
+                made, runs = self.taken_up(states, before.search)
+            if steps or runs is not None:
+                states.steps = before.steps
             there = True
             made.finish(kept, before.reason)
 
-        states.search(walk)
-        if there:
-            return end(states, made, kept, before.reason)
-        return covered_by(made, before.reason)  # interrupted on the way there: the file stays as it is
+        try:
+            states.search(walk)
+            if not there:  # interrupted on the way there: the file stays as it is
+                return covered_by(made, before.reason)
+            covered = end(states, made, kept, before.reason)
+        except Astray:
+            if steps or runs is not None:
+                misfit()
+            raise
+        covered.believed = believed(steps, runs)
+        return covered
 
-    def taken_up(self, states: States[Any], told: dict[str, Any]) -> Traces:
-        """A search of all traces that was kept: by this process, if it was never divided and nobody else is to help."""
-        covered, places = dpor.kept(told)
-        if self.together or [place.shared for place in places] != [()]:
-            return Team(states, self.jobs, self.scheduler, Parts(places), covered)
+    def taken_up(self, states: States[Any], told: dict[str, Any]) -> tuple[Traces, int | None]:
+        """A search of all traces that was kept, and how many of its runs are believed; None if they were run again.
+
+        By this process, if it was never divided and nobody else is to help.
+        """
+        covered, places = dpor.kept(states, told)
         alone = Alone(states)
+        if covered.executions <= RERUN and covered.elsewhere <= CHECKED:
+            alone.run_again(covered.executions)
+            return self.traces(alone), None
+        if self.together or [place.shared for place in places] != [()]:
+            return Team(states, self.jobs, self.scheduler, Parts(places), covered), covered.executions
         alone.take_up(covered, *places)
-        return alone
+        return alone, covered.executions
+
+
+def believed(steps: int, runs: int | None) -> str:
+    """What a verdict says of a search that was taken up, if not all of it could be checked."""
+    what = [f"{runs:,} executions"] if runs is not None else []
+    what += [f"{steps:,} steps"] if steps else []
+    return f"{' and '.join(what)} are as the checkpoint says, and were not repeated" if what else ""
 
 
 def explore(
@@ -219,7 +245,8 @@ def explore(
     try:
         covered = search.walk(states, about)
         covered.told_apart = told_apart
-        return verdict(states, covered, expected, search.exact)
+        with fitting() if covered.believed else nullcontext():
+            return verdict(states, covered, expected, search.exact)
     finally:
         gc.unfreeze()
 
@@ -242,4 +269,6 @@ def end(states: States[Any], made: Graph | Traces, kept: Checkpoint, reason: str
     """Keep where a search has come to."""
     covered = covered_by(made, reason)
     kept.write(states, covered.strategy, reason, made.keep())
+    if kept.failed:
+        covered.remark = f"the search could not be kept: {kept.failed}"
     return covered

@@ -46,7 +46,7 @@ class Found:
     done: bool
     executions: int
     ends: list[tuple[Way, int]]
-    """a way to each result, and how many of the executions have it"""
+    """ways to ends, and how many of the executions end so"""
     news: list[Way]
     """ways past all that this worker has found, but for what has been heard of it"""
     worker: str
@@ -109,15 +109,14 @@ class Worker:
         )
 
     def ends(self, search: Dpor) -> list[tuple[Way, int]]:
-        """A way to each result of a search, and in how many of its executions it came about."""
-        ways: dict[Finding, Way] = {}
-        times: dict[Finding, int] = {}
+        """A way to an end for each result, or whatever else is found there, and how many executions end so."""
+        ways: dict[tuple[Finding, ...], Way] = {}
+        times: dict[tuple[Finding, ...], int] = {}
         for node, number in search.ends.items():
-            for finding, _ in self.states.at.get(node, ()):
-                if finding[0] == "result":
-                    ways.setdefault(finding, self.states.way(node))
-                    times[finding] = times.get(finding, 0) + number
-        return [(way, times[finding]) for finding, way in ways.items()]
+            found = tuple(finding for finding, _ in self.states.at.get(node, ()))
+            ways.setdefault(found, self.states.way(node))
+            times[found] = times.get(found, 0) + number
+        return [(way, times[found]) for found, way in ways.items()]
 
     def news(self, heard: int) -> list[Way]:
         """The way on which each finding was found, and a shortest one that is known; not of the first ones, so many."""

@@ -1,0 +1,51 @@
+"""Calls of the operating system that fail, one after the other: all places where a full disk may be met."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILES: tuple[tuple[Any, str], ...] = (
+    (Path, "open"), (os, "open"), (os, "fchmod"), (os, "fsync"), (os, "replace"),
+)  # fmt: skip
+"""What a file is written by, but for the writing itself."""
+
+
+class Failing:
+    """Some functions, the n-th call of which, whichever of them it is, raises an error."""
+
+    def __init__(self, error: BaseException, n: int) -> None:
+        self.error, self.n, self.calls = error, n, 0
+
+    def within(self, patch: pytest.MonkeyPatch, functions: tuple[tuple[Any, str], ...]) -> None:
+        """Until the patch is undone, calls count."""
+        for owner, name in functions:
+            patch.setattr(owner, name, self._counted(getattr(owner, name)))
+
+    def _counted(self, function: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            self.calls += 1
+            if self.calls == self.n:
+                raise self.error
+            return function(*args, **options)
+
+        return call
+
+    @property
+    def happened(self) -> bool:
+        """Whether there was an n-th call."""
+        return self.calls >= self.n
+
+
+def each_in_turn(error: BaseException) -> Iterator[Failing]:
+    """The first call fails, then only the second one, and so on, as long as there is such a call."""
+    for n in count(1):
+        failing = Failing(error, n)
+        yield failing
+        if not failing.happened:
+            break

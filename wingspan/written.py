@@ -1,0 +1,110 @@
+"""How wingspan writes a file: whole or not at all, and never over what the same command reads."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES, EDQUOT, EINVAL, EISDIR, ENOSPC, ENOTSUP
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+from wingspan.errors import InputError
+from wingspan.paths import named
+
+DRAFT = ".wingspan-"
+"""How the name of an unfinished file begins. It lies in the folder of the file that it is to replace."""
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file. Whoever reads it, at any moment, finds all of `data` or all of what was there before.
+
+    InputError if it cannot be written; then the old file is as it was.
+    """
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """The same for a file that is written within; an exception there leaves the old file as it was.
+
+    A link stays a link: the file that it leads to is replaced.
+    """
+    named(path)
+    with writable(path):
+        target = _target(path)
+        draft = target.with_name(f"{DRAFT}{token_hex(8)}")
+        try:
+            with draft.open("xb") as file:
+                if target.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, target)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+        _sync(target.parent)
+
+
+def check_output(path: Path, used: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """InputError, before anything is done, if no file can be written there, or if the command uses that file.
+
+    `used` are the files that the command reads or writes besides, under whatever name.
+    """
+    named(path)
+    with writable(path):
+        target = _target(path)
+        for other in map(Path, used):
+            if target == _resolved(other) or (path.exists() and other.exists() and path.samefile(other)):
+                message = f"{path} would be overwritten, and the same command uses it"
+                raise InputError(f"{message} as {other}" if path != other else message, fix="name another file")
+        draft = target.with_name(f"{DRAFT}{token_hex(8)}")
+        draft.open("xb").close()
+        draft.unlink()
+
+
+def _resolved(path: Path) -> Path:
+    """Where a path leads through all links, also if nothing is there."""
+    return Path(os.path.realpath(path))
+
+
+def _target(path: Path) -> Path:
+    """The file that is to be replaced. OSError or InputError if that is none, or one that is not to be written to."""
+    target = _resolved(path)
+    if target.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path}: not a regular file", fix="name a file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(EACCES, os.strerror(EACCES))
+    return target
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last beyond a loss of power. Some file systems cannot; some folders are not read."""
+    with suppress(PermissionError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        except OSError as error:
+            if error.errno not in (EINVAL, ENOTSUP):
+                raise
+        finally:
+            os.close(opened)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """What the system says when a file cannot be written becomes an InputError."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (ENOSPC, EDQUOT)
+        fix = "make room on the disk, or write to another one" if full else "write into a folder of yours"
+        raise InputError(f"{path}: {error.strerror or error}", fix=fix) from None
