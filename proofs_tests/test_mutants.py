@@ -28,7 +28,7 @@ AREAS = {
         "wingspan/native/machine.py", "wingspan/native/program.h", "wingspan/files.py",
     ],
     "readers": [
-        "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/files.py",
+        "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/written.py",
     ],
     "stability": ["wingspan/levels/"],
     "replay": [
