@@ -29,7 +29,7 @@ EDITS = 20 * PROVE
 """Of each file, whether checked or not. `WINGSPAN_PROVE=25` makes 10,000 in all."""
 
 NESTED = Litmus(
-    (Load("x"), Spawn(((Store("x", 1),), (Store("y", 2), Load("z")))), Store("x", relative=True)),
+    (Load("x"), Spawn(((Store("x", 1),), (Store("y", 2), Load("z")))), Private(), Store("x", relative=True)),
     (Store("x", 3), Load("y")),
 )
 

@@ -82,7 +82,7 @@ BAD_TEXTS = {
         BANNER.replace("real", "integer") + "2 2 1\n1 1 9223372036854775808\n",
     "the negative of -9223372036854775808 does not fit a 64-bit integer":
         "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 -9223372036854775808\n",
-    "line 3 is `�\\[31m`": BANNER + "2 2 1\n\x1b[31m\n",
+    r"line 3 is `\\x1b\[31m`": BANNER + "2 2 1\n\x1b[31m\n",
     "its header announces 1 entries, and 2 follow": BANNER + "2 2 1\n1 1 5\n2 2 6\n",
     "announces 1000000000000000 entries, and 1 follow": BANNER + "2 2 1000000000000000\n1 1 5\n",
     "announces 10000000000000000 entries": BANNER.replace("coordinate", "array") + "100000000 100000000\n1\n",

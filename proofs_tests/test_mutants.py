@@ -25,10 +25,11 @@ AREAS = {
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
     "native": [
         "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py",
-        "wingspan/native/machine.py", "wingspan/native/program.h", "wingspan/files.py",
+        "wingspan/native/machine.py", "wingspan/native/program.h", "wingspan/written.py",
     ],
     "readers": [
-        "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/written.py",
+        "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/files.py",
+        "wingspan/written.py",
     ],
     "stability": ["wingspan/levels/"],
     "replay": [

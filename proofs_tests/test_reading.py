@@ -132,7 +132,7 @@ def test_every_verb_works_in_a_folder_that_is_deleted(verb, command, written, tm
     here.rmdir()
     done = command(verb, path, *VERBS[verb])
     if verb == "emit-c":
-        refused(done, "program.c: No such file or directory")
+        refused(done, ".: No such file or directory")
     else:
         assert done.status == 0 and done.out and not done.err
     refused(command(verb, "program.ws", *VERBS[verb]), "program.ws: no such file")
@@ -503,13 +503,17 @@ def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, com
     assert command(*words).status == 0 and len(outputs(folder)[f"y{suffix}"]) > 1000
 
 
+OLD = b"// Printed by wingspan\nold"
+"""What an older wingspan may have printed, so that a newer one replaces it."""
+
+
 def test_a_disk_that_is_full_leaves_old_c_files(command, written, tmp_path):
     path, folder = written(SQUARES), tmp_path / "made"
     folder.mkdir()
-    (folder / "program.c").write_bytes(b"old")
+    (folder / "program.c").write_bytes(OLD)
     with files_limited_to(500):
         refused(command("emit-c", path, "-o", str(folder)), "program.c: File too large")
-    assert outputs(folder) == {"program.c": b"old"}
+    assert outputs(folder) == {"program.c": OLD}
 
 
 WRITES: list[tuple[Any, str, BaseException]] = [
@@ -538,7 +542,7 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
     assert command(verb, path, *WRITTEN[verb]).status == 0
     whole = outputs(folder)
     for file in folder.iterdir():
-        file.write_bytes(b"old")
+        file.write_bytes(OLD)
     failures = 0
     for owner, name, error in WRITES:
         for call in range(1, 20):
@@ -546,7 +550,7 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
                 failing = Failing(getattr(owner, name), call, error)
                 patched.setattr(owner, name, failing)
                 done = command(verb, path, *WRITTEN[verb])
-            assert all(data in (b"old", whole[name]) for name, data in outputs(folder).items())
+            assert all(data in (OLD, whole[name]) for name, data in outputs(folder).items())
             if failing.left > 0:
                 assert done.status == 0
                 break

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
@@ -22,7 +19,7 @@ from wingspan.numpy_files import read_npy, read_npz
 from wingspan.once import alone
 from wingspan.paths import named
 from wingspan.reading import InSteps, reading
-from wingspan.written import replacing, writable
+from wingspan.written import replacing
 
 SUFFIXES = (".mtx", ".npy", ".npz")
 ONE_OF_THEM = "use .mtx, .npy or .npz"
@@ -77,38 +74,3 @@ def write_file(path: Path, data: Any) -> None:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
     with replacing(path) as file:
         _WRITERS[path.suffix](file, data)
-
-
-def write_together(files: Mapping[Path, bytes]) -> None:
-    """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
-    folder = next(iter(files)).parent
-    with writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
-        scratch = Path(name)
-        for k, (path, data) in enumerate(files.items()):
-            with writable(path):
-                (scratch / f"new-{k}").write_bytes(data)
-        with _undone_on_failure() as undo:
-            for k, path in enumerate(files):
-                with writable(path):
-                    if os.path.lexists(path):
-                        _keep(path, scratch / f"old-{k}")
-                        undo.callback(os.replace, scratch / f"old-{k}", path)
-                    else:
-                        undo.callback(path.unlink, missing_ok=True)
-                    os.replace(scratch / f"new-{k}", path)
-
-
-def _keep(path: Path, at: Path) -> None:
-    """Keep a file under another name, too; where a file has one name only, under that one alone."""
-    try:
-        os.link(path, at, follow_symlinks=False)
-    except OSError:
-        os.replace(path, at)
-
-
-@contextmanager
-def _undone_on_failure() -> Iterator[ExitStack]:
-    """Gives a stack of what undoes each step of the block, last step first, if the block fails."""
-    with ExitStack() as undo:
-        yield undo
-        undo.pop_all()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EACCES, EDQUOT, EINVAL, EISDIR, ENOSPC, ENOTSUP
 from pathlib import Path
 from secrets import token_hex
@@ -52,6 +53,44 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         _sync(target.parent)
 
 
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
+    folder = next(iter(files)).parent
+    with writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
+        scratch = Path(name)
+        for k, (path, data) in enumerate(files.items()):
+            with writable(path):
+                new = scratch / f"new-{k}"
+                new.write_bytes(data)
+                _sync(new)
+        with _undone_on_failure() as undo:
+            for k, path in enumerate(files):
+                with writable(path):
+                    if os.path.lexists(path):
+                        _keep(path, scratch / f"old-{k}")
+                        undo.callback(os.replace, scratch / f"old-{k}", path)
+                    else:
+                        undo.callback(path.unlink, missing_ok=True)
+                    os.replace(scratch / f"new-{k}", path)
+            _sync(folder)
+
+
+def _keep(path: Path, at: Path) -> None:
+    """Keep a file under another name, too; where a file has one name only, under that one alone."""
+    try:
+        os.link(path, at, follow_symlinks=False)
+    except OSError:
+        os.replace(path, at)
+
+
+@contextmanager
+def _undone_on_failure() -> Iterator[ExitStack]:
+    """Gives a stack of what undoes each step of the block, last step first, if the block fails."""
+    with ExitStack() as undo:
+        yield undo
+        undo.pop_all()
+
+
 def check_output(path: Path, used: Iterable[str | os.PathLike[str]] = ()) -> None:
     """InputError, before anything is done, if no file can be written there, or if the command uses that file.
 
@@ -86,10 +125,13 @@ def _target(path: Path) -> Path:
     return target
 
 
-def _sync(folder: Path) -> None:
-    """Make the names in a folder last beyond a loss of power. Some file systems cannot; some folders are not read."""
+def _sync(path: Path) -> None:
+    """Make a file, or the names in a folder, last beyond a loss of power.
+
+    Some file systems cannot; some folders are not read.
+    """
     with suppress(PermissionError):
-        opened = os.open(folder, os.O_RDONLY)
+        opened = os.open(path, os.O_RDONLY)
         try:
             os.fsync(opened)
         except OSError as error:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wingspan.errors import InputError
-from wingspan.files import write_together
 from wingspan.native import c_inputs
 from wingspan.native.emit_c import HEADERS, PRINTED, emit_c
 from wingspan.native.plan import Plan
+from wingspan.written import writable, write_together
 
 
 def contents(plan: Plan, name: str, inputs: c_inputs.Inputs | None) -> dict[str, bytes]:
@@ -53,8 +53,6 @@ def _ours(path: Path, data: bytes) -> bool:
     """Whether wingspan wrote a file: it says so in its first line, or is just what would be written."""
     if not path.is_file():
         return False
-    try:
+    with writable(path):
         there = path.read_bytes()
-    except OSError:
-        return False
     return there == data or PRINTED.encode() in there.partition(b"\n")[0]
