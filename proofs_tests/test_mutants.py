@@ -43,7 +43,8 @@ AREAS = {
     "reduction": [
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_events.pyx", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/explorer/workers.py",
-        "wingspan/explorer/jobs.py", "wingspan/testing/_litmus.pyx",
+        "wingspan/explorer/jobs.py", "wingspan/testing/_litmus.pyx", "wingspan/explorer/settle.py",
+        "wingspan/native/machine.py", "wingspan/explorer/estimate.py",
     ],
     "symmetry": [
         "wingspan/explorer/symmetry.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",

@@ -34,7 +34,7 @@ class Alone:
         """states that only other processes have come to, if the search was theirs before"""
 
     def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
-        """Go on until no trace is left. How many there are is estimated, if it is not known, after a while."""
+        """Go on until no trace is left. After a while, how many there are is estimated for who wants to know."""
         states, search = self.states, self.search
         states.walked = lambda: ("trace", search.executions, search.planned(), total)
         while True:
@@ -44,8 +44,9 @@ class Alone:
                 states.tick()
                 if kept.due():
                     kept.write(states, "dpor", reason, self.keep())
+            if states.progress is not None:
+                total = total or estimate_traces(states)
             states.look()
-            total = total or estimate_traces(states)
 
     def coverage(self) -> Coverage:
         """What has been walked so far."""

@@ -49,11 +49,14 @@ class Estimate:
 
 
 def estimate_traces(states: States[Any], walks: int = WALKS, seed: int = 0) -> Estimate:
-    """The number of traces of a program, from so many walks, or fewer if they take many steps."""
-    choice, before = random.Random(seed).choice, states.steps
+    """The number of traces of a program, from so many walks, or fewer if they take many steps.
+
+    No state that they enter counts as one of the search, so that the search is the same whenever this is asked.
+    """
+    choice, apart = random.Random(seed).choice, states.apart()
     sample: list[float] = []
-    while len(sample) < walks and (len(sample) < FEWEST or states.steps - before < COSTLY):
-        sample.append(walk(states, choice))
+    while len(sample) < walks and (len(sample) < FEWEST or apart.steps < COSTLY):
+        sample.append(walk(apart, choice))
     return Estimate.of(sample)
 
 

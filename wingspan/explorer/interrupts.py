@@ -1,19 +1,22 @@
-"""Ctrl-C while other processes search: it is noted, and obeyed where nothing is left half done."""
+"""Ctrl-C during a search: it is noted, and obeyed where nothing is left half done."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 
 class Interrupts:
-    """How often Ctrl-C has come. A second one is a KeyboardInterrupt where this process only waits for others."""
+    """How often Ctrl-C has come. While `idle`, a second one is a KeyboardInterrupt at once, wherever that is.
 
-    def __init__(self) -> None:
+    A process that waits for others is idle.
+    """
+
+    def __init__(self, idle: bool = False) -> None:
         self.count = 0
-        self.idle = False
+        self.idle = idle
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -26,6 +29,11 @@ class Interrupts:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+    def raised(self) -> AbstractContextManager[None]:
+        """The same where Ctrl-C is a KeyboardInterrupt so far; where it is ignored, say, it still is."""
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        return self.noted() if usual else nullcontext()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

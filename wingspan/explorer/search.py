@@ -128,7 +128,7 @@ class Search:
     def choose(self, states: States[Any], kept: Checkpoint) -> Coverage:
         """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
 
-        All of this walks on the same states, so that what has been tried is not lost.
+        Both walk on the same states, so that what has been tried is not lost.
         """
         made: Graph | Traces = Graph(states)
         reason = ""

@@ -19,6 +19,7 @@ from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import Estimate
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
@@ -98,6 +99,7 @@ class States(Space, Generic[S]):
         """where a step of a task leads from a node, if somebody else has found that out"""
         self.started = monotonic()
         self.stopped_by: str | None = None
+        self.interrupts = Interrupts(idle=True)
         self.finished: dict[Hashable, list[int]] = {}
         """for each outcome the nodes that have it"""
         self.faults: dict[tuple[str, Span | None], list[tuple[int, str]]] = {}
@@ -117,24 +119,45 @@ class States(Space, Generic[S]):
         self._cells: dict[Hashable, int] = {}
 
     def search(self, walk: Callable[[], object]) -> None:
-        """Come to the first state, unless that is known, and walk on; `stopped_by` says what cut it short, if any."""
+        """Enter the first state, unless that is known, and walk on; `stopped_by` says what cut it short, if any.
+
+        Ctrl-C ends it before the next step. A second one is a KeyboardInterrupt, and leaves the states half done.
+        """
         self.stopped_by = None
+        self.interrupts.count = 0
         try:
-            self.tick()
-            if not self.nodes:
-                settled = settle(self.machine, self.machine.initial(), tick=self.tick)
-                self.steps += len(settled.taken)
-                self._arrive(settled, self._mark(settled.state), -1, -1)
-            walk()
+            with self.interrupts.raised():
+                self.begin()
+                walk()
         except Stopped as stopped:
             self.stopped_by = stopped.bound
         except KeyboardInterrupt:
+            if self.interrupts.count > 1:
+                raise
             self.stopped_by = "interrupt"
+        self.interrupts.count = 0
         self.stopped_by = self.stopped_by or self.bounds.reached or None
 
     def tick(self) -> None:
-        """`Stopped` if a bound does not allow another step."""
+        """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C."""
+        if self.interrupts.count:
+            raise KeyboardInterrupt
         self.bounds.tick()
+
+    def begin(self) -> None:
+        """Enter the first state, unless that is known."""
+        self.tick()
+        if not self.nodes:
+            settled = settle(self.machine, self.machine.initial(), tick=self.tick)
+            self.steps += len(settled.taken)
+            self._arrive(settled, self._mark(settled.state), -1, -1)
+
+    def apart(self) -> States[S]:
+        """Other states of the same machine, none of which counts here, within the bounds of time and memory."""
+        other = States(self.machine, bounds=self.bounds)
+        other.interrupts = self.interrupts
+        other.begin()
+        return other
 
     def enter(self, node: int, task: int) -> int:
         """The node that a step leads to. If a bound forbids it, nothing has been counted."""
@@ -269,6 +292,8 @@ class States(Space, Generic[S]):
         if self.drawn and self.nodes >= MOST_DRAWN:
             fix = f"use smaller extents or fewer threads, or stop the search after {MOST_DRAWN} states"
             raise InputError(f"the program has more than {MOST_DRAWN} states, too many for a graph", fix=fix)
+        if self.nodes and self.nodes % LOOK_EVERY == 0:
+            self.look()
         node = self._numbers[mark] = self.new_node(parent, by)
         self._states.append(settled.state)
         steps = {}
@@ -288,8 +313,6 @@ class States(Space, Generic[S]):
             self.sighted(finding)
             if self.first:
                 self.bounds.reach("first")
-        if self.nodes % LOOK_EVERY == 0:
-            self.look()
         return node
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
