@@ -16,6 +16,7 @@ from proofs_tests.test_quiz import QUIZZES
 from proofs_tests.test_report import Terminal
 from wingspan import api
 from wingspan.console import STATUS
+from wingspan.errors import InputError
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
 from wingspan.report import early, terminal
 from wingspan.report.early import Early
@@ -240,6 +241,13 @@ def test_the_first_finding_is_the_report(command, written) -> None:
     assert (made.status, made.err) == (1, "")
     assert made.out.startswith("race  ") and made.out.count("error[race]") == 1
     assert "stopped at the first finding (--first), so there may be more to find" in made.out
+
+
+def test_a_search_either_stops_or_goes_on(command, written) -> None:
+    with pytest.raises(InputError, match="goes on after its first finding"):
+        explore(ninc(2), Search(first=True, exact=True))
+    made = command("explore", written(RACY), "--first", "--shortest")
+    assert made.status == 2 and "--first and --shortest exclude each other." in made.err
 
 
 def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:

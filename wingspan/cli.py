@@ -138,6 +138,8 @@ def explore(
     for name in given:
         if strategy not in USED_BY.get(name, (strategy,)):
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
+    if shortest and "first" in given:
+        raise click.UsageError("--first and --shortest exclude each other.")
     used = api.files_of(told.file, told.inputs)
     if "checkpoint" in given:
         check_output(given["checkpoint"], used)

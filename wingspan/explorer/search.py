@@ -229,6 +229,10 @@ def explore(
     when it is found; its interleaving need not be a shortest one. `bounds` are those of the search, begun before it.
     """
     search = search or Search()
+    if search.first and search.exact:
+        raise InputError(
+            "a search for shortest interleavings goes on after its first finding", fix="leave out one of both"
+        )
     if search.graph and search.together and search.strategy != "graph":
         fix = "leave out jobs and scheduler, or take the strategy graph"
         raise InputError("the graph is of the states of one process", fix=fix)
