@@ -118,8 +118,8 @@ USED_BY = {
 @click.option(
     "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
 )
-@click.option("--first", is_flag=True, default=None, help="Stop at the first finding.")
-@click.option("--shortest", is_flag=True, help="Go on until all that is shown has a shortest interleaving.")
+@click.option("--first", is_flag=True, default=None, help="Stop at the first race, fault, deadlock or wrong result.")
+@click.option("--shortest", is_flag=True, help="Keep searching until every interleaving shown is a shortest one.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
 @click.option("--max-memory", callback=size, metavar="SIZE", help="Use no more memory than SIZE, e.g. 512M or 2G.")
