@@ -22,7 +22,7 @@ AREAS = {
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
         "wingspan/report/check.py",
     ],
-    "levels": ["wingspan/levels/", "wingspan/lang/devices.py"],
+    "levels": ["wingspan/levels/", "wingspan/lang/devices.py", "wingspan/arrays.py", "wingspan/tensor.py"],
     "native": [
         "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py",
         "wingspan/native/machine.py", "wingspan/native/program.h", "wingspan/written.py",

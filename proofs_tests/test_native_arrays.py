@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array as stdlib_array
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -172,12 +175,14 @@ def test_integers_that_doubles_do_not_hold_stay_exact():
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
-def test_csc_is_not_copied(width):
+def test_csc_that_is_borrowed_is_not_copied(width):
     """Neither by from_scipy nor by bind, whatever the width of its indices, which go on counting from 0."""
     matrix = scipy.sparse.csc_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
     matrix.indices, matrix.indptr = matrix.indices.astype(width), matrix.indptr.astype(width)
-    bound = api.bind(api.parse(SUMS), inputs={"A": matrix}).inputs["A"]
-    for tensor in (Tensor.from_scipy(CSC, matrix), bound, Tensor.from_scipy(CSC, scipy.sparse.csc_matrix(matrix))):
+    borrowing = Tensor.from_scipy(CSC, matrix, borrow=True)
+    bound = api.bind(api.parse(SUMS), inputs={"A": borrowing}).inputs["A"]
+    as_matrix = Tensor.from_scipy(CSC, scipy.sparse.csc_matrix(matrix), borrow=True)
+    for tensor in (borrowing, bound, as_matrix):
         held = buffers("A", tensor)
         parts = {PTR: matrix.indptr, IDX: matrix.indices, VAL: matrix.data}
         assert all(np.shares_memory(held[key].values, array) for key, array in parts.items())
@@ -193,14 +198,66 @@ def test_csc_is_not_copied(width):
         ("Dense(Element(false))", np.ones(2, bool)),
     ],
 )
-def test_a_dense_array_in_column_major_order_is_not_copied(form, array):
-    tensor = Tensor.from_numpy(form, array)
+def test_a_dense_array_in_column_major_order_that_is_borrowed_is_not_copied(form, array):
+    tensor = Tensor.from_numpy(form, array, borrow=True)
     (held,) = buffers("A", tensor).values()
     assert np.shares_memory(held.values, array) and not held.values.flags.writeable
     out = tensor.to_numpy()
     assert not np.shares_memory(out, array) and out.flags.writeable
     bound = api.bind(api.parse(f"A = Tensor({form})\nreturn A"), inputs={"A": tensor}).inputs["A"]
     assert bound is tensor
+
+
+def binding(form: str, data) -> Tensor:
+    """The input A of a bound program."""
+    return api.bind(api.parse(f"A = Tensor({form})\nreturn A"), inputs={"A": data}).inputs["A"]
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        (DENSE, np.asfortranarray(np.ones((2, 3)))),
+        (DENSE, np.ones((1, 3))),
+        ("Dense(Element(0))", np.arange(1, 7)[::2]),
+        ("Dense(Element(0))", stdlib_array("q", [1, 2, 3])),
+        ("Dense(Element(0))", np.arange(1, 4, dtype=np.int32)),
+        ("Element(0.0)", np.array(2.5)),
+        (CSC, scipy.sparse.csc_array(np.eye(3))),
+        (CSC, scipy.sparse.csr_array(np.eye(3))),
+        (CSC, scipy.sparse.coo_array(np.eye(3))),
+        ("SparseList(Element(0.0))", scipy.sparse.coo_array(np.ones(3))),
+        (DENSE, scipy.sparse.dia_array(np.eye(3))),
+        ("SparseDict(SparseDict(Element(0.0)))", scipy.sparse.csc_array(np.eye(3))),
+    ],
+)
+def test_whoever_changes_arrays_later_changes_no_tensor(form, data):
+    """Neither one that was made of them, nor a bound program, before or after its cells have been asked for."""
+    sparse = scipy.sparse.issparse(data)
+    made = (Tensor.from_scipy if sparse else Tensor.from_numpy)(form, data)
+    tensors = [made, binding(form, data), binding(form, made)]
+    before = tensors[0].to_exact().tolist()
+    cells = [dict(buffers("A", tensor)) for tensor in tensors]
+    kept = [{key: stored.values.copy() for key, stored in each.items()} for each in cells]
+    names = (
+        ["data", *{"csc": ("indices", "indptr"), "csr": ("indices", "indptr")}.get(data.format, ())] if sparse else []
+    )
+    for array in [getattr(data, name) for name in names] if sparse else [np.asarray(data)]:
+        array[...] = 7
+    for each, copies in zip(cells, kept, strict=True):
+        assert all(np.array_equal(each[key].values, copies[key]) for key in copies)
+    assert all(tensor.to_exact().tolist() == before for tensor in tensors)
+
+
+@pytest.mark.parametrize("form", [DENSE, CSC])
+def test_a_result_that_is_bound_is_not_what_was_handed_out(form):
+    """An engine's arrays are handed out to be written; a program that has them as its input has its own."""
+    text = f"C = Tensor({form}, 2, 2)\nC .= 0.0\nfor j = 1:2\nfor i = 1:2\nC[i, j] = i + 2.5 * j\nend\nend\nreturn C"
+    made = api.run(api.parse(text), engine="native").tensors["C"]
+    bound = binding(form, made)
+    handed_out = made.to_numpy() if form == DENSE else made.to_scipy().data
+    assert handed_out.flags.writeable
+    handed_out[...] = 0.0
+    assert bound.to_numpy().tolist() == [[3.5, 6.0], [4.5, 7.0]]
 
 
 def test_results_are_handed_over_without_copying():
@@ -291,14 +348,20 @@ def test_spoiled_sparse_arrays_are_refused(message, kind):
         (2, 3, "an index is out of bounds"),
     ],
 )
-def test_an_array_that_is_spoiled_later_is_refused_before_anything_runs(at, value, message):
-    """By the engine, and by whoever binds the tensor again."""
+def test_a_borrowed_array_that_is_spoiled_later_is_refused_before_anything_runs(at, value, message):
+    """By all engines in the same words, and by whoever binds the tensor again; also if it has been run before."""
     matrix = matrix_with()
-    tensor = Tensor.from_scipy(CSC, matrix)
+    tensor = Tensor.from_scipy(CSC, matrix, borrow=True)
+    bound = api.bind(api.parse(SUMS), inputs={"A": tensor})
+    for engine in api.ENGINES:
+        assert api.run(bound, engine=engine).tensors["y"].to_numpy().tolist() == [3.0, 3.0]
     matrix.indices[at] = value
+    ways: list[Callable[[], object]] = [partial(api.run, bound, engine=engine) for engine in api.ENGINES]
+    ways.append(partial(api.explore, bound))
+    for refusing in ways:
+        with pytest.raises(InputError, match=f"^A: not a tensor in order: {message}"):
+            refusing()
     with pytest.raises(InputError, match=f"^A: not a tensor in order: {message}"):
-        buffers("A", tensor)
-    with pytest.raises(InputError, match=f"^A: the tensor is not in order: {message}"):
         api.bind(api.parse(SUMS), inputs={"A": tensor})
 
 

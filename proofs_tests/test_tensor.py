@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.towers import COUNTS, same, tower, zero_filled
-from wingspan import InputError, ParseError, ProgramError, Tensor
+from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.lang.algebra import exact
 from wingspan.tensor import entries_of, from_exact, load
 from wingspan.testing.formats import DTYPES, VALUES, arrays, tensors, worth
@@ -173,6 +173,63 @@ def test_zeros_that_a_sparse_source_stores_stay_stored():
     matrix = scipy.sparse.csc_array(([0.0, 2.0], [0, 1], [0, 2]), shape=(2, 1))
     assert Tensor.from_scipy(CSC, matrix).nnz == 2
     assert Tensor.from_numpy(CSC, matrix.toarray()).nnz == 1
+
+
+MATRIX = np.array([[0, 2.0, 0], [1, 0, 3], [0, 0, 4], [5, 0, 0]])
+SPARSE = {
+    **{name: getattr(scipy.sparse, f"{name}_array")(MATRIX) for name in ("csc", "csr", "coo", "dia", "lil", "dok")},
+    **{f"{name} matrix": getattr(scipy.sparse, f"{name}_matrix")(MATRIX) for name in ("csc", "dia", "bsr")},
+    "bsr of blocks": scipy.sparse.bsr_array(MATRIX, blocksize=(2, 3)),
+    "bsr without blocks": scipy.sparse.bsr_array((4, 3), blocksize=(2, 3)),
+    "dia without diagonals": scipy.sparse.dia_array((4, 3)),
+    "coo of rank 1": scipy.sparse.coo_array(MATRIX[1]),
+    "coo of rank 3": scipy.sparse.coo_array(np.arange(8.0).reshape(2, 2, 2)),
+    "csr of rank 1": scipy.sparse.csr_array(MATRIX[1]),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_every_sparse_array_of_scipys_loads(name):
+    """Whatever its format and its rank; `data` has two axes in dia, and three in bsr."""
+    matrix = SPARSE[name]
+    form = "Dense(" * (len(matrix.shape) - 1) + "SparseList(Element(0.0))" + ")" * (len(matrix.shape) - 1)
+    program = parse(f"A = Tensor({form})\nreturn A")
+    for tensor in (Tensor.from_scipy(form, matrix), api.bind(program, inputs={"A": matrix}).inputs["A"]):
+        assert np.array_equal(tensor.to_numpy(), matrix.toarray())
+
+
+REPLACED = [
+    ("csc", "data", np.ones((4, 2)), "data is no array of 1 axis"),
+    ("csc", "data", np.array(3.0), "data is no array of 1 axis"),
+    ("csr", "data", None, "data is no array of 1 axis"),
+    ("csr", "indices", np.ones(5), "indices holds no integers"),
+    ("csr", "indices", [1, 0, 2, 2, 0], "indices is no array of 1 axis"),
+    ("csc", "indptr", np.zeros((4, 1), dtype=int), "indptr is no array of 1 axis"),
+    ("csr of rank 1", "indices", np.array([7, 8]), "an index is out of bounds"),
+    ("coo", "data", np.ones((5, 2)), "data is no array of 1 axis"),
+    ("coo", "coords", (np.ones(5), np.ones(5, dtype=int)), r"coords\[0\] holds no integers"),
+    ("coo", "coords", (np.ones(5, dtype=int),), "got 1, expected 2"),
+    ("dia", "data", np.ones(5), "data is no array of 2 axes"),
+    ("dia", "offsets", np.array([0]), "it has 1 offsets for 4 diagonals"),
+    ("bsr of blocks", "data", np.ones(12), "data is no array of 3 axes"),
+    ("bsr of blocks", "indices", np.array([9, 9]), "an index is out of bounds"),
+    ("bsr of blocks", "indptr", np.array([0]), "it has 1 pointers for 2 fibers"),
+    ("lil", "rows", np.array([[7], [], [], []], dtype=object), "index 7 exceeds|out of bounds|row index"),
+]
+
+
+@pytest.mark.parametrize(("name", "part", "value", "message"), REPLACED)
+def test_a_sparse_array_whose_parts_were_replaced_is_one_error(name, part, value, message):
+    """Also where SciPy's own conversion would read beyond its arrays."""
+    matrix = SPARSE[name].copy()
+    setattr(matrix, part, value)
+    form = f"{'Dense(' if matrix.ndim == 2 else ''}SparseList(Element(0.0)){')' if matrix.ndim == 2 else ''}"
+    for load_it in (
+        Tensor.from_scipy,
+        lambda form, data: api.bind(parse(f"A = Tensor({form})\nreturn A"), inputs={"A": data}),
+    ):
+        with pytest.raises(InputError, match=f"not a SciPy sparse array in order: .*({message})"):
+            load_it(form, matrix)
 
 
 def test_a_spoiled_sparse_array_is_refused():

@@ -39,7 +39,7 @@ from wingspan.outcome import Outcome
 from wingspan.paths import named
 from wingspan.program import Program, load, parse
 from wingspan.semantics.machine import Semantics
-from wingspan.tensor import LARGEST, Tensor, from_exact, too_large
+from wingspan.tensor import LARGEST, Tensor, from_exact, require_order, too_large
 from wingspan.written import check_output
 
 __all__ = [
@@ -131,9 +131,10 @@ def bind(
 ) -> Elaborated:
     """The program with its inputs and parameters bound, ready for an engine.
 
-    `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files; `params` numbers, or text as on the command line;
-    `threads` replaces the number of threads of every device. ProgramError or InputError if something does not fit. A
-    program that is bound already stays as it is.
+    `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files. Arrays may change later, since what the program
+    would share with them is copied; to do without the copy, make a `Tensor` that borrows them. `params` are numbers, or
+    text as on the command line; `threads` replaces the number of threads of every device. ProgramError or InputError if
+    something does not fit. A program that is bound already stays as it is.
 
     If `symbolic`, what is not given is left open (`symbols`), and no engine takes the program: it is to be judged for
     all values.
@@ -322,14 +323,16 @@ def run(
 
 
 def semantics(bound: Elaborated) -> Semantics:
-    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it."""
+    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it, or spoiled."""
     _require_room(bound)
+    _require_order(bound)
     return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs)
 
 
 def native(bound: Elaborated) -> Native:
     """The machine that runs the compiled plan of a bound program, one access of one task at a time; the same."""
     _require_room(bound)
+    _require_order(bound)
     return Native(code_of(bound, dealt=False), bound)
 
 
@@ -340,6 +343,12 @@ def _require_room(bound: Elaborated) -> None:
             places = (n.span for n in bound.body.walk() if isinstance(n, ir.Declare) and n.tensor == name)
             fix = "use smaller extents, a SparseList, or the native engine"
             raise InputError(too_large(name, tower, LARGEST), next(places, None), fix=fix)
+
+
+def _require_order(bound: Elaborated) -> None:
+    """InputError, the same for every engine, if an input borrows arrays that have been spoiled."""
+    for name, tensor in bound.inputs.items():
+        require_order(name, tensor)
 
 
 MACHINES = ("semantics", "native")
@@ -371,6 +380,7 @@ def _evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> ref
         if prod(shape) > LARGEST:
             message = f"{name} has {prod(shape)} elements, and the reference, which is dense, holds {LARGEST} at most"
             raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
+    _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.kind for name, tower in bound.towers.items()}
     return reference.evaluate(bound.plain, inputs, shapes, kinds, tick)

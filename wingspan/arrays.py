@@ -19,12 +19,17 @@ from wingspan.levels.frozen import DTYPES, UNSORTED, Columns, Frozen, Stored, di
 LARGEST = 2**63 - 1
 
 
-def numbers(data: Any) -> np.ndarray:
-    """An array of 64-bit integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError."""
+def as_array(data: Any) -> np.ndarray:
+    """What is given, as an array, which may share its memory; an InputError if it is none."""
     try:
-        array = np.asarray(data)
+        return np.asarray(data)
     except (ValueError, TypeError) as error:
         raise InputError(f"not an array: {error}", fix="use rows of one length") from None
+
+
+def numbers(data: Any) -> np.ndarray:
+    """An array of 64-bit integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError."""
+    array = as_array(data)
     if array.dtype.kind == "O":
         return _objects(array)
     kinds: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
@@ -118,25 +123,48 @@ def checked(data: Any) -> Any:
 
 def in_order(matrix: Any) -> Any:
     """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError."""
-    wrong: str | None = None
     try:
-        if matrix.format in ("csc", "csr") and matrix.ndim == 2:
-            wrong = _wrong(matrix)
-        else:
+        wrong = _spoiled(matrix)
+        if not wrong and not (matrix.format in ("csc", "csr") and matrix.ndim == 2):
             matrix = scipy.sparse.coo_array(matrix)
             sides = zip(matrix.coords, matrix.shape, strict=True)
             if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
                 wrong = "an index is out of bounds"
-    except ValueError as error:
-        wrong = str(error)
+    except Exception as error:  # SciPy raises whatever it meets in arrays that were replaced
+        wrong = str(error).partition("\n")[0] or type(error).__name__
     if wrong and wrong != UNSORTED:
         raise InputError(f"not a SciPy sparse array in order: {wrong}", fix="make it anew")
     return matrix
 
 
+DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
+"""The axes of `data`, by format. What the other formats hold is no array."""
+
+
+def _spoiled(matrix: Any) -> str | None:
+    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+    if matrix.format not in DATA_AXES:
+        return None
+    names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
+    integers = {name: getattr(matrix, name) for name in names}
+    if matrix.format == "coo":
+        integers = {f"coords[{k}]": axis for k, axis in enumerate(matrix.coords)}
+    for name, array in {"data": matrix.data, **integers}.items():
+        axes = DATA_AXES[matrix.format] if name == "data" else 1
+        if not isinstance(array, np.ndarray) or array.ndim != axes:
+            return f"{name} is no array of {axes} {'axis' if axes == 1 else 'axes'}"
+        if name != "data" and array.dtype.kind not in "iu":
+            return f"{name} holds no integers"
+    if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
+        return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
+    return None if matrix.format in ("coo", "dia") else _wrong(matrix)
+
+
 def _wrong(matrix: Any) -> str | None:
-    """What is wrong with CSC or CSR, if anything."""
-    fibers, extent = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
+    shape = (1, *matrix.shape)[-2:]
+    sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
+    fibers, extent = sides[::-1] if matrix.format == "csc" else sides
     return disorder(Stored(matrix.indptr, 1), Stored(matrix.indices, 1), len(matrix.data), fibers, extent)
 
 
@@ -147,23 +175,24 @@ def size_of(data: Any) -> int:
     return max(int(data.nnz), len(data.indptr) if data.format in ("csc", "csr") else 0)
 
 
-def frozen(tower: Tower, data: Any) -> Frozen | None:
-    """The `checked` data as the arrays of a tensor, its own ones where they fit.
+def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
+    """The `checked` data as the arrays of a tensor, its own ones where they fit and are no part of what is `lent`.
 
-    None if that takes the entries: for other levels, and for numbers or sums of duplicates that 64 bits do not hold
-    exactly. A Fault if an element is of another kind.
+    `lent` is the array, dense or SciPy sparse, that somebody else may change. None if that takes the entries: for other
+    levels, and for numbers or sums of duplicates that 64 bits do not hold exactly. A Fault if an element is of another
+    kind.
     """
     columns = Columns.of(tower)
     if columns is None or data.dtype == object:
         return None
     if scipy.sparse.issparse(data):
-        return _from_sparse(columns, data)
+        return _from_sparse(columns, data, lent)
     values = _converted(data, tower.kind)
     if values is None:
         return None
     flat = values.ravel(order="F")
     if not columns.sparse:
-        return columns.frozen(_kept(flat))
+        return columns.frozen(_kept(flat, lent))
     chosen = _differing(flat, exact(tower.fill))
     counts = np.count_nonzero(chosen.reshape(columns.fibers, columns.extent), axis=1)
     idx = np.flatnonzero(chosen)
@@ -171,13 +200,14 @@ def frozen(tower: Tower, data: Any) -> Frozen | None:
     return columns.frozen(flat[chosen], np.concatenate([[0], np.cumsum(counts)]), idx)
 
 
-def _from_sparse(columns: Columns, data: Any) -> Frozen | None:
+def _from_sparse(columns: Columns, data: Any, lent: Any) -> Frozen | None:
     matrix = _columns(columns, data)
     values = None if matrix is None else _converted(matrix.data[: matrix.nnz], columns.tower.kind)
     if matrix is None or values is None:
         return None
     if columns.sparse:
-        return columns.frozen(_kept(values), _kept(matrix.indptr), _kept(matrix.indices[: matrix.nnz]))
+        indptr, indices = _kept(matrix.indptr, lent), _kept(matrix.indices[: matrix.nnz], lent)
+        return columns.frozen(_kept(values, lent), indptr, indices)
     array: np.ndarray = np.full(columns.fibers * columns.extent, columns.tower.fill, dtype=values.dtype)
     fiber = np.repeat(np.arange(columns.fibers), np.diff(matrix.indptr))
     array[fiber * columns.extent + matrix.indices[: matrix.nnz]] = values
@@ -234,8 +264,17 @@ EXACT = 2**53
 """Doubles hold all integers up to here."""
 
 
-def _kept(array: np.ndarray) -> np.ndarray:
-    """The array, in one piece, not to be written."""
-    view = np.require(array, requirements=["C", "A"]).view()
+def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
+    """The array, in one piece, not to be written; a copy if it is a part of what is lent."""
+    kept = np.require(array, requirements=["C", "A"])
+    view = kept.copy() if any(np.may_share_memory(kept, each) for each in _parts(lent)) else kept.view()
     view.flags.writeable = False
     return view
+
+
+def _parts(data: Any) -> list[np.ndarray]:
+    """The arrays that an array, dense or SciPy sparse, consists of."""
+    if scipy.sparse.issparse(data):
+        held = [getattr(data, name, None) for name in ("data", "indices", "indptr")]
+        return [part for part in (*held, *getattr(data, "coords", ())) if isinstance(part, np.ndarray)]
+    return [data] if isinstance(data, np.ndarray) else []

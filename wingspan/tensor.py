@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.arrays import checked, dense_entries, entries_of, frozen, size_of
+from wingspan.arrays import as_array, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.errors import Fault, InputError
 from wingspan.files import read_file, write_file
 from wingspan.lang import ir, parser
@@ -25,16 +25,28 @@ from wingspan.levels.frozen import DTYPES, Columns, Frozen, Stored, exact_elemen
 from wingspan.levels.walk import Elements, elements
 from wingspan.paths import named
 
-__all__ = ["Cells", "Entry", "Tensor", "adapt", "checked", "entries_of", "from_exact", "hold", "load", "read_file"]
+__all__ = [
+    "Cells",
+    "Entry",
+    "Tensor",
+    "adapt",
+    "checked",
+    "entries_of",
+    "from_exact",
+    "hold",
+    "load",
+    "read_file",
+    "require_order",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A tensor in read mode: its levels, their cells and its fill value.
 
-    The cells are kept as arrays where they came as such. If the levels are `Dense` around the leaf, or around a last
-    `SparseList`, these are the caller's own ones where the order in memory fits: column-major, or CSC without
-    duplicates. They must then stay as they are.
+    A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
+    in memory fits: if the levels are `Dense` around the leaf, or around a last `SparseList`, and the data is in
+    column-major order, or CSC without duplicates. The caller must then leave them as they are.
 
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
@@ -64,7 +76,9 @@ class Tensor:
     # ------------------------------------------------------------------------------------------------------ from data
 
     @staticmethod
-    def from_numpy(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
+    def from_numpy(
+        form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
+    ) -> Tensor:
         """A tensor of the given format with the elements of a dense array; levels store those that differ from fill.
 
         `devices` gives the number of threads of each device that the format names. InputError if the ranks disagree or
@@ -72,21 +86,23 @@ class Tensor:
         """
         if scipy.sparse.issparse(array):
             raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
-        return _of(form, array, devices)
+        return _of(form, array, devices, borrow)
 
     @staticmethod
-    def from_scipy(form: str | ir.Format, matrix: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
+    def from_scipy(
+        form: str | ir.Format, matrix: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
+    ) -> Tensor:
         """A tensor with the stored elements of a SciPy sparse array; unsorted ones are sorted, duplicates summed."""
         if not scipy.sparse.issparse(matrix):
             raise InputError(f"a {type(matrix).__name__} is not a SciPy sparse array", fix="use Tensor.from_numpy")
-        return _of(form, matrix, devices)
+        return _of(form, matrix, devices, borrow)
 
     @staticmethod
     def from_file(
         form: str | ir.Format, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
     ) -> Tensor:
         """A tensor from a `.mtx`, `.npy` or `.npz` file."""
-        return _of(form, read_file(named(path)), devices)
+        return _of(form, read_file(named(path)), devices, borrow=True)
 
     # -------------------------------------------------------------------------------------------------------- to data
 
@@ -228,11 +244,11 @@ def _check_room(tower: Tower, most: int) -> None:
         raise InputError(too_large(str(tower), tower, most), fix=SMALLER)
 
 
-def hold(tower: Tower, data: Any) -> Tensor:
-    """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`."""
+def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
+    """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
     _check_room(tower, room_with(data))
     try:
-        arrays = frozen(tower, data)
+        arrays = frozen(tower, data, lent)
     except Fault as fault:
         raise _wrong_kind(tower, fault) from None
     return load(tower, entries_of(data, tower.fill)) if arrays is None else Tensor(tower, arrays, exact(tower.fill))
@@ -270,12 +286,30 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
     It stays as it is if its arrays are those that it would get. InputError if they are spoiled.
     """
     if wrong := tensor.disorder():
-        raise InputError(f"the tensor is not in order: {wrong}", fix="make it anew")
+        raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
     if tensor.fill != tower.fill:
         return from_exact(tower, tensor.to_exact())
     if not isinstance(tensor.data, Frozen) or not tower.rank:
         return load(tower, tensor.entries())
-    return tensor if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
+    return _sealed(tensor, tensor.data) if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
+
+
+def _sealed(tensor: Tensor, data: Frozen) -> Tensor:
+    """The tensor, with copies in place of arrays of an engine's that `to_numpy` may have handed out."""
+    writeable = {key: stored for key, stored in data.arrays.items() if stored.values.flags.writeable}
+    copies = {key: replace(stored, values=stored.values.copy()) for key, stored in writeable.items()}
+    for stored in copies.values():
+        stored.values.flags.writeable = False
+    return Tensor(tensor.tower, Frozen(tensor.tower, {**data.arrays, **copies}), tensor.fill) if copies else tensor
+
+
+DISORDER, ANEW = "not a tensor in order", "make it anew by Tensor.from_scipy"
+
+
+def require_order(name: str, tensor: Tensor) -> None:
+    """InputError if arrays that a tensor borrows have been spoiled. Nothing may run on such an input."""
+    if wrong := tensor.disorder():
+        raise InputError(f"{name}: {DISORDER}: {wrong}", fix=ANEW)
 
 
 def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
@@ -283,15 +317,16 @@ def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
     return load(tower, dense_entries(array, tower.fill))
 
 
-def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None) -> Tensor:
+def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
     if isinstance(form, str):
         form = _format(form)
     root = resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
-    data = checked(data)
+    given = data if scipy.sparse.issparse(data) else as_array(data)
+    data = checked(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
         raise InputError(f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}")
-    return hold(tower, data)
+    return hold(tower, data, None if borrow else given)
 
 
 def _format(text: str) -> ir.Format:

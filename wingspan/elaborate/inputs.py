@@ -31,12 +31,14 @@ class Source:
     span: Span | None
     data: Any = None
     """a checked array, a tensor, or a single value; None for a declared tensor, and for an input that is left open"""
+    lent: Any = None
+    """the caller's array, which the caller may change: what the tensor would share with it is copied"""
 
     def load(self, tower: Tower) -> Tensor:
         """The tensor with its data."""
         assert self.data is not None
         try:
-            return adapt(self.data, tower) if isinstance(self.data, Tensor) else hold(tower, self.data)
+            return adapt(self.data, tower) if isinstance(self.data, Tensor) else hold(tower, self.data, self.lent)
         except InputError as error:
             fix = f"use another format for {self.name}, or other data"
             raise InputError(f"{self.name}: {error.message}", self.span, fix=fix) from None
@@ -209,17 +211,18 @@ def _bound(source: Source, data: Any) -> Source:
         if isinstance(wanted, ir.Literal) and wanted.value != have:
             message = f"axis {axis} of {name} has extent {wanted.value}, that of the input {have}"
             raise InputError(message, source.span, fix="leave the extents out, or bind another input")
-    return replace(
-        source, extents=_extents(array), data=array if isinstance(array, Tensor) else _checked(source, array)
-    )
+    lent = None if isinstance(data, Tensor | str | os.PathLike) else array
+    return replace(source, extents=_extents(array), data=_checked(source, array), lent=lent)
 
 
 def _array(source: Source, data: Any) -> Any:
     """What the caller gives, as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
         return read_file(Path(data), source.span)
+    if scipy.sparse.issparse(data):
+        return data
     try:
-        array = data if scipy.sparse.issparse(data) else np.asarray(data)
+        array = np.asarray(data)
     except ValueError:
         raise InputError(f"{source.name}: the input is no array", source.span, fix="give rows of one length") from None
     if array.dtype.kind not in "biuf":

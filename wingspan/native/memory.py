@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from wingspan.errors import InputError
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.levels.frozen import Frozen, Key, Stored, collect
-from wingspan.tensor import Tensor
+from wingspan.tensor import Tensor, require_order
 
 
 def buffers(name: str, tensor: Tensor) -> Mapping[Key, Stored]:
@@ -19,8 +18,7 @@ def buffers(name: str, tensor: Tensor) -> Mapping[Key, Stored]:
     The arrays are the tensor's own, not to be written, as wide as they came. InputError if they break the invariants
     of its levels: nothing may run on such an input.
     """
-    if wrong := tensor.disorder():
-        raise InputError(f"{name}: not a tensor in order: {wrong}", fix="make it anew by Tensor.from_scipy")
+    require_order(name, tensor)
     frozen = tensor.data if isinstance(tensor.data, Frozen) else collect(tensor.tower, tensor.data.values)
     return frozen.arrays
 
