@@ -17,6 +17,7 @@ from wingspan.console import (
     MACHINE,
     MISMATCH,
     STATUS,
+    NamedPath,
     Verbs,
     as_text,
     began,
@@ -57,6 +58,7 @@ Exit status of every verb
 
 
 @click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
+@click.version_option(package_name="wingspan", message="%(prog)s %(version)s")
 def main() -> None:
     """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""
     sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits
@@ -232,7 +234,7 @@ def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, for
 @click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
 @click.option("--reserve", "reservation", callback=size, metavar="SIZE", help="Address space for each of its buffers.")
 @click.option(
-    "-o", "outputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"),
+    "-o", "outputs", metavar="NAME=PATH", type=NamedPath(), multiple=True, callback=pairs("PATH"),
     help="Write a tensor to a .mtx, .npy or .npz file.",
 )  # fmt: skip
 def run(
@@ -346,7 +348,9 @@ def plan(told: Invocation, as_json: bool) -> None:
 
 @main.command(name="emit-c")
 @on_program
-@click.option("-o", "folder", default=".", metavar="DIR", help="Where to write.  [default: the current folder]")
+@click.option(
+    "-o", "folder", default=".", type=click.Path(), metavar="DIR", help="Where to write.  [default: the current folder]"
+)
 @click.option("--main", is_flag=True, help="As a command that runs on the inputs as they are now.")
 @click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
 @click.option("--force", is_flag=True, help="Replace files that wingspan did not write, too.")
@@ -363,7 +367,7 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
 
 
 @main.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @JSON
 def fmt(file: str, as_json: bool) -> None:
     """Print the program in FILE in its canonical form. Comments are lost."""

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from wingspan import api
 from wingspan.began import BEGAN
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError, printable
+from wingspan.files import SUFFIXES
 from wingspan.reading import MORE
 from wingspan.report.check import refusal
 from wingspan.report.paint import painted
@@ -190,6 +192,32 @@ def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
 EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
 
 
+class NamedPath(click.types.StringParamType):
+    """NAME=PATH. After the = sign, Tab completes folders and the files that tensors are read from and written to."""
+
+    name = "NAME=PATH"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What the word may become. A folder that is the only way on is entered, since shells then add a blank."""
+        name, equals, start = incomplete.partition("=")
+        found = _files(start) if equals else []
+        while len(found) == 1 and found[0].endswith(os.sep) and (inside := _files(found[0])):
+            found = inside
+        return [CompletionItem(f"{name}={path}") for path in found]
+
+
+def _files(start: str) -> list[str]:
+    """The folders, with a separator at the end, and the files of tensors whose paths begin so."""
+    folder, begin = os.path.split(start)
+    try:
+        entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    some = [entry for entry in entries if entry.name.startswith(begin) and (begin or not entry.name.startswith("."))]
+    chosen = [entry for entry in some if entry.is_dir() or entry.name.endswith(SUFFIXES)]
+    return [os.path.join(folder, entry.name) + (os.sep if entry.is_dir() else "") for entry in chosen]
+
+
 def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """A number."""
     if value is not None and math.isnan(value):
@@ -218,12 +246,18 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 PROGRAM = (
-    click.argument("file"),
+    click.argument("file", type=click.Path()),
     click.option(
         "-p", "params", metavar="NAME=VALUE", multiple=True, callback=pairs("VALUE"), help="Bind a parameter."
     ),
     click.option(
-        "-i", "inputs", metavar="NAME=PATH", multiple=True, callback=pairs("PATH"), help="Bind an input tensor."
+        "-i",
+        "inputs",
+        metavar="NAME=PATH",
+        type=NamedPath(),
+        multiple=True,
+        callback=pairs("PATH"),
+        help="Bind an input tensor.",
     ),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
     JSON,

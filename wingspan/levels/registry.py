@@ -28,12 +28,21 @@ REGISTRY: dict[str, type[Level]] = {
 }
 """Every format by the name that programs use."""
 
+MISSING = frozenset({
+    "Pattern", "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseInterval", "SparsePoint",
+    "SparseRunList",
+})  # fmt: skip
+"""Formats of the paper and of Finch.jl that do not exist here."""
+
 
 def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     """The level that a format describes, `devices` being those that names may stand for; else a ProgramError."""
     level = REGISTRY.get(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
+        if form.name in MISSING:
+            message = f"the format {form.name} of Finch.jl does not exist here yet"
+            raise ProgramError(message, _name(form), topic="format", fix=f"use one of {known}")
         close = get_close_matches(form.name, REGISTRY, n=1)
         fix = f"did you mean {close[0]}?" if close else f"use one of {known}"
         raise ProgramError(f"there is no format {form.name}", _name(form), topic="format", fix=fix)
