@@ -25,7 +25,7 @@ AREAS = {
     "levels": ["wingspan/levels/", "wingspan/lang/devices.py", "wingspan/arrays.py", "wingspan/tensor.py"],
     "native": [
         "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py",
-        "wingspan/native/machine.py", "wingspan/native/program.h", "wingspan/written.py",
+        "wingspan/native/program.h", "wingspan/written.py",
     ],
     "readers": [
         "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/files.py",
