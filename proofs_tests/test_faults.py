@@ -408,14 +408,15 @@ def wait(blocked: Blocked) -> Waits:
 
 @pytest.mark.parametrize("words", [["explore"], ["run"], ["replay", "--interleaving", "-"]], ids=lambda words: words[0])
 def test_a_stuck_configuration_is_reported_as_our_defect(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], written: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An access that no loop unfurls: no rule is meant to apply, so it is no fault of the program's."""
     bound = api.bind(api.parse("c = Tensor(Dense(Element(0)), [1, 2])\nx = 1"))
     access = ir.Access(ir.Fiber("c", 2), (ir.Literal(1),))
+    path = written("x = 1")
     monkeypatch.setattr(api, "bind", lambda *_, **__: replace(bound, body=ir.Set("x", access)))
     with pytest.raises(SystemExit) as end:
-        cli.main([*words, "stuck.ws"])
+        cli.main([*words, path])
     out, err = capsys.readouterr()
     assert (end.value.code, out) == (4, "")
     assert err.startswith("error[internal]: no rule applies to `c[1]` (tried: Access)\n")

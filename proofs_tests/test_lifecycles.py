@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, same_text
+from wingspan import ProgramError, api
 from wingspan.lang import ir
 from wingspan.testing.programs import programs
 
@@ -79,8 +82,7 @@ def test_the_outputs_are_the_tensors_of_the_outermost_scope_that_are_updated_or_
 
 MISTAKES = {
     "c .= 0; for i = 1:2; c[i] = c[i] + 1; end": Mistake(
-        "2:29", "c is read and updated in one statement of the scope that declares it",
-        "update a second tensor, and copy it afterwards",
+        "2:29", "c is read and updated in one statement of the scope that declares it", "write c[i] += 1",
     ),
     "c .= 0; c[1] += 1; c[2] -= 1": Mistake(
         "2:20", "c is updated by + and by - in one phase",
@@ -183,3 +185,43 @@ def test_the_checker_finds_missing_lifecycles():
         bound = elaborated(HEAD + text)
         assert misused(bound.plain, {}, dict.fromkeys(bound.inputs, "read")), text
         assert not misused(bound.body, {}, dict.fromkeys(bound.inputs, "read")), text
+
+
+GENERAL = "update a second tensor, and copy it afterwards"
+
+
+@pytest.mark.parametrize(("body", "fix"), [
+    ("c[i] = 1 + c[i]", "write c[i] += 1"),
+    ("c[i] = c[i] - v[i]", "write c[i] -= v[i]"),
+    ("c[i] = v[i] - c[i]", GENERAL),
+    ("c[i] = max(c[i], v[i])", "write c[i] <<max>>= v[i]"),
+    ("c[i] = min(4, c[i], i)", "write c[i] <<min>>= min(4, i)"),
+    ("c[i] = 2 * c[i] * i", "write c[i] *= 2 * i"),
+    ("c[i] = c[i] / 2", GENERAL),
+    ("c[i] = -c[i]", GENERAL),
+    ("c[i] = c[i] + c[i]", GENERAL),
+    ("c[i] = c[2] + 1", GENERAL),
+    ("if c[i] > 0; c[i] = c[i] + 1; end", GENERAL),
+    ("c[i] = c[i] + 1; c[i] += 2", "write c[i] += 1"),
+    ("c[i] = c[i] + 1; c[i] = 2 + c[i]", "write c[i] += 1; c[i] += 2"),
+    ("c[i] = c[i] + 1; c[i] = 2", GENERAL),
+    ("c[i] = c[i] + 1; c[i] = c[i] * 2", GENERAL),
+])  # fmt: skip
+def test_an_element_that_is_set_from_itself_is_to_be_updated(body: str, fix: str) -> None:
+    """The remedy has been tried: with it the mistake is gone, and no other one is there. It is true to the meaning."""
+    text = HEAD + "c .= 3; for i = 1:2; {}; end\nreturn c"
+    with pytest.raises(ProgramError, match="c is read and updated in one statement") as caught:
+        elaborated(text.format(body))
+    assert caught.value.fix == fix
+    if fix != GENERAL:
+        mended = "; ".join([fix.removeprefix("write "), *body.split("; ")[1 + fix.count(";") :]])
+        run = api.run(api.parse(text.format(mended)), engine="reference")
+        assert run.tensors["c"].to_numpy().tolist() == [left_in_c(body, i) for i in (1, 2)]
+
+
+def left_in_c(body: str, i: int) -> int:
+    """What statements leave in c[i], which is 3 before, read as Python."""
+    names: dict[str, Any] = {"c": {i: 3}, "v": {1: 1, 2: 2}, "i": i}
+    exec(body, names)
+    left: int = names["c"][i]
+    return left

@@ -69,7 +69,7 @@ def elaborate(
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
     outputs = outputs_of(plain, read, tree, mistakes)
-    body = insert_lifecycles(plain, read, mistakes)
+    body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()
     body = algebra.simplify(concordize(body, names.all))
     extents = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)

@@ -7,17 +7,49 @@ the first statement that updates it. Inputs belong to the outermost scope.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from wingspan.elaborate.parameters import did_you_mean
+from wingspan.elaborate.updates import as_update, with_updates
 from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
+from wingspan.lang.printer import show
 
 
-def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes) -> ir.Statement:
-    """The program with every change of mode explicit. It is a mistake if one would be needed in an inner scope."""
-    return _Scope(None, dict.fromkeys(inputs, "read"), mistakes).run(body)
+def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], written: ir.Node, mistakes: Mistakes) -> ir.Statement:
+    """The program with every change of mode explicit. It is a mistake if one would be needed in an inner scope.
+
+    `written` is the program in the words of its author, which remedies use.
+    """
+    known = tuple(inputs)
+    return _inserted(body, known, mistakes, lambda T: _as_update(T, body, known, written))
+
+
+Remedy = Callable[[str], str | None]
+"""What to write, if anything is known to help, where a tensor is read and updated in one statement."""
+
+
+def _inserted(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:
+    return _Scope(None, dict.fromkeys(inputs, "read"), mistakes, remedy).run(body)
+
+
+def _as_update(T: str, body: ir.Statement, inputs: Iterable[str], written: ir.Node) -> str | None:
+    """`write c[i] += 1`, if with that this mistake is gone and no other one is there."""
+
+    def messages(changed: ir.Statement) -> set[str]:
+        trial = Mistakes()
+        _inserted(changed, inputs, trial, lambda _: None)
+        return {error.message for error in trial.errors}
+
+    if not messages(with_updates(body, T)) <= messages(body) - {_read_and_updated(T)}:
+        return None
+    assigns = (n for n in written.walk() if isinstance(n, ir.Assign) and n.access.fiber.tensor == T)
+    return "write " + "; ".join(dict.fromkeys(show(made) for n in assigns if (made := as_update(n))))
+
+
+def _read_and_updated(T: str) -> str:
+    return f"{T} is read and updated in one statement of the scope that declares it"
 
 
 def outputs_of(body: ir.Statement, inputs: Iterable[str], tree: ir.Program, mistakes: Mistakes) -> tuple[str, ...]:
@@ -42,8 +74,8 @@ def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
 class _Scope:
     """One scope: the one around it, and the modes of its own tensors."""
 
-    def __init__(self, around: _Scope | None, own: dict[str, str], mistakes: Mistakes) -> None:
-        self.around, self.own, self.mistakes = around, own, mistakes
+    def __init__(self, around: _Scope | None, own: dict[str, str], mistakes: Mistakes, remedy: Remedy) -> None:
+        self.around, self.own, self.mistakes, self.remedy = around, own, mistakes, remedy
         self.order = {T: k for k, T in enumerate(own)}
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
@@ -105,11 +137,9 @@ class _Scope:
                 self.mistakes.note(error, T, spoils=[T])
         for T in sorted(self.own.keys() & (reads.keys() | updates.keys()), key=self.order.__getitem__):
             if T in reads and T in updates:
-                error = ProgramError(
-                    f"{T} is read and updated in one statement of the scope that declares it", reads[T].span,
-                    marks=_marks(updates[T].span), fix="update a second tensor, and copy it afterwards",
-                )  # fmt: skip
-                self.mistakes.note(error, T)
+                fix = self.remedy(T) or "update a second tensor, and copy it afterwards"
+                marks = _marks(updates[T].span)
+                self.mistakes.note(ProgramError(_read_and_updated(T), reads[T].span, marks=marks, fix=fix), T)
             if T in reads and self.own[T] == "update":
                 self.out.append(ir.Freeze(T, span=reads[T].span))
                 self.own[T] = "read"
@@ -120,9 +150,9 @@ class _Scope:
     def nested(self, s: ir.Statement) -> ir.Statement:
         match s:
             case ir.For(index=index, range=r, body=body):
-                return ir.For(index, r, _Scope(self, {}, self.mistakes).run(body), span=s.span)
+                return ir.For(index, r, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
             case ir.If(condition=condition, body=body):
-                return ir.If(condition, _Scope(self, {}, self.mistakes).run(body), span=s.span)
+                return ir.If(condition, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
         return s
 
 
