@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -307,13 +306,6 @@ def test_the_command_writes_the_graph_beside_what_it_prints(command: Any, tmp_pa
     assert list(tmp_path.iterdir()) == [file]
     assert command("explore", program, "--graph", str(file), "--max-states", "4").status == 3
     assert "stopped by --max-states" in file.read_text(encoding="utf-8")
-
-
-def test_a_program_may_have_a_name_that_is_no_text(command: Any, tmp_path: Path) -> None:
-    program, file = tmp_path / os.fsdecode(b"\xff.ws"), tmp_path / "states.dot"
-    program.write_bytes((EXAMPLES / "quiz_same_value_race.ws").read_bytes())
-    assert command("explore", str(program), "--graph", str(file)).status == 1
-    assert "/?.ws" in file.read_text(encoding="utf-8")
 
 
 def test_the_text_does_not_depend_on_how_python_hashes(tmp_path: Path) -> None:
