@@ -10,6 +10,7 @@ import textwrap
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -200,6 +201,23 @@ def test_memory_that_one_thread_runs_out_of_ends_the_run_and_not_the_process():
         made.run(limits=Limits(memory=2**20))
     tensors, _ = made.run()
     assert tensors["c"].nnz == 1000003
+
+
+@pytest.mark.parametrize("what", ["tables", "registers"])
+def test_memory_that_the_engine_itself_cannot_have_is_a_fault(monkeypatch, what):
+    """`make asan` refuses each of its requests; here it is refused all."""
+    ready = Compiled(api.bind(KARATE))
+
+    def refused(*_: object) -> None:
+        raise MemoryError
+
+    if what == "tables":
+        monkeypatch.setattr(_engine, "Memory", refused)
+    else:
+        monkeypatch.setattr(ready._engine, "_program", SimpleNamespace(run=refused))
+    with pytest.raises(Fault, match=r"^out of memory: the system has no address space left$") as fault:
+        ready.run()
+    assert fault.value.fix is not None
 
 
 def test_a_buffer_that_one_thread_outgrows_ends_the_run_and_not_the_process():
