@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from wingspan.lang import ir
@@ -64,25 +66,35 @@ def written_once(body: Statement) -> frozenset[str]:
     They are declared, never thawed, and one assignment updates them: every loop between the declaration and it is one
     over a subscript of the assignment, or has a single iteration.
     """
-    updates = [access.fiber.tensor for access, updated in accesses(body) if updated]
+    updates = Counter(access.fiber.tensor for access, updated in accesses(body) if updated)
     thawed = {node.tensor for node in body.walk() if isinstance(node, ir.Thaw)}
-    candidates = {T for T in updates if updates.count(T) == 1} - thawed
-    return frozenset(T for T in candidates if _visits_once(body, T, None))
+    once = {T for T, number in updates.items() if number == 1} - thawed
+    return frozenset(once.difference(_visited_often(body, (), {})))
 
 
-def _visits_once(s: Statement, T: str, loops: tuple[str, ...] | None) -> bool:
-    """Whether the loops since T was declared (None: it is not) are T's subscripts; True if T is not assigned."""
+def _visited_often(s: Statement, loops: tuple[str, ...], declared: dict[str, int]) -> Iterator[str]:
+    """The tensors that an assignment may update twice at one place.
+
+    `loops` are those around s with several iterations; `declared`, how many of them are around a declaration.
+    """
     match s:
         case ir.Block(statements=statements):
+            around: dict[str, int | None] = {}
             for each in statements:
-                loops = () if isinstance(each, ir.Declare) and each.tensor == T else loops
-                if not _visits_once(each, T, loops):
-                    return False
+                if isinstance(each, ir.Declare):
+                    around.setdefault(each.tensor, declared.get(each.tensor))
+                    declared[each.tensor] = len(loops)
+                yield from _visited_often(each, loops, declared)
+            for T, outer in around.items():
+                declared.pop(T)
+                if outer is not None:
+                    declared[T] = outer
         case ir.If(body=body):
-            return _visits_once(body, T, loops)
+            yield from _visited_often(body, loops, declared)
         case ir.For(index=index, range=r, body=body):
             single = isinstance(r, ir.Range) and r.start == r.stop
-            return _visits_once(body, T, loops if loops is None or single else (*loops, index))
-        case Assign(access=access) if access.fiber.tensor == T:
-            return loops is not None and {Index(index) for index in loops} <= set(access.subscripts)
-    return True
+            yield from _visited_often(body, loops if single else (*loops, index), declared)
+        case Assign(access=access):
+            T = access.fiber.tensor
+            if T not in declared or not {Index(index) for index in loops[declared[T] :]} <= set(access.subscripts):
+                yield T

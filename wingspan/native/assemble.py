@@ -117,7 +117,7 @@ class Code:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """The slots whose contents matter at each instruction, bit k standing for slot k; constants always do."""
+        """The slots whose contents matter at each instruction, bit k standing for slot k; those of constants apart."""
         return tuple(_live(self))
 
     def rests(self, pc: int) -> bool:
@@ -386,17 +386,17 @@ def _used(s: Stmt) -> Iterator[Expr]:
 
 
 def _live(code: Code) -> list[int]:
-    """For each instruction the slots that it or one after it may use, before they are written again."""
+    """For each instruction the slots, constants apart, that it or one after it may use before writing them."""
     opcodes = list(OPCODES.items())
-    constants = sum(1 << slot for slot in code.constants)
     used, written, follows = [], [], []
     for pc, ((number, *row), uses) in enumerate(zip(code.table.tolist(), code.uses, strict=True)):
         name, signature = opcodes[number]
         roles = list(zip(signature, row, strict=False))
-        used.append(sum(1 << slot for slot in uses | {slot for role, slot in roles if role == "u"}))
+        read = uses | {slot for role, slot in roles if role == "u"}
+        used.append(sum(1 << slot for slot in read - code.constants))
         written.append(sum(1 << slot for role, slot in roles if role == "w"))
         follows.append(_next(name, row, pc))
-    live = [constants] * len(follows)
+    live = [0] * len(follows)
     changed = True
     while changed:
         changed = False

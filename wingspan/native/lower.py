@@ -37,7 +37,9 @@ def lower(bound: Elaborated, dealt: bool = True) -> Plan:
         return Lowering(bound, dealt).plan()
     except RecursionError:
         raise layout.unsupported(
-            "its statements are nested too deeply", None, "use fewer loops inside each other"
+            "loops are nested too deeply, or one loop updates too many tensors",
+            None,
+            "use fewer loops inside each other, and fewer tensors in one loop",
         ) from None
 
 
@@ -66,10 +68,11 @@ class Lowering(State):
             mode = "read" if name in self.bound.inputs else "undeclared"
             self.scopes[0].handles[name] = Handle(mode, "", ir.Literal(fill), constant(fill), root)
         self.statement(self.bound.body)
+        assigned = {node.name for node in self.bound.body.walk() if isinstance(node, ir.Set)}
         variables = tuple(
             (name, found if isinstance(found, Reg) else self._load(name, found, Origin(None, "ReadLocal")))
             for name, found in self.scopes[0].variables.items()
-            if name in _set_names(self.bound.body)
+            if name in assigned
         )
         whole = tuple((name, self.whole[reg]) for name, reg in variables if reg in self.whole)
         fills = tuple((name, self.handle(name).z) for name in self.bound.outputs)
@@ -309,7 +312,3 @@ class Lowering(State):
         self.run(F, s.span, rule, code, {}, prefix=f"{operation}({T}): ", reading=False)
         changed = replace(handle, mode=after, op=s.op if after == "update" else "")
         self.scopes[-1].handles[T] = changed
-
-
-def _set_names(body: ir.Statement) -> frozenset[str]:
-    return frozenset(node.name for node in body.walk() if isinstance(node, ir.Set))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from wingspan.native import plan
 from wingspan.native.build import op
@@ -72,10 +72,19 @@ def _threads(made: Plan) -> set[str]:
     return {s.task.name for s in walk(made.body) if isinstance(s, plan.Par)}
 
 
+class Copies(Protocol):
+    """The registers that are replaced, and by what."""
+
+    def get(self, name: str, default: Any) -> Any:
+        """What a register is replaced by."""
+
+    def __contains__(self, name: object) -> bool: ...
+
+
 class Replace:
     """Replaces registers, drops the statements that set them, and works out again what has become certain."""
 
-    def __init__(self, copies: dict[str, Expr], positive: set[str]) -> None:
+    def __init__(self, copies: Copies, positive: set[str]) -> None:
         self.copies, self.positive = copies, positive
         self.decided = False
         """whether a value or a condition has become certain, so that there may be more copies"""
@@ -109,7 +118,7 @@ class Replace:
     def changed(self, s: Stmt) -> Stmt:
         """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
         names = reads(s)
-        if self.copies.keys().isdisjoint(names) and self.positive.isdisjoint(names):
+        if not any(name in self.copies or name in self.positive for name in names):
             return s
         made: Stmt = self.parts(s)
         return made
