@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -85,7 +87,11 @@ def main() -> int:
         limits = [f"-max_total_time={options.seconds}", f"-runs={options.runs}"]
         code = f"from bench.fuzz import fuzz; fuzz({name!r}, {limits!r})"
         command = [sys.executable, "-c", code]
-        made = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, errors="replace")
+        with tempfile.TemporaryDirectory() as folder:  # the fuzzer ends without removing any
+            environment = os.environ | {"TMPDIR": folder}
+            made = subprocess.run(
+                command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
+            )
         runs = [line for line in made.stderr.splitlines() if line.startswith("Done ")]
         kept = len(list((RESULTS / name).glob("*")))
         print(f"{name}: {runs[-1] if runs else 'failed'}; {kept} inputs are kept, {kept - before} of them new")

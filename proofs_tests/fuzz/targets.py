@@ -148,8 +148,8 @@ def check_interleaving(data: bytes) -> None:
         tasks = parse_interleaving(text)
     except InputError as error:
         return in_order(error)
-    assert parse_interleaving(format_interleaving(tasks)) == tasks
     if len(tasks) < ELEMENTS:
+        assert parse_interleaving(format_interleaving(tasks)) == tasks
         for bound in replayed():
             for machine in api.MACHINES:
                 run = api.replay(bound, text, machine=machine)
