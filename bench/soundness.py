@@ -95,7 +95,7 @@ def work(missing: list[Batch], done: int, kept: Kept, jobs: int) -> None:
 def main() -> int:
     """Run what is missing, print the table, and write it into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=int, default=4_400)
+    parser.add_argument("--programs", type=int, default=2_750)
     parser.add_argument("--states", type=int, default=1_500, help="the bound of each exploration")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--results", type=Path, default=RESULTS)
