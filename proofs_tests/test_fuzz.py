@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import struct
 from random import Random
-from zlib import adler32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.exploring import PROVE
-from proofs_tests.fuzz.mutations import INTEGERS
+from proofs_tests.fuzz.mutations import INTEGERS, RECORDS, sealed
 from proofs_tests.fuzz.targets import TARGETS, Target, heads, inputs_read, printed
 
 
@@ -61,7 +60,6 @@ def test_a_printed_program_stays_within_its_memory_whatever_its_inputs_declare()
     files = []
     for at in places:
         for value in (*INTEGERS, 4, 2**59 + 1, 2**60):
-            records = whole[16:at] + struct.pack("<Q", value % 2**64) + whole[at + 8 :]
-            files.append(b"wingspan" + struct.pack("<Q", adler32(records)) + records)
+            files.append(sealed(whole, whole[RECORDS:at] + struct.pack("<Q", value % 2**64) + whole[at + 8 :]))
     said = inputs_read(files)
     assert len(places) > 60 and said.count("refused") > len(files) // 2 and "read" in said

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from proofs_tests.exploring import PROVE
-from wingspan.explorer import Blocked, Search, Step, Verdict, dpor, explore, search
+from wingspan.explorer import Blocked, Search, Step, Verdict, bounds, dpor, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.estimate import estimate_traces
@@ -117,12 +117,14 @@ def test_a_bound_of_time_changes_no_verdict(
 ) -> None:
     """The time is how often the clock has been looked at: before the first state, too."""
     machine, file = PROGRAMS[program], tmp_path / "search"
-    clock = count()
-    monkeypatch.setattr(states_module, "monotonic", lambda: next(clock))
+    clock, stopped = count(), 0
+    monkeypatch.setattr(bounds, "monotonic", lambda: next(clock))
     searched(machine, Search(strategy))
     for seconds in points(next(clock)):
         cut = searched(machine, Search(strategy, max_seconds=seconds, checkpoint=file))
+        stopped += cut.stopped_by == "max-seconds"
         assert_taken_up(machine, strategy, cut, file)
+    assert stopped >= 2
 
 
 @EVERY
@@ -130,15 +132,18 @@ def test_a_bound_of_time_changes_no_verdict(
 def test_a_bound_of_memory_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:
-    """The process holds as many bytes as its memory has been looked at."""
+    """The process holds a megabyte for each look at its memory, which is looked at before each step."""
     machine, file = PROGRAMS[program], tmp_path / "search"
-    held = count()
-    monkeypatch.setattr(states_module, "_memory", lambda: next(held))
-    searched(machine, Search(strategy, max_memory=10**9))
-    for most in points(next(held)):
-        held = count()
-        cut = searched(machine, Search(strategy, max_memory=most, checkpoint=file))
+    looks, stopped = count(), 0
+    monkeypatch.setattr(bounds, "LOOK", 0.0)
+    monkeypatch.setattr(bounds, "held", lambda: next(looks) << 20)
+    searched(machine, Search(strategy, max_memory=10**15))
+    for most in points(next(looks)):
+        looks = count()
+        cut = searched(machine, Search(strategy, max_memory=most << 20, checkpoint=file))
+        stopped += cut.stopped_by == "max-memory"
         assert_taken_up(machine, strategy, cut, file)
+    assert stopped >= 2
 
 
 @EVERY

@@ -148,7 +148,7 @@ def explore(
     if drawing is not None:
         check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
     if "resume" in given:
-        check_readable(given["resume"])
+        check_readable(named(given["resume"]))
     invocation = replace(told, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,

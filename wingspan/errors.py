@@ -125,7 +125,7 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
     shown = None
     for mark in ordered:
         span = mark.span
-        line = printable(span.source.line(span.line))
+        line = "".join(c if c.isprintable() else "�" for c in span.source.line(span.line))
         first = 0 if len(line) <= WIDTH else max(0, min(span.column - 1 - WIDTH // 2, len(line) - WIDTH))
         text = line[first : first + WIDTH]
         if (span.line, first) != shown:

@@ -6,10 +6,10 @@ import io
 import re
 import struct
 import zipfile
-import zlib
 from random import Random
 
 from proofs_tests.test_arbitrary_input import ODDITIES, TOKEN, WORDS
+from wingspan.native.c_inputs import HEAD, checksum
 
 INTEGERS = (0, 1, -1, 2, 3, 7, 8, 64, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 ODD_NUMBERS = ("1.5", "-0.0", "1e400", "nan", "inf", "x", "", "9" * 5000, "1e-400", "0x1", "1_0")
@@ -193,12 +193,22 @@ def checkpoint(random: Random, data: bytes) -> bytes:
 
 def inputs(random: Random, data: bytes) -> bytes:
     """The inputs of a printed program with a number of a record's head changed, under a checksum that fits or not."""
-    heads = list(range(16, max(17, len(data) - 32), 8))
+    heads = list(range(RECORDS, max(RECORDS + 1, len(data) - 32), 8))
     if not random.randrange(3):
         return raw(random, data)
     at = random.choice(heads)
     value = random.choice([*INTEGERS, 4, 5]) & 2**64 - 1
-    records = data[16:at] + struct.pack("<Q", value) + data[at + 8 :]
+    records = data[RECORDS:at] + struct.pack("<Q", value) + data[at + 8 :]
     if not random.randrange(4):
         records = records[: random.randrange(len(records))]
-    return b"wingspan" + struct.pack("<Q", zlib.adler32(records)) + records
+    return sealed(data, records)
+
+
+RECORDS = len(HEAD) + 24
+"""Where the records of a file of inputs begin: after its head, the program's identity, their length and checksum."""
+
+
+def sealed(data: bytes, records: bytes) -> bytes:
+    """A file of inputs for the same program as `data`, with these records, their length and their checksum."""
+    whole = records + bytes(-len(records) % 8)
+    return data[: len(HEAD) + 8] + struct.pack("<2Q", len(whole), checksum(whole)) + whole

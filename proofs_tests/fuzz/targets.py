@@ -281,7 +281,7 @@ int main(int argc, char **argv) {
         ws_session *s = ws_session_open();
         FILE *file = fopen(argv[i], "rb");
         ws_session_limit(s, 64 << 20);
-        puts(ws_read(s, file) ? "read" : "refused");
+        puts(ws_read(s, file) ? "refused" : "read");
         fclose(file);
         ws_session_close(s);
     }
@@ -302,7 +302,6 @@ def printed_program() -> Elaborated:
 def printed() -> tuple[Path, bytes]:
     """The reader of a printed program, compiled with sanitizers, and inputs for it."""
     program = printed_program()
-    (folder() / "program.c").touch()
     for path in api.emit_c(program, folder(), main=True):
         path.rename(path.with_name(path.name.replace("program.c", "printed.c")))
     (folder() / "harness.c").write_text(HARNESS)
@@ -317,7 +316,7 @@ def heads(data: bytes) -> Iterator[int]:
     program = printed_program()
     widths = {(b.group, b.number): 16 if b.hashed else np.dtype(DTYPES[b.width]).itemsize
               for group in code_of(program).plan.groups for b in group.buffers}  # fmt: skip
-    at = 16
+    at = mutations.RECORDS
     while at < len(data):
         group, buffer, keys, cells = struct.unpack("<4q", data[at : at + 32])
         yield from range(at, at + 32 + 8 * keys, 8)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from hypothesis import HealthCheck, given, reject, seed, settings
 from hypothesis import strategies as st
@@ -99,18 +100,28 @@ def campaign(
     return tally
 
 
+_LOCK = Lock()
+_usual: list[tuple[int, int, int]] = []
+"""the usual thresholds, at the bottom, and one item for each other campaign that runs now"""
+
+
 @contextmanager
 def collected_rarely() -> Iterator[None]:
     """Let the garbage collector look for cycles a hundred times less often.
 
     Trees of programs and plans are freed without it, and looking through those that live took a third of the time.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(before[0] * 100, *before[1:])
+    with _LOCK:
+        _usual.append(gc.get_threshold())
+        if len(_usual) == 1:
+            gc.set_threshold(_usual[0][0] * 100, *_usual[0][1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _LOCK:
+            before = _usual.pop()
+            if not _usual:
+                gc.set_threshold(*before)
 
 
 def _engines(some: Sequence[str | Engine]) -> list[Engine]:
