@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.crafted import document
@@ -19,7 +19,7 @@ from proofs_tests.test_explorer import programs
 from wingspan import api
 from wingspan.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore
-from wingspan.testing.litmus import Litmus, Load, Store, ninc
+from wingspan.testing.litmus import Check, Litmus, Load, Store, ninc
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,6 +32,7 @@ def facts(verdict: Verdict) -> dict[str, Any]:
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
 @settings(max_examples=100, derandomize=True, deadline=None)
 @given(machine=programs(), bounds=st.lists(st.integers(1, 60), max_size=4))
+@example(machine=Litmus((Load("x"), Check("y", 1)), (Load("x"), Store("y", 1))), bounds=[])
 def test_a_search_goes_on_where_it_was(
     tmp_path_factory: pytest.TempPathFactory, strategy: str, machine: Litmus, bounds: list[int]
 ) -> None:

@@ -87,16 +87,17 @@ def kept(states: States[Any], told: dict[str, Any]) -> tuple[Coverage, list[Plac
         places = list(map(Place.of, told["parts"]))
         if len(ends) != len(told["ends"]) or sum(ends.values()) != told["executions"] or 0 in ends.values():
             raise ValueError
-        if any(not ends_here(states, node) for node in ends) or not apart(places):
+        going = {task for node in ends for task, _, target in states.moves(node) if target not in (BLOCKED, FAULT)}
+        if (going and going - faulting(states)) or not apart(places):
             raise ValueError
         if told["executions"] == 0 and not places:
             raise ValueError
         return Coverage("dpor", told["executions"], ends, elsewhere=told["elsewhere"]), places
 
 
-def ends_here(states: States[Any], node: int) -> bool:
-    """Whether a run may end at a node: no task can step there, unless its step faults."""
-    return all(target in (BLOCKED, FAULT) for _, _, target in states.moves(node))
+def faulting(states: States[Any]) -> set[int]:
+    """The tasks whose step faults somewhere: the others go on from there, and may come where it would not fault."""
+    return {task for node in range(states.nodes) for task, _, target in states.moves(node) if target == FAULT}
 
 
 def apart(places: list[Place]) -> bool:
