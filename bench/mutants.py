@@ -68,7 +68,7 @@ class Mutant:
     why: str
     """what is wrong about it"""
     tests: tuple[str, ...]
-    """files, functions or cases of proofs_tests, `test_races.py::test_kinds_of_races`"""
+    """files, functions or cases of proofs_tests, `explorer/test_races.py::test_kinds_of_races`"""
     equivalent: str = ""
     """why no test can notice"""
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from proofs_tests import rule_coverage
-from proofs_tests.several import ROOT
+from proofs_tests.places import ROOT
 from wingspan import cli
 from wingspan.explorer import jobs, workers
 

@@ -10,6 +10,7 @@ from typing import Any
 from proofs_tests.towers import ByHand, broken
 from wingspan import api
 from wingspan.api import Exploration
+from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
 from wingspan.explorer import Machine, Search, Verdict, explore
 from wingspan.explorer.machine import Blocked, Step
@@ -17,11 +18,10 @@ from wingspan.explorer.states import Progress
 from wingspan.lang import ir
 from wingspan.lang.algebra import IDENTITY, is_literal
 from wingspan.levels.base import Level
-from wingspan.levels.cells import Cells
-from wingspan.levels.frames import Cell
 from wingspan.semantics.config import Config, Handle, State
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
+from wingspan.tensors.cells import Cells
 
 PROVE = int(os.environ.get("WINGSPAN_PROVE", "1"))
 """How many times as many random programs as in a quick run: see `make prove`."""

@@ -25,14 +25,14 @@ import numpy as np
 import scipy.sparse
 
 import wingspan
+from proofs_tests.places import EXAMPLES
 from wingspan import Program, Tensor, WingspanError, api, testing
-from wingspan.native.compiled import Compiled
-from wingspan.report import check as check_text
-from wingspan.report import dot, itf, mermaid, steps, terminal
-from wingspan.report import json as data
-from wingspan.report.view import CheckReport, Invocation, explored, replayed
+from wingspan.native.prepared import Compiled
+from wingspan.views import check as check_text
+from wingspan.views import dot, itf, mermaid, steps, terminal
+from wingspan.views import json as data
+from wingspan.views.view import CheckReport, Invocation, explored, replayed
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 THREADS = 5
 
 RACY = """

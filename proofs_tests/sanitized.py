@@ -25,20 +25,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from proofs_tests.places import ROOT
 from wingspan import api
+from wingspan.buffers import staging
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, WingspanError
-from wingspan.levels import staging
-from wingspan.levels.frozen import Key, Stored
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
 from wingspan.native.assemble import Code
-from wingspan.native.compiled import code_of
 from wingspan.native.engine import Engine, Limits
 from wingspan.native.memory import buffers
+from wingspan.native.prepared import code_of
+from wingspan.tensors.frozen import Key, Stored
 from wingspan.testing import campaign
 
-ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 MARK = "=== "
 """Begins the line that says which program comes next."""

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from proofs_tests import sanitized
 from proofs_tests.sanitized import Ready
 from wingspan import api
-from wingspan.native.c_files import contents
+from wingspan.compiled.files import contents
 from wingspan.testing.printed import compiler
 
 FLAGS = ("-std=gnu11", "-O1", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")

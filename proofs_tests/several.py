@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.test_strategies import findings
+from proofs_tests.explorer.test_strategies import findings
+from proofs_tests.places import ROOT
 from wingspan.explorer import Machine, Search, Verdict, explore
-
-ROOT = Path(__file__).resolve().parent.parent
 
 FORK = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no process can be forked")
 

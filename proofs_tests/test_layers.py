@@ -5,59 +5,79 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from proofs_tests.places import ROOT
 
-READERS = {"reading", "matrix_market", "numpy_files"}
-BELOW_CONSUMERS = {
-    "errors", "once", "paths", "lang", "levels", "arrays", "written", "files", "tensor", "outcome", "elaborate",
-}  # fmt: skip
-CONSUMERS = {"reference", "explorer", "semantics", "dependence", "native", "comparison", "histogram"}
-BELOW_API = BELOW_CONSUMERS | CONSUMERS | {"program", "reading"}
+LEVELS = {"errors", "once", "lang", "buffers", "levels"}
+BOUND = LEVELS | {"paths", "tensors", "outcome", "elaborate"}
+"""What a bound program is made of."""
+CONSUMERS = {
+    "reference",
+    "explorer",
+    "semantics",
+    "dependence",
+    "plan",
+    "native",
+    "compiled",
+    "comparison",
+    "histogram",
+}
+BELOW_API = BOUND | CONSUMERS | {"program", "reading", "written"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "once": set(),
+    "began": set(),
     "paths": {"errors"},
     "lang": {"errors", "once", "paths"},
-    "levels": {"errors", "lang", "once"},
-    "arrays": {"errors", "lang", "levels"},
+    "buffers": {"errors", "once", "lang"},
+    "levels": {"errors", "once", "lang", "buffers"},
     "reading": {"errors", "paths"},
-    "matrix_market": {"errors", "reading"},
-    "numpy_files": {"errors", "reading"},
     "written": {"errors", "paths"},
-    "files": {"errors", "paths", "arrays", "once", "written"} | READERS,
-    "tensor": {"errors", "paths", "lang", "levels", "arrays", "files"},
+    "tensors": LEVELS | {"paths", "reading", "written"},
     "outcome": {"errors", "lang"},
     "program": {"errors", "paths", "lang", "reading"},
-    "elaborate": {"errors", "lang", "levels", "tensor"},
+    "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors", "written"},
-    "semantics": BELOW_CONSUMERS | {"explorer"},
-    "dependence": BELOW_CONSUMERS,
-    "native": BELOW_CONSUMERS | {"explorer"},
-    "comparison": BELOW_CONSUMERS,
-    "histogram": BELOW_CONSUMERS | {"explorer"},
+    "semantics": BOUND | {"explorer"},
+    "dependence": BOUND,
+    "plan.ir": {"errors", "lang"},
+    "plan.show": {"errors", "lang", "plan.ir"},
+    "plan.uses": {"plan.ir"},
+    "plan.ranges": {"lang", "plan.ir"},
+    "plan.fold": {"lang", "plan.ir"},
+    "plan.layout": LEVELS | {"plan.ir"},
+    "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
+    "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
+    "plan.pipeline": {"elaborate", "plan.ir", "plan.lowering", "plan.passes"},
+    "native": BOUND | {"explorer", "plan"},
+    "compiled": BOUND | {"plan", "written"},
+    "comparison": BOUND,
+    "histogram": BOUND | {"explorer"},
     "api": BELOW_API,
-    "report": BELOW_API | {"api"},
-    "began": set(),
-    "console": BELOW_API | {"api", "report", "began"},
-    "cli": BELOW_API | {"api", "report", "console", "wingspan"},
+    "views": BELOW_API | {"api"},
+    "console": BELOW_API | {"api", "views", "began"},
+    "cli": BELOW_API | {"api", "views", "console", "wingspan"},
     "wingspan": BELOW_API | {"api", "began"},
     "testing": BELOW_API | {"api"},
     "__main__": {"cli"},
 }
-"""What each unit (a package or module right below `wingspan`) may import besides itself; `wingspan` is __init__.py."""
+"""What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
+stands for all units inside of it, too; `wingspan` is __init__.py.
+"""
 
-NO_PARSER = {"semantics", "dependence", "native"}
+NO_PARSER = {"semantics", "dependence", "plan", "native", "compiled"}
 
 LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}
+PACKAGES = {name.split(".")[0] for name in ALLOWED}
 
 REMEDIES = {
     "outside": "move what is needed into wingspan",
@@ -65,7 +85,7 @@ REMEDIES = {
     "reference": "write it anew over dense arrays: what the oracle shares with the others it cannot check",
     "explorer": "ask for it through the Machine protocol in wingspan/explorer/machine.py",
     "parser": "take the elaborated program as an argument and let wingspan/api.py parse",
-    "report": "return plain data and let wingspan/cli.py hand it to wingspan.report",
+    "views": "return plain data and let wingspan/cli.py hand it to wingspan.views",
     "siblings": "join the two in wingspan/api.py, or move what both need down to wingspan.elaborate",
     "wingspan": "import the name from the module that defines it",
     "unknown": "give the unit a layer: add it to ALLOWED in proofs_tests/test_layers.py",
@@ -94,10 +114,10 @@ def remedy(unit: str, target: str) -> str | None:
     if top != "wingspan":
         foreign = unit in LIBRARIES and top not in sys.stdlib_module_names | LIBRARIES[unit]
         return REMEDIES["library"] if foreign else None
-    other = rest[0] if rest and rest[0] in ALLOWED else "wingspan"
+    other = unit_of(rest) if rest and rest[0] in PACKAGES else "wingspan"
     if unit not in ALLOWED:
         return REMEDIES["unknown"]
-    if unit in NO_PARSER and (rest[:2] == ["lang", "parser"]):
+    if unit.split(".")[0] in NO_PARSER and (rest[:2] == ["lang", "parser"]):
         return REMEDIES["parser"]
     if other == unit or any(rest[: len(a.split("."))] == a.split(".") for a in ALLOWED[unit]):
         return None
@@ -106,20 +126,27 @@ def remedy(unit: str, target: str) -> str | None:
     return REMEDIES[reason(unit, other)]
 
 
+def unit_of(parts: list[str]) -> str:
+    """The innermost unit that a module below `wingspan` belongs to; its package or its name if it is unknown."""
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in ALLOWED), parts[0])
+
+
 def reason(unit: str, other: str) -> str:
     """Which remedy fits a forbidden import of `other`."""
     if unit in ("reference", "explorer"):
         return unit
-    if other == "report":
-        return "report"
-    consumers = {"semantics", "dependence", "native", "reference"}
-    return "siblings" if unit in consumers and other in consumers else "upward"
+    if other == "views":
+        return other
+    apart = {"semantics", "dependence", "plan", "native", "compiled", "reference"}
+    here, there = unit.split(".")[0], other.split(".")[0]
+    return "siblings" if here in apart and there in apart and here != there else "upward"
 
 
 def violations(path: str, source: str) -> list[str]:
     """The forbidden imports of the module at `path` (relative to the repository), one message each."""
     parts = Path(path).with_suffix("").parts
-    unit = "wingspan" if parts[1] == "__init__" else parts[1]
+    unit = "wingspan" if parts[1] == "__init__" else unit_of(list(parts[1:]))
     package = ".".join(parts[:-1])
     found = []
     for line, target in imports(ast.parse(source), package):
@@ -143,30 +170,36 @@ def test_the_package_keeps_its_layers():
         ("wingspan/lang/parser.py", "from wingspan.levels import base", "wingspan.levels.base", "upward"),
         ("wingspan/levels/dense.py", "import wingspan.semantics.config", "wingspan.semantics.config", "upward"),
         ("wingspan/levels/dense.py", "from ..semantics import config", "wingspan.semantics.config", "upward"),
-        ("wingspan/levels/dense.py", "from .. import tensor", "wingspan.tensor", "upward"),
+        ("wingspan/levels/dense.py", "from .. import tensors", "wingspan.tensors", "upward"),
         ("wingspan/errors.py", "def f():\n    from . import lang", "wingspan.lang", "upward"),
         ("wingspan/semantics/rules/serial.py", "from ...dependence import x", "wingspan.dependence.x", "siblings"),
-        ("wingspan/native/lower.py", "from wingspan import semantics", "wingspan.semantics", "siblings"),
+        ("wingspan/plan/lowering/lower.py", "from wingspan import semantics", "wingspan.semantics", "siblings"),
         ("wingspan/dependence/advice.py", "from wingspan.native import run", "wingspan.native.run", "siblings"),
         ("wingspan/semantics/machine.py", "from wingspan.lang import parser", "wingspan.lang.parser", "parser"),
-        ("wingspan/native/plan.py", "from wingspan.lang.parser import parse", "wingspan.lang.parser.parse", "parser"),
+        ("wingspan/plan/ir.py", "from wingspan.lang.parser import parse", "wingspan.lang.parser.parse", "parser"),
         ("wingspan/reference.py", "from wingspan.lang import devices", "wingspan.lang.devices", "reference"),
         ("wingspan/reference.py", "from wingspan.levels import dense", "wingspan.levels.dense", "reference"),
         ("wingspan/reference.py", "import scipy.sparse", "scipy.sparse", "library"),
         ("wingspan/explorer/dpor.py", "from wingspan.lang import ir", "wingspan.lang.ir", "explorer"),
         ("wingspan/explorer/dpor.py", "import numpy as np", "numpy", "library"),
-        ("wingspan/api.py", "from wingspan.report import view", "wingspan.report.view", "report"),
-        ("wingspan/report/html.py", "from wingspan import cli", "wingspan.cli", "upward"),
-        ("wingspan/tensor.py", "from wingspan import run", "wingspan.run", "wingspan"),
+        ("wingspan/api.py", "from wingspan.views import view", "wingspan.views.view", "views"),
+        ("wingspan/views/html.py", "from wingspan import cli", "wingspan.cli", "upward"),
+        ("wingspan/tensors/tensor.py", "from wingspan import run", "wingspan.run", "wingspan"),
         ("wingspan/cli.py", "from bench import spgemm", "bench.spgemm", "outside"),
         ("wingspan/levels/dense.py", "import proofs_tests.witness", "proofs_tests.witness", "outside"),
+        ("wingspan/buffers/linear.py", "from wingspan.levels import Tower", "wingspan.levels.Tower", "upward"),
+        ("wingspan/plan/ir.py", "from wingspan.plan.fold import op", "wingspan.plan.fold.op", "upward"),
+        ("wingspan/plan/passes/tidy.py", "from ..lowering import build", "wingspan.plan.lowering.build", "upward"),
+        ("wingspan/native/engine.py", "from wingspan.compiled import emit_c", "wingspan.compiled.emit_c", "siblings"),
+        ("wingspan/plan/layout.py", "from wingspan.native import engine", "wingspan.native.engine", "siblings"),
+        ("wingspan/plan/novel.py", "import wingspan.errors", "wingspan.errors", "unknown"),
         ("wingspan/novel.py", "import wingspan.errors", "wingspan.errors", "unknown"),
     ],
 )
 def test_a_forbidden_import_is_caught(path, source, target, why):
     """The message names file, line, import and remedy."""
     line = source.count("\n") + 1
-    unit = path.removesuffix(".py").split("/")[1]
+    unit = unit_of(path.removesuffix(".py").split("/")[1:])
     assert violations(path, source) == [f"{path}:{line}: {unit} imports {target}\n    remedy: {REMEDIES[why]}"]
 
 
@@ -179,7 +212,7 @@ def test_a_forbidden_import_is_caught(path, source, target, why):
         ("wingspan/semantics/machine.py", "import immutables\nfrom wingspan.lang import ir"),
         ("wingspan/reference.py", "import math\nimport numpy as np\nfrom wingspan.lang import ir"),
         ("wingspan/api.py", "from wingspan.dependence import check\nfrom wingspan.native import run"),
-        ("wingspan/cli.py", "import wingspan\nfrom wingspan.report import html"),
+        ("wingspan/cli.py", "import wingspan\nfrom wingspan.views import html"),
         ("wingspan/__init__.py", "from wingspan.api import run\nfrom .errors import Fault"),
         ("wingspan/__main__.py", "from wingspan.cli import main"),
     ],
@@ -189,9 +222,24 @@ def test_an_allowed_import_passes(path, source):
 
 
 def test_the_layers_have_no_cycle():
-    """ALLOWED is an order: peeling off the units that import nothing left empties it."""
-    left = {unit: {a.split(".")[0] for a in allowed} for unit, allowed in ALLOWED.items()}
-    while left:
-        free = {unit for unit, below in left.items() if not below & left.keys()}
-        assert free, f"these import each other: {sorted(left)}"
-        left = {unit: below for unit, below in left.items() if unit not in free}
+    """ALLOWED is an order. CycleError names the units that import each other."""
+
+    def inside(name: str) -> set[str]:
+        return {unit for unit in ALLOWED if f"{unit}.".startswith(f"{name}.") or f"{name}.".startswith(f"{unit}.")}
+
+    below = {unit: set().union(*map(inside, allowed)) for unit, allowed in ALLOWED.items()}
+    TopologicalSorter(below).prepare()
+
+
+def test_no_two_modules_import_each_other():
+    """Inside of a unit, too, and what only type checkers import counts. CycleError names the modules in a circle."""
+    paths = sorted((ROOT / "wingspan").rglob("*.py"))
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    graph: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        targets = (target for _, target in imports(ast.parse(path.read_text("utf-8")), package))
+        found = (each if each in modules else each.rpartition(".")[0] for each in targets)
+        graph[name] = {each for each in found if each in modules}
+    assert sum(map(len, graph.values())) > 2 * len(modules)
+    TopologicalSorter(graph).prepare()

@@ -20,35 +20,37 @@ AREAS = {
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
-        "wingspan/report/check.py",
+        "wingspan/views/check.py",
     ],
-    "levels": ["wingspan/levels/", "wingspan/lang/devices.py", "wingspan/arrays.py", "wingspan/tensor.py"],
+    "levels": [
+        "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
+    ],
     "native": [
-        "wingspan/native/emit_c.py", "wingspan/native/c_cells.py", "wingspan/native/inline.py",
-        "wingspan/native/program.h", "wingspan/written.py",
+        "wingspan/compiled/emit_c.py", "wingspan/plan/passes/cells.py", "wingspan/plan/lowering/inline.py",
+        "wingspan/compiled/program.h", "wingspan/written.py",
     ],
     "readers": [
-        "wingspan/reading.py", "wingspan/numpy_files.py", "wingspan/matrix_market.py", "wingspan/files.py",
-        "wingspan/written.py",
+        "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
+        "wingspan/tensors/files/__init__.py", "wingspan/reading.py", "wingspan/written.py",
     ],
-    "stability": ["wingspan/levels/"],
+    "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
     "replay": [
-        "wingspan/explorer/interleaving.py", "wingspan/report/view.py", "wingspan/report/steps.py",
-        "wingspan/report/order.py", "wingspan/report/mermaid.py", "wingspan/report/dot.py", "wingspan/report/itf.py",
+        "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",
+        "wingspan/views/order.py", "wingspan/views/mermaid.py", "wingspan/views/dot.py", "wingspan/views/itf.py",
     ],
     "races": [
         "wingspan/explorer/races.py", "wingspan/explorer/graph.py", "wingspan/explorer/settle.py",
-        "wingspan/semantics/memory.py", "wingspan/explorer/", "wingspan/semantics/machine.py", "wingspan/levels/",
+        "wingspan/semantics/memory.py", "wingspan/explorer/", "wingspan/semantics/machine.py", "wingspan/buffers/",
     ],
     "reduction": [
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/_events.pyx", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/states.py", "wingspan/explorer/parts.py", "wingspan/explorer/workers.py",
         "wingspan/explorer/jobs.py", "wingspan/testing/_litmus.pyx", "wingspan/explorer/settle.py",
-        "wingspan/native/machine.py", "wingspan/explorer/estimate.py",
+        "wingspan/native/machine.py", "wingspan/explorer/dpor.py",
     ],
     "symmetry": [
         "wingspan/explorer/symmetry.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
-        "wingspan/explorer/search.py", "wingspan/levels/heap.py", "wingspan/semantics/nameless.py",
+        "wingspan/explorer/search.py", "wingspan/buffers/heap.py", "wingspan/semantics/nameless.py",
         "wingspan/native/machine.py",
     ],
     "processes": [
@@ -111,7 +113,7 @@ def test_a_digest_is_of_the_mutant_and_its_tests() -> None:
     """Equal for the same mutant, another one when its text or its tests change."""
     first = MUTANTS[0]
     other = Mutant(first.area, first.name, first.file, first.old, "other", first.why, first.tests)
-    fewer = Mutant(first.area, first.name, first.file, first.old, first.new, "", ("test_races.py",))
+    fewer = Mutant(first.area, first.name, first.file, first.old, first.new, "", ("explorer/test_races.py",))
     digests = [mutant.digest(ROOT) for mutant in (first, other, fewer)]
     assert len(set(digests)) == 3 and first.digest(ROOT) == digests[0]
 

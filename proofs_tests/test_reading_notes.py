@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
+from proofs_tests.places import ROOT
 from wingspan.semantics.rules import ALL
 
-ROOT = Path(__file__).resolve().parent.parent
 NOTES = (ROOT / "docs" / "reading-notes.md").read_text(encoding="utf-8")
 
 
@@ -22,7 +21,7 @@ def test_every_test_that_is_cited_exists() -> None:
     """A bare name belongs to the file cited before it."""
     cited: list[tuple[str, str]] = []
     file = ""
-    for named, test in re.findall(r"`(?:(test_\w+\.py)(?:::)?)?(test_\w+)?`", NOTES):
+    for named, test in re.findall(r"`(?:(\w+/test_\w+\.py)(?:::)?)?(test_\w+)?`", NOTES):
         file = named or file
         if test:
             cited.append((file, test))

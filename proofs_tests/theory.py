@@ -12,9 +12,10 @@ from proofs_tests.scopes import Nest, tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge
 from wingspan import api
+from wingspan.buffers import procedures
 from wingspan.dependence import TESTS, Analysis
 from wingspan.explorer.verdict import Verdict
-from wingspan.levels import Tower, procedures
+from wingspan.levels import Tower
 from wingspan.levels.base import Level
 from wingspan.once import Once
 from wingspan.outcome import Outcome

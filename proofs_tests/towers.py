@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.buffers import procedures
+from wingspan.buffers.frames import Cell, Code, Frame, advance, start
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT, Device, Task
-from wingspan.levels import Tower, procedures, resolve
-from wingspan.levels.cells import LOADER, Cells
-from wingspan.levels.frames import Cell, Code, Frame, advance, start
-from wingspan.tensor import Tensor, _format
+from wingspan.levels import Tower, resolve
+from wingspan.tensors.cells import LOADER, Cells
+from wingspan.tensors.tensor import Tensor, _format
 from wingspan.testing.formats import rank_of
 
 DEVICES = {"dev": Device("dev", 2), "far": Device("far", 3)}

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
+from wingspan.buffers import procedures
+from wingspan.buffers.frames import Code
 from wingspan.errors import Fault
 from wingspan.lang import algebra
-from wingspan.levels import Tower, procedures
+from wingspan.levels import Tower
 from wingspan.levels.base import FIBER
-from wingspan.levels.frames import Code
 
 Strand = tuple[tuple[int, int], ...]
 """(region instance, thread), outermost first; the root task's is empty."""

@@ -15,12 +15,12 @@ from itertools import product
 from typing import Any
 
 from proofs_tests.trace_memory import Cell, Kit, Memory, Stopped, deadlock_in, race_in
+from wingspan.buffers import frames
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import ROOT, Task
-from wingspan.levels import frames
-from wingspan.levels.cells import Cells
-from wingspan.tensor import Tensor
+from wingspan.tensors.cells import Cells
+from wingspan.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Verdict
 from wingspan.native.engine import Limits
-from wingspan.tensor import Tensor
+from wingspan.tensors.tensor import Tensor
 
 __all__ = [
     "Exploration",

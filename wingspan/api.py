@@ -17,6 +17,7 @@ import numpy as np
 
 from wingspan import dependence, explorer, reference
 from wingspan.comparison import Comparison, Engine, compare
+from wingspan.compiled import files as c_files
 from wingspan.dependence import TESTS, Analysis, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.elaborate import Elaborated, elaborate
@@ -29,17 +30,16 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.histogram import Histogram, observe
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.native import c_files
-from wingspan.native.compiled import Compiled, code_of
 from wingspan.native.engine import Limits, Mode
 from wingspan.native.machine import Native
 from wingspan.native.memory import buffers
-from wingspan.native.show import show as printed_plan
+from wingspan.native.prepared import Compiled, code_of
 from wingspan.outcome import Outcome
 from wingspan.paths import named
+from wingspan.plan.show import show as printed_plan
 from wingspan.program import Program, load, parse
 from wingspan.semantics.machine import Semantics
-from wingspan.tensor import LARGEST, Tensor, from_exact, require_order, too_large
+from wingspan.tensors.tensor import LARGEST, Tensor, from_exact, require_order, too_large
 from wingspan.written import check_output
 
 __all__ = [

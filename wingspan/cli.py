@@ -34,17 +34,17 @@ from wingspan.console import (
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES, RunFault
-from wingspan.files import ONE_OF_THEM, SUFFIXES
 from wingspan.native.engine import Limits, Mode
 from wingspan.paths import named
 from wingspan.reading import check_readable
-from wingspan.report import dot, itf, mermaid, progress, steps, terminal
-from wingspan.report import json as data
-from wingspan.report.check import check as checked
-from wingspan.report.early import Early
-from wingspan.report.incident import incident
-from wingspan.report.paint import spinner
-from wingspan.report.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES
+from wingspan.views import dot, itf, mermaid, progress, steps, terminal
+from wingspan.views import json as data
+from wingspan.views.check import check as checked
+from wingspan.views.early import Early
+from wingspan.views.incident import incident
+from wingspan.views.paint import spinner
+from wingspan.views.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
 from wingspan.written import check_output, write_atomically
 
 EPILOG = """

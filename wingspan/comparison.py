@@ -17,7 +17,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError, WingspanError
 from wingspan.lang.algebra import double
 from wingspan.lang.ir import Value
-from wingspan.tensor import Tensor
+from wingspan.tensors.tensor import Tensor
 
 DTYPES: dict[str, tuple[str, type]] = {
     "b": ("bool", np.bool_), "i": ("int", np.int64), "u": ("int", np.int64), "f": ("float", np.float64)

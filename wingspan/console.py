@@ -23,11 +23,11 @@ from click.shell_completion import CompletionItem
 from wingspan import api
 from wingspan.began import BEGAN
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError, printable
-from wingspan.files import SUFFIXES
 from wingspan.reading import MORE
-from wingspan.report.check import refusal
-from wingspan.report.paint import painted
-from wingspan.report.view import CheckReport, Invocation
+from wingspan.tensors.files import SUFFIXES
+from wingspan.views.check import refusal
+from wingspan.views.paint import painted
+from wingspan.views.view import CheckReport, Invocation
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""

@@ -8,8 +8,8 @@ import struct
 import zipfile
 from random import Random
 
-from proofs_tests.test_arbitrary_input import ODDITIES, TOKEN, WORDS
-from wingspan.native.c_inputs import HEAD, checksum
+from proofs_tests.lang.test_arbitrary_input import ODDITIES, TOKEN, WORDS
+from wingspan.compiled.inputs import HEAD, checksum
 
 INTEGERS = (0, 1, -1, 2, 3, 7, 8, 64, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 ODD_NUMBERS = ("1.5", "-0.0", "1e400", "nan", "inf", "x", "", "9" * 5000, "1e-400", "0x1", "1_0")

@@ -23,20 +23,19 @@ import numpy as np
 import scipy.sparse
 
 from proofs_tests.fuzz import mutations
-from proofs_tests.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
+from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
 from wingspan import Tensor, api, explorer
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.parameters import read_parameters
 from wingspan.errors import Fault, InputError, Mistakes, ParseError, WingspanError
 from wingspan.explorer import checkpoint
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.files import read_file
 from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
-from wingspan.native import emit_c
-from wingspan.native.compiled import code_of
-from wingspan.native.engine import DTYPES
-from wingspan.testing.printed import compiler
+from wingspan.native.prepared import code_of
+from wingspan.plan.layout import DTYPES
+from wingspan.tensors.files import read_file
+from wingspan.testing.printed import INCLUDES, compiler
 
 ROOM = 64 << 20
 """Bytes of memory that reading a small file may take."""
@@ -306,7 +305,7 @@ def printed() -> tuple[Path, bytes]:
         path.rename(path.with_name(path.name.replace("program.c", "printed.c")))
     (folder() / "harness.c").write_text(HARNESS)
     options = ["-std=gnu11", "-w", "-fwrapv", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    command = [compiler() or "cc", *options, f"-I{Path(emit_c.__file__).parent}", "harness.c", "-lm", "-o", "harness"]
+    command = [compiler() or "cc", *options, *INCLUDES, "harness.c", "-lm", "-o", "harness"]
     subprocess.run(command, cwd=folder(), check=True)
     return folder() / "harness", (folder() / "program.inputs").read_bytes()
 

@@ -19,7 +19,7 @@ from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
-from wingspan.tensor import Tensor
+from wingspan.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from wingspan.elaborate.parameters import values_in
 from wingspan.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
-from wingspan.tensor import HUGE, SMALLER, room_with, too_large
+from wingspan.tensors.tensor import HUGE, SMALLER, room_with, too_large
 
 MOST = 200_000
 """Iterations that are tried out to find the largest subscript."""

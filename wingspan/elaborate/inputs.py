@@ -16,7 +16,7 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import Level, Tower, resolve
-from wingspan.tensor import Tensor, adapt, checked, hold, read_file
+from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
 
 
 @dataclass(frozen=True)

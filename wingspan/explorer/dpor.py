@@ -45,7 +45,7 @@ class Alone:
                 if kept.due():
                     kept.write(states, "dpor", reason, self.keep())
             if states.progress is not None:
-                total = total or estimate_traces(states)
+                total = total or estimate_traces(states.apart())
             states.look()
 
     def coverage(self) -> Coverage:

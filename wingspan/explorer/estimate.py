@@ -11,13 +11,9 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from wingspan.explorer._space import BLOCKED, FAULT
+from wingspan.explorer._space import BLOCKED, FAULT, Space
 from wingspan.explorer.parts import Astray
-
-if TYPE_CHECKING:
-    from wingspan.explorer.states import States
 
 WALKS = 100
 """How many walks suffice to tell whether all traces can be run."""
@@ -48,29 +44,29 @@ class Estimate:
         return f"{self.mean:.2g} ± {self.error:.1g}"
 
 
-def estimate_traces(states: States[Any], walks: int = WALKS, seed: int = 0) -> Estimate:
+def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> Estimate:
     """The number of traces of a program, from so many walks, or fewer if they take many steps.
 
-    No state that they enter counts as one of the search, so that the search is the same whenever this is asked.
+    The walks enter states of the space, so a search that goes on afterwards hands in others than its own.
     """
-    choice, apart = random.Random(seed).choice, states.apart()
+    choice = random.Random(seed).choice
     sample: list[float] = []
-    while len(sample) < walks and (len(sample) < FEWEST or apart.steps < COSTLY):
-        sample.append(walk(apart, choice))
+    while len(sample) < walks and (len(sample) < FEWEST or space.steps < COSTLY):
+        sample.append(walk(space, choice))
     return Estimate.of(sample)
 
 
-def walk(states: States[Any], choice: Callable[[list[Move]], Move]) -> float:
+def walk(space: Space, choice: Callable[[list[Move]], Move]) -> float:
     """The product of the numbers of steps to choose from on a walk; 0 if it comes to where none is allowed."""
     node, product, steps = 0, 1.0, 0
     asleep: dict[int, int] = {}
     dead: set[int] = set()
     while True:
-        states.tick()
+        space.tick()
         steps += 1
-        if steps > states.nodes + states.tasks + 1:
+        if steps > space.nodes + space.tasks + 1:
             raise Astray("a run comes back to a state it was in: the machine does not terminate")
-        moves = states.moves(node)
+        moves = space.moves(node)
         able = sorted((task, act, target) for task, act, target in moves if target != BLOCKED and task not in dead)
         allowed = [move for move in able if move[0] not in asleep]
         if not allowed:
@@ -78,8 +74,8 @@ def walk(states: States[Any], choice: Callable[[list[Move]], Move]) -> float:
         task, act, target = choice(allowed)
         product *= len(allowed)
         sleepy = asleep | {other: its for other, its, _ in able if other < task}
-        asleep = {other: its for other, its in sleepy.items() if not states.conflict(act, its)}
+        asleep = {other: its for other, its in sleepy.items() if not space.conflict(act, its)}
         if target == FAULT:
             dead.add(task)
         else:
-            node = states.go(node, task)
+            node = space.go(node, task)

@@ -147,7 +147,7 @@ class Search:
             made = alone = Alone(states)
             if alone.search.run(FEW):
                 return
-            total = estimate_traces(states)
+            total = estimate_traces(states.apart())
             if total.mean <= MANY:
                 made = traces = self.traces(alone)
                 traces.finish(kept, reason, total)

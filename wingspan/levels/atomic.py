@@ -1,6 +1,6 @@
 """Atomic: the leaf whose updates are single steps.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Atomic(0))", [1, 2]))
 Dense(Atomic(0))  2
 ├─ 1: 1

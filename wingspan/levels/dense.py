@@ -1,6 +1,6 @@
 """Dense: every index has a child, at a position that is computed.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Element(0))", [4, 0, 7]))
 Dense(Element(0))  3
 ├─ 1: 4

@@ -1,6 +1,6 @@
 """Element: the leaf that stores one value a position, and protects none.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Element(0.0)", 2.5))
 Element(0.0): 2.5
 

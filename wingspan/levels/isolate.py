@@ -1,6 +1,6 @@
 """Isolate: each fiber of the level that it wraps lies in a level of its own.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Isolate(SparseList(Element(0))))", [[1, 0], [2, 0]]))
 Dense(Isolate(SparseList(Element(0))))  2×2
 ├─ [:, 1]

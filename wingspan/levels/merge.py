@@ -1,6 +1,6 @@
 """Merge(D): each thread of D updates a copy of the level; freezing brings the copies together.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Merge(dev, SparseDict(Element(0)))", [1, 0, 2], devices={"dev": 2}))
 Merge(dev, SparseDict(Element(0)))  3
 ├─ 1: 1

@@ -1,6 +1,6 @@
 """Mutex: a lock on every fiber of the level that it wraps.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Mutex(SparseDict(Element(0))))", [[1, 0], [2, 0]]))
 Dense(Mutex(SparseDict(Element(0))))  2×2
 ├─ [:, 1]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
+from wingspan.buffers.staging import definitions
 from wingspan.errors import ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
@@ -20,7 +21,6 @@ from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
-from wingspan.levels.staging import definitions
 
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level

@@ -1,6 +1,6 @@
 """Shard(D): each thread of D has a level of its own; a position belongs to the thread that first writes there.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Shard(dev, SparseList(Element(0))))", [[1, 0], [2, 0]], devices={"dev": 2}))
 Dense(Shard(dev, SparseList(Element(0))))  2×2
 ├─ [:, 1]  thread 1

@@ -1,6 +1,6 @@
 """SparseByteMap: a flag for every index, and a list of the flags that are set. The workspace of Gustavson's algorithm.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseByteMap(Element(0))", [0, 4, 0, 9]))
 SparseByteMap(Element(0))  4
 ├─ 2: 4

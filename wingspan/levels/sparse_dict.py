@@ -1,6 +1,6 @@
 """SparseDict: a dictionary from positions and indices to children, and its keys in order. The output of outer products.
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseDict(SparseDict(Element(0)))", [[0, 7], [0, 0], [0, 9]]))
 SparseDict(SparseDict(Element(0)))  3×2
 └─ [:, 2]

@@ -1,6 +1,6 @@
 """SparseList: the indices of each fiber in ascending order, all fibers one after the other (CSC's inner level).
 
->>> from wingspan.tensor import Tensor
+>>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseList(Element(0)))", [[0, 5], [0, 0], [3, 6]]))
 Dense(SparseList(Element(0)))  3×2
 ├─ [:, 1]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from wingspan.errors import InternalError
 from wingspan.lang.ir import REDUCTIONS, Value
-from wingspan.native.plan import (
+from wingspan.plan.ir import (
     COMPUTES,
     Acquire,
     Atomic,
@@ -50,7 +50,7 @@ from wingspan.native.plan import (
     When,
     While,
 )
-from wingspan.native.uses import operands, registers, told
+from wingspan.plan.uses import operands, registers, told
 
 OPCODES = {
     # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b

@@ -17,19 +17,18 @@ import numpy as np
 
 from wingspan.errors import Fault, InputError, InternalError
 from wingspan.lang.ir import Instance, Value
-from wingspan.levels.frozen import Key, Stored
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import SPACE, explain, limit
-from wingspan.native.plan import Buffer, Group, Load, Plan, Width, walk
+from wingspan.plan.ir import Buffer, Group, Load, Plan, walk
+from wingspan.plan.layout import DTYPES
+from wingspan.tensors.frozen import Key, Stored
 
 T = TypeVar("T")
 Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
 a task lets others go first, so that rare orders happen.
 """
-
-DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")

@@ -8,7 +8,7 @@ from typing import Any
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.native.assemble import Code, exact
-from wingspan.native.plan import Atomic, Buffer, Check, Compute, Stmt
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
 """What goes wrong, as runtime.h numbers it."""

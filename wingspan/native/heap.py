@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any
 
+from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels import Tower
-from wingspan.levels.frames import Cell, Held
-from wingspan.levels.heap import Heap, alone, without
 from wingspan.native.assemble import Code
-from wingspan.native.plan import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type
+from wingspan.plan.ir import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type
 
 ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
 """What cells hold that were never written."""

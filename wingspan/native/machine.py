@@ -15,6 +15,8 @@ import immutables
 import numpy as np
 from numpy.typing import NDArray
 
+from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Blocked, Nameless, Step
@@ -22,15 +24,13 @@ from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
-from wingspan.levels.frames import Cell, Held
-from wingspan.levels.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.native.assemble import NUMBER, Code, assemble, exact
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
-from wingspan.native.plan import Access, Check, Child, Compute, Drop, Fresh, Par, Plan, walk
 from wingspan.outcome import Outcome
-from wingspan.tensor import Cells, Tensor
+from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Par, Plan, walk
+from wingspan.tensors.tensor import Cells, Tensor
 
 
 class Running(NamedTuple):

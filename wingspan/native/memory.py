@@ -8,8 +8,8 @@ import numpy as np
 
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
-from wingspan.levels.frozen import Frozen, Key, Stored, collect
-from wingspan.tensor import Tensor, require_order
+from wingspan.tensors.frozen import Frozen, Key, Stored, collect
+from wingspan.tensors.tensor import Tensor, require_order
 
 
 def buffers(name: str, tensor: Tensor) -> Mapping[Key, Stored]:

@@ -18,11 +18,11 @@ from typing import Any
 
 import immutables
 
+from wingspan.buffers.heap import Heap
 from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance, Literal, Term, node
-from wingspan.levels.heap import Heap
 
 Store = immutables.Map[Any, Any]
 """σ: indices (integers) and variables (literals) by name, handles by tensor, cursors by fiber, what rules note."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import immutables
 
+from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.heap import dealt, lock, told_apart
 from wingspan.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Nameless, Step
 from wingspan.explorer.run import run
@@ -15,14 +17,12 @@ from wingspan.lang.devices import ROOT
 from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
-from wingspan.levels.frames import Cell, Held
-from wingspan.levels.heap import dealt, lock, told_apart
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, refocus
 from wingspan.semantics.memory import NOTHING, Facts, Memory, stores
 from wingspan.semantics.nameless import nameless
 from wingspan.semantics.rules import rules_for
-from wingspan.tensor import Cells, Tensor
+from wingspan.tensors.tensor import Cells, Tensor
 
 
 class Semantics:

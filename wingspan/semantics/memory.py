@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wingspan.buffers.frames import Cell, Code, Frame, Rmw, advance, start
+from wingspan.buffers.heap import Heap, alone, without
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
 from wingspan.lang.ir import Instance
 from wingspan.levels import Level, Tower
-from wingspan.levels.frames import Cell, Code, Frame, Rmw, advance, start
-from wingspan.levels.heap import Heap, alone, without
 from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Hole, Scope, Store, Then
 
 UNDECLARED = Handle("undeclared", "", 0)

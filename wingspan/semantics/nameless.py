@@ -8,11 +8,11 @@ from typing import Any
 
 import immutables
 
+from wingspan.buffers.heap import unnamed
 from wingspan.explorer.machine import Nameless
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance, Term
-from wingspan.levels.heap import unnamed
 from wingspan.semantics.config import Config
 
 

@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.compiled import emit_c
+from wingspan.compiled.inputs import given
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang.ir import Instance, Value
-from wingspan.levels.frozen import Key, Stored
-from wingspan.native import emit_c
 from wingspan.native.assemble import exact
-from wingspan.native.c_inputs import given
-from wingspan.native.engine import DTYPES
-from wingspan.native.lower import lower
 from wingspan.native.memory import buffers, result
-from wingspan.native.plan import Buffer, Expr, Group
-from wingspan.tensor import Tensor
+from wingspan.plan.ir import Buffer, Expr, Group
+from wingspan.plan.layout import DTYPES
+from wingspan.plan.pipeline import lower
+from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.tensor import Tensor
 
 FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC")
-HEADERS = Path(emit_c.__file__).parent
+INCLUDES = tuple(f"-I{path.parent}" for path in emit_c.HEADERS.values())
 
 Pointer = ctypes.c_void_p
 Number = ctypes.c_int64
@@ -161,7 +161,7 @@ def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.c")
         path.write_text(source, encoding="utf-8")
-        command = [compiler() or "cc", *FLAGS, *options, f"-I{HEADERS}", str(path), "-lm", "-o", f"{folder}/program.so"]
+        command = [compiler() or "cc", *FLAGS, *options, *INCLUDES, str(path), "-lm", "-o", f"{folder}/program.so"]
         made = subprocess.run(command, capture_output=True, text=True)
         if made.returncode or made.stderr:
             raise AssertionError(f"{made.stderr}\n{source}")

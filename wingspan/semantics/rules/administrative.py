@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wingspan.buffers import procedures
 from wingspan.lang import ir
-from wingspan.levels import procedures
 from wingspan.semantics.config import Chunk, Config, Cursor, Dirty, Handle, Scope
 from wingspan.semantics.memory import Memory
 from wingspan.semantics.rules.registry import rule

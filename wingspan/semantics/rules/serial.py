@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from wingspan.buffers import procedures
+from wingspan.buffers.frames import Frame
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal
 from wingspan.lang.terms import mentions, replace_access, unfurled
-from wingspan.levels import procedures
 from wingspan.levels.base import FIBER
-from wingspan.levels.frames import Frame
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from wingspan.buffers import procedures
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Access, Literal
-from wingspan.levels import procedures
 from wingspan.semantics.config import Config, Dirty, Handle
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule

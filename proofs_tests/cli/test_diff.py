@@ -1,0 +1,299 @@
+"""Differential testing: what counts as a difference, the command, and this package's engines on programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from proofs_tests.exploring import PROVE
+from proofs_tests.places import ROOT
+from wingspan import api
+from wingspan.api import Exploration
+from wingspan.errors import Fault, InputError, ProgramError
+from wingspan.explorer.verdict import Result, Verdict
+from wingspan.histogram import observe
+from wingspan.outcome import Outcome
+from wingspan.testing import campaign
+
+SAFE = str(ROOT / "examples" / "dependent_atomic.ws")
+RACY = str(ROOT / "examples" / "dependent.ws")
+
+PROGRAM = """
+C = Tensor(Dense(SparseList(Element(0.0))), 2, 2)
+C .= 0
+for j = 1:2
+    for i = 1:2
+        C[i, j] = i / (2 * j)
+    end
+end
+n = 3
+return C
+"""
+RIGHT = [[0.5, 0.25], [1.0, 0.5]]
+
+
+class Fake:
+    """An engine that gives what it is told to give, in turn; exceptions are raised."""
+
+    def __init__(self, *given: Any, name: str = "fake", eager: bool = False) -> None:
+        self.name, self.given, self.eager = name, list(given), eager
+
+    def run(self, program, inputs):
+        given = self.given.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+
+def difference(*engines: Any, **options: Any) -> tuple[Any, ...] | None:
+    """Where the engines differ, and what the two have there."""
+    found = api.diff(api.parse(PROGRAM), engines=engines, **options).difference
+    return None if found is None else (found.place, found.first_has, found.second_has)
+
+
+# ------------------------------------------------------------------------------------------------- what is a difference
+
+
+@pytest.mark.parametrize(
+    "C",
+    [RIGHT, np.array(RIGHT, order="F"), np.array(RIGHT, np.float32), scipy.sparse.csc_array(np.array(RIGHT))],
+)
+def test_whatever_an_array_is_made_of_its_elements_count(C):
+    assert difference("semantics", Fake({"C": C})) is None
+    assert difference("semantics", Fake({"C": C, "n": 3})) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "has"),
+    [
+        ({"C": [[0.5, 0.25], [1.0, np.nextafter(0.5, 1)]]}, "C[2, 2]", np.nextafter(0.5, 1)),
+        ({"C": [[0.5, 7.0], [8.0, 0.5]]}, "C[1, 2]", 7.0),
+        ({"C": [[0.5, np.inf], [1.0, 0.5]]}, "C[1, 2]", np.inf),
+        ({"C": RIGHT[:1]}, "C", "float 1×2"),
+        ({"C": np.array(RIGHT).astype(int)}, "C", "int 2×2"),
+        ({}, "C", "nothing"),
+        ({"C": RIGHT, "n": 4}, "n", 4),
+        ({"C": RIGHT, "n": 3.0}, "n", "float"),
+        (Fault("overflow"), "the end of the run", "a fault: overflow"),
+        (ZeroDivisionError("no"), "the end of the run", "a defect: ZeroDivisionError: no"),
+        ({"C": [["a", "b"], ["c", "d"]]}, "the end of the run", None),
+    ],
+)
+def test_the_first_difference_is_told(given, place, has):
+    found = difference("semantics", Fake(given))
+    assert found is not None and found[0] == place
+    assert has is None or found[2] == has
+
+
+def test_doubles_may_be_let_differ():
+    almost = {"C": [[0.5 * (1 + 1e-9), 0.25], [1.0, 0.5]]}
+    assert difference("semantics", Fake(almost)) == ("C[1, 1]", 0.5, 0.5 * (1 + 1e-9))
+    assert difference("semantics", Fake(almost), tolerance=1e-8) is None
+
+
+def test_faults_agree_but_not_with_results_and_defects_agree_with_nothing():
+    a, b = Fault("one"), Fault("other")
+    assert difference(Fake(a), Fake(b)) is None
+    assert difference(Fake(a), Fake({"C": RIGHT})) is not None
+    assert difference(Fake(KeyError("x")), Fake(KeyError("x"))) is not None
+
+
+def test_an_eager_engine_may_fault_alone():
+    """It evaluates what others need not; the result of another one that should have faulted is still a difference."""
+    assert difference("semantics", Fake(Fault("overflow"), eager=True)) is None
+    assert difference(Fake(Fault("overflow")), Fake({"C": RIGHT}, eager=True)) is not None
+
+
+def test_every_repetition_counts():
+    engines = Fake({"C": RIGHT}, {"C": RIGHT}), Fake({"C": RIGHT}, {"C": [[0.5, 0.25], [1.0, 0.0]]}, name="flaky")
+    assert difference(*engines, repeat=2) == ("C[2, 2]", 0.5, 0.0)
+
+
+def test_engines_get_the_program_and_dense_inputs():
+    seen = {}
+
+    class Curious(Fake):
+        def run(self, program, inputs):
+            seen.update(inputs)
+            assert program.towers["A"].shape == (2, 2) and program.outputs == ("c",)
+            return super().run(program, inputs)
+
+    program = api.parse("c = Tensor(Dense(Element(0.0)), 2); c .= 0\nfor j = _; for i = _; c[i] += A[i, j]; end; end")
+    made = api.diff(program, engines=["semantics", Curious({"c": [1.0, 2.0]})], inputs={"A": np.diag([1.0, 2.0])})
+    assert made.difference is None and made.engines == ("semantics", "fake")
+    assert seen["A"].tolist() == [[1.0, 0.0], [0.0, 2.0]]
+
+
+def test_engines_that_cannot_run_a_program_are_left_out_unless_they_are_asked_for(monkeypatch):
+    monkeypatch.setattr(api, "LARGEST", 3)
+    monkeypatch.setattr(api, "ENGINES", ("semantics", "reference"))
+    made = api.diff(api.parse(PROGRAM))
+    assert made.difference is None and list(made.left_out) == ["reference"]
+    with pytest.raises(InputError, match="the reference, which is dense, holds 3 at most"):
+        api.diff(api.parse(PROGRAM), engines=["semantics", "reference"])
+
+
+def test_programs_that_are_not_safe_are_refused():
+    with pytest.raises(ProgramError, match="Element does not support node dependences"):
+        api.diff(RACY)
+    assert api.diff(RACY, engines=["semantics", "reference"], unsafe=True).difference is None
+
+
+# --------------------------------------------------------------------------------------------------------- the command
+
+ENGINE = """
+class Off:
+    name = "off"
+    def run(self, program, inputs):
+        return {"c": [1, 0, 2, 0, 0]}
+
+right = Off()
+right.name, right.run = "right", lambda program, inputs: {"c": [1, 0, 2, 0, 1]}
+nothing = 3
+"""
+
+
+@pytest.fixture
+def engines(tmp_path, monkeypatch):
+    """A folder with engines of somebody else's."""
+    (tmp_path / "theirs.py").write_text(ENGINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_the_command_tells_the_first_difference(command, engines):
+    done = command("diff", SAFE, "--engines", "semantics,reference,theirs:Off")
+    assert (done.status, done.err) == (1, "")
+    assert done.out == f"differ  {SAFE}: c[5]\n  semantics  1\n  off        0\n"
+    told = command("diff", SAFE, "--engines", "semantics,theirs:Off", "--json").json
+    assert not told["agree"] and [run["engine"] for run in told["runs"]] == ["semantics", "off"]
+    assert told["difference"] == {
+        "place": "c[5]",
+        "first": {"engine": "semantics", "has": 1},
+        "second": {"engine": "off", "has": 0},
+    }
+
+
+def test_the_command_tells_that_engines_agree(command, engines):
+    done = command("diff", SAFE, "--engines", "semantics,reference,theirs:right", "--repeat", "2")
+    assert (done.status, done.out) == (0, f"same  {SAFE}: semantics, reference, right agree, 6 runs\n")
+    told = command("diff", SAFE, "--engines", "semantics,reference", "--json").json
+    assert told["agree"] and told["difference"] is None and told["left_out"] == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("steam", "there is no engine steam"),
+        ("theirs:", "there is no engine theirs:"),
+        ("theirs:none", "there is no engine theirs:none: module 'theirs' has no attribute 'none'"),
+        ("nowhere:x", "there is no engine nowhere:x: No module named 'nowhere'"),
+        ("theirs:nothing", "theirs:nothing is no engine: it needs a name and run(program, inputs)"),
+    ],
+)
+def test_what_is_no_engine_is_told(command, engines, names, said):
+    done = command("diff", SAFE, "--engines", names)
+    assert (done.status, done.out) == (2, "") and done.err.startswith(f"error[input]: {said}")
+
+
+def test_the_command_refuses_what_is_not_safe(command):
+    done = command("diff", RACY)
+    assert done.status == 2 and "--unsafe runs it all the same" in done.err
+    assert command("diff", RACY, "--engines", "semantics,reference", "--unsafe").status == 0
+
+
+# ------------------------------------------------------------------------------------------ the engines of this package
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_safe_programs_mean_the_same_to_every_engine(part):
+    """Rules, compiled plan step by step, and reference; threads, 1 to 4, static and dynamic, each twice.
+
+    At least 2,000 random programs.
+    """
+    done = campaign(
+        ["semantics", "native-controlled", "reference"], ["native"],
+        examples=500 * PROVE, repeat=2, first_seed=part * 10_000,
+    )  # fmt: skip
+    assert done.programs >= 500 * PROVE and done.faults < done.programs / 10, done
+    print(done)
+
+
+# --------------------------------------------------------------------------------------------------------------- races
+
+LOST = [[1, 0, 2, 0, 1], [1, 0, 1, 0, 1]]
+"""What examples/dependent.ws ends with: both updates, or one that is lost."""
+
+
+def outcome(c: list[int]) -> Outcome:
+    return Outcome.of({"c": np.array(c, dtype=object)}, {})
+
+
+def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted():
+    made = api.race(RACY, runs=2000, mode="yields")
+    assert made.verdict.complete and made.surprises == ()
+    assert {one.end for one in made.observed if one.runs} == {outcome(c) for c in LOST}
+    assert sum(one.runs for one in made.observed) == made.runs == 2000
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("quiz_*.ws")))
+def test_no_quiz_program_does_what_is_not_predicted(name):
+    """Racy on purpose, and each explored in full; those that may wait for ever are refused."""
+    try:
+        made = api.race(ROOT / "examples" / name, runs=300, mode="yields")
+    except InputError as error:
+        assert "wait for ever" in error.message and "lock" in name
+        return
+    assert made.verdict.complete and made.surprises == (), made.surprises
+
+
+def predicting(*results: Any, complete: bool = True, faults: tuple[Any, ...] = ()) -> Verdict:
+    """The verdict of a search that found these outcomes."""
+    verdict = api.explore(SAFE).verdict
+    return replace(verdict, complete=complete, results=tuple(Result(r, 1, "") for r in results), faults=faults)
+
+
+def test_the_histogram_counts_ends_and_knows_which_are_predicted():
+    both, lost = (outcome(c) for c in LOST)
+    unheard = outcome([0, 0])
+    runs: list[Outcome | Fault] = [both, lost, both, Fault("overflow"), unheard]
+
+    def execute(number: int) -> Outcome:
+        end = runs[number]
+        if isinstance(end, Fault):
+            raise end
+        return end
+
+    made = observe(execute, predicting(both, lost), 5, "seq_cst")
+    assert [(one.end, one.runs, one.predicted) for one in made.observed] == [
+        (both, 2, True), (lost, 1, True), ("overflow", 1, False), (unheard, 1, False)
+    ]  # fmt: skip
+    assert [one.end for one in made.surprises] == ["overflow", unheard]
+    assert observe(execute, predicting(both, complete=False), 5, "seq_cst").surprises == ()
+    never = observe(execute, predicting(both, unheard), 2, "seq_cst").observed
+    assert [(one.end, one.runs) for one in never] == [(both, 1), (lost, 1), (unheard, 0)]
+
+
+def test_the_command_shows_the_histogram_beside_the_prediction(command):
+    done = command("race", RACY, "--runs", "50", "--yields")
+    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 50 runs ended in ")
+    assert " predicted  c = [1, 0, 2, 0, 1]\n" in done.out and " predicted  c = [1, 0, 1, 0, 1]\n" in done.out
+    told = command("race", RACY, "--runs", "50", "--json").json
+    assert told["complete"] and sum(one["runs"] for one in told["observed"]) == 50 and not told["surprises"]
+
+
+def test_the_exit_status_of_race_tells_of_surprises(command, monkeypatch):
+    """1 for an end that is not predicted, unless accesses are plain; 3 if the prediction is not complete."""
+    wrong = predicting(outcome([3]))
+    found = Exploration(wrong, api.bind(RACY), None)
+    monkeypatch.setattr(api, "explore", lambda *_, **__: found)
+    done = command("race", RACY, "--runs", "20")
+    assert done.status == 1 and done.out.startswith("surprise  ") and "NOT PREDICTED  c = [" in done.out
+    assert command("race", RACY, "--runs", "20", "--plain").status == 0
+    found = replace(found, verdict=replace(wrong, complete=False, stopped_by="max-states"))
+    done = command("race", RACY, "--runs", "20")
+    assert done.status == 3 and "stopped by --max-states" in done.out

@@ -1,0 +1,258 @@
+"""Plans printed as C, compiled by the system's compiler at -O3, do what the reference does, on threads.
+
+Skipped only where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proofs_tests.semantics import test_listings as listings
+from wingspan import api
+from wingspan.compiled.emit_c import columns, emit_c, read_only
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, ProgramError, WingspanError
+from wingspan.plan.ir import Buffer, Const, Load, Origin, Place, Plan, Ref, Reg, Set, Store, When, While, walk
+from wingspan.plan.passes.stores import needed
+from wingspan.plan.pipeline import lower
+from wingspan.testing import campaign, compare
+from wingspan.testing.printed import Printed, PrintedC, compiler
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+
+EXAMPLES = listings.EXAMPLES
+STRICT = ("-O3", "-Wall", "-Wextra")
+SCHEDULES = {1: "static_schedule()", 2: "dynamic_schedule(2)"}
+RANDOM = np.random.default_rng(7)
+
+
+def sparse(*shape: int) -> np.ndarray:
+    """An array of quarters, half of them zeros."""
+    return RANDOM.integers(-6, 7, shape) / 4 * RANDOM.integers(0, 2, shape)
+
+
+KERNELS = {
+    "hadamard": {"A": sparse(9, 8), "B": sparse(9, 8)},
+    "spadd": {"A": sparse(9, 8), "B": sparse(9, 8)},
+    "spmspv": {"A": sparse(9, 8), "x": sparse(8)},
+    "mttkrp_dense": {"B": sparse(4, 5, 6), "C": sparse(5, 3), "D": sparse(6, 3)},
+    "mttkrp_sparse": {"BT": sparse(5, 6, 4), "C": sparse(5, 3), "D": sparse(6, 3)},
+}
+
+
+def complete() -> Iterator[Path]:
+    """The safe examples that need nothing bound."""
+    for path in sorted(EXAMPLES.glob("*.ws")):
+        try:
+            api.guard(api.bind(path))
+        except WingspanError:
+            continue
+        yield path
+
+
+def agrees(bound: Elaborated) -> None:
+    """The printed program and the reference end alike, also where they fail."""
+    compared = compare(bound, [api.engine("reference"), PrintedC(STRICT)])
+    assert compared.difference is None, compared.difference
+
+
+@pytest.mark.parametrize("path", list(complete()), ids=lambda path: path.stem)
+def test_the_examples_agree(path):
+    agrees(api.bind(path))
+
+
+@pytest.mark.parametrize("threads", SCHEDULES)
+@pytest.mark.parametrize("name", listings.PRODUCTS)
+def test_the_products_agree(name, threads):
+    A, B = listings.matrices(9, 7, 8, seed=threads)
+    schedule = SCHEDULES[threads]
+    agrees(api.bind(listings.program(name, schedule), **listings.binding(name, schedule, threads, A, B)))
+
+
+@pytest.mark.parametrize("threads", SCHEDULES)
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_kernels_agree(name, threads):
+    params = {"nt": threads, "sch": SCHEDULES[threads]}
+    agrees(api.bind(EXAMPLES / f"{name}.ws", inputs=KERNELS[name], params=params))
+
+
+def test_random_safe_programs_agree():
+    """A few of them, on one thread and on two; `wingspan.testing.campaign` takes any number."""
+    tally = campaign(
+        ["reference"], [PrintedC(("-O3",))], examples=6, threads=(1, 2), schedules=("dynamic_schedule(1)",)
+    )
+    assert tally.programs >= 6
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def gustavson() -> tuple[Elaborated, np.ndarray]:
+    """A product large enough that buffers grow, and its result."""
+    A, B = listings.matrices(60, 50, 40, seed=3)
+    schedule = "dynamic_schedule(2)"
+    program = listings.program("spgemm_gustavson", schedule)
+    return api.bind(program, **listings.binding("spgemm_gustavson", schedule, 2, A, B)), A @ B
+
+
+def test_memory_that_is_used_again_is_as_new():
+    bound, expected = gustavson()
+    one = Printed(bound)
+    for _ in range(3):
+        one.prepare()
+        assert one.run() == 0, one.fault()
+        assert np.array_equal(one.tensors()["C"].to_numpy(), expected)
+
+
+def test_inputs_in_columns_are_read_where_they_are():
+    """SciPy's arrays are neither copied nor shifted, and their cells are loaded as indices that count from 0."""
+    bound, _ = gustavson()
+    plan = lower(bound)
+    kept = [g for g in plan.groups if g.tensor in read_only(plan)]
+    assert [g.tensor for g in kept if columns(g)] == ["A", "B"]
+    assert "(int64_t)root_A_idx[A1_q - 1] + 1" in emit_c(plan)
+
+
+# -------------------------------------------------------------------------------------------------------------- stores
+
+C = Buffer("C", 1, "val", "value", "float", "f64", 0, 0)
+X = Ref(C, Reg("x", "instance"))
+OTHER = replace(X, buffer=replace(C, name="idx", number=1))
+HERE = Origin(None, "")
+
+
+def cell(index, value, ref=X):
+    return Store(ref, index, Const(value), Place(), HERE)
+
+
+@pytest.mark.parametrize(
+    ("between", "kept"),
+    [
+        ((), 1),
+        ((Load(Reg("v", "float"), OTHER, Reg("q"), Place(), HERE),), 1),
+        ((cell(Reg("q"), 3.0, OTHER),), 1),
+        ((Load(Reg("v", "float"), X, Reg("p"), Place(), HERE),), 2),
+        ((Set(Reg("q"), Const(2), HERE),), 2),
+        ((When(Reg("b", "bool"), ()),), 2),
+        ((Load(Reg("q"), OTHER, Const(1), Place(), HERE),), 2),
+    ],
+)
+def test_only_a_store_that_is_made_good_unseen_is_spared(between, kept):
+    body = (cell(Reg("q"), 0.0), *between, cell(Reg("q"), 1.0))
+    for nested in body, (When(Reg("b", "bool"), (), body),), (While((), Reg("b", "bool"), body),):
+        left = needed(Plan((), (), nested, (), ())).body
+        stores = [s for s in walk(left) if isinstance(s, Store) and s.ref == X]
+        assert len(stores) == kept and stores[-1].value == Const(1.0)
+
+
+def test_a_store_to_another_cell_spares_none():
+    body = cell(Reg("q"), 0.0), cell(Reg("p"), 1.0)
+    assert needed(Plan((), (), body, (), ())).body == body
+
+
+# -------------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 9223372036854775807\ny = x + x", "+ is not defined for 9223372036854775807 and 9223372036854775807"),
+        ("x = 3 ÷ (1 - 1)", "÷ is not defined for 3 and 0"),
+        ("x = 1.5 / (1.0 - 1.0)", "/ is not defined for 1.5 and 0"),
+    ],
+)
+def test_a_fault_tells_where_and_of_what(text, message):
+    with pytest.raises(Fault) as fault:
+        PrintedC().run(api.bind(api.parse(text, "f.ws")), {})
+    place, told = fault.value.message.split(": ", 1)
+    assert place.startswith("f.ws:") and told == message
+
+
+# ----------------------------------------------------------------------------------------------------- the command line
+
+
+def test_a_printed_command_runs_by_itself(tmp_path, command):
+    """`wingspan emit-c --main` and the second line of the file are all it takes; it prints the buffers of C."""
+    done = command("emit-c", str(EXAMPLES / "karate.ws"), "-o", str(tmp_path), "--main")
+    assert [Path(line).name for line in done.out.split()] == ["karate.c", "runtime.h", "program.h", "karate.inputs"]
+    compile_ = (tmp_path / "karate.c").read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
+    subprocess.run(compile_, shell=True, cwd=tmp_path, check=True)
+    made = subprocess.run([tmp_path / "karate"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert made.stderr == ""
+    cells = dict(line.split(": ", 1) for line in made.stdout.splitlines())
+    values = [float(v) for t in (1, 2) for v in cells[f"C t={t} val"].split()]
+    expected = api.run(EXAMPLES / "karate.ws", engine="reference").tensors["C"].to_numpy()
+    assert sum(values) == expected.sum() and len(values) == np.count_nonzero(expected)
+    limited = run(tmp_path / "karate", "karate.inputs", "--max-memory", "5000")
+    assert limited.returncode == 1 and limited.stderr.startswith("out of memory: the run needs ")
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory):
+    """A command whose buffers grow many times, to 20 000 cells of 12 bytes, or 8 MB of them for `wide`."""
+    folder = tmp_path_factory.mktemp("growing")
+    made = {}
+    for name, extent in (("narrow", 20_000), ("wide", 700_000)):
+        program = GROWING.replace("EXTENT", str(extent))
+        (folder / f"{name}.ws").write_text(program)
+        path, *_ = api.emit_c(folder / f"{name}.ws", folder, main=True)
+        compile_ = path.read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
+        subprocess.run(compile_, shell=True, cwd=folder, check=True)
+        made[name] = folder / name
+    return made
+
+
+GROWING = """
+c = Tensor(SparseList(Element(0.0)), EXTENT)
+c .= 0
+for i = 1:EXTENT
+    c[i] += i
+end
+return c
+"""
+
+
+def run(command: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([command, *arguments], cwd=command.parent, capture_output=True, text=True)
+
+
+def test_buffers_that_outgrow_what_they_begin_with_keep_all_their_cells(growing):
+    made = run(growing["narrow"])
+    cells = dict(line.split(": ", 1) for line in made.stdout.splitlines())
+    numbers = [str(i) for i in range(1, 20_001)]
+    assert made.stderr == "" and cells["c idx"].split() == cells["c val"].split() == numbers
+
+
+@pytest.mark.parametrize("limit", [0, 4000, 10**5, 10**6])
+def test_a_printed_command_ends_at_its_memory_limit(growing, limit):
+    """Also a limit that the first cells of a buffer keep to, and those that it grows by do not."""
+    made = run(growing["wide"], "--max-memory", str(limit))
+    assert made.returncode == 1 and made.stdout == ""
+    assert re.fullmatch(
+        r"(\S*wide.ws:\d:\d: )?out of memory: the run needs \d+ bytes, which is more than its limit\n", made.stderr
+    )
+    assert run(growing["wide"], "--max-memory", str(10**7 + limit)).returncode == 0
+
+
+def test_a_printed_command_ends_where_the_system_has_no_address_space(growing):
+    """Which is not its memory limit: 5 MB, of which a buffer cannot have the least that it reserves."""
+    made = run(Path("/bin/sh"), "-c", f"ulimit -v 5000; exec {growing['wide']}")
+    assert (made.returncode, made.stdout) == (1, "")
+    assert made.stderr == "out of memory: the system has no address space left\n"
+
+
+def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
+    racy = EXAMPLES / "dependent.ws"
+    with pytest.raises(ProgramError):
+        api.emit_c(racy, tmp_path)
+    assert not list(tmp_path.iterdir())
+    paths: list[Any] = api.emit_c(racy, tmp_path, unsafe=True)
+    assert [path.name for path in paths] == ["dependent.c", "runtime.h", "program.h"]

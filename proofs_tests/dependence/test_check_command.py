@@ -1,0 +1,273 @@
+"""The command `wingspan check`: its exit status, what goes to which stream, and that its advice is safe."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wingspan
+from proofs_tests import places
+from wingspan import api
+from wingspan.dependence.findings import ORDER, TESTS
+from wingspan.errors import InputError
+from wingspan.views import json as as_json
+from wingspan.views.view import CheckReport, Invocation
+
+EXAMPLES = places.EXAMPLES
+RACY = str(EXAMPLES / "dependent.ws")
+ATOMIC = str(EXAMPLES / "dependent_atomic.ws")
+SHARED_FIBER = "c = Tensor(SparseByteMap(Atomic(0)), 2)\nc .= 0\nfor i = parallel(_)\n    c[i] += 1\nend\nreturn c\n"
+LAST = "m = Tensor(Dense(Atomic(0)), 1)\nm .= 0\nfor i = parallel(1:2)\n    m[1] = i\nend\nreturn m\n"
+SERIAL = "c = Tensor(SparseList(Element(0)), 2)\nc .= 0\nfor i = _\n    c[i] += 1\nend\nreturn c\n"
+PARAMETERS = """\
+dev = cpu(:t, nt)
+c = Tensor(Dense(Element(0)), 2)
+c .= 0
+for i = parallel(1:n, dev, sch)
+    c[1] += A[1]
+end
+return c
+"""
+BOUND = ["-p", "nt=2", "-p", "n=3", "-p", "sch=dynamic_schedule(1)"]
+
+
+@pytest.mark.parametrize(
+    ("program", "verdict", "status"),
+    [
+        (Path(ATOMIC).read_text(), "safe", 0),
+        (SERIAL, "safe", 0),
+        (Path(RACY).read_text(), "unsafe", 1),
+        (SHARED_FIBER, "unsafe", 1),
+        (LAST, "order-dependent", 1),
+        ("x = 1\n", "safe", 0),
+    ],
+)
+def test_the_exit_status_tells_the_verdict(command, written, program, verdict, status):
+    file = written(program)
+    done = command("check", file)
+    assert (done.status, done.err) == (status, "")
+    assert done.out.startswith(f"{verdict}  {file}: ")
+    as_data = command("check", file, "--json")
+    assert (as_data.status, as_data.json["verdict"]) == (status, verdict)
+
+
+def test_the_tests_can_be_chosen_and_differ(command, written):
+    """The printed algorithm skips the very level whose index is the parallel loop."""
+    file = written(SHARED_FIBER)
+    verdicts = {test: command("check", file, "--test", test, "--json").json["verdict"] for test in TESTS}
+    assert verdicts == {"printed": "safe", "repaired": "unsafe", "exact": "unsafe"}
+    assert command("check", file, "--json").json["test"] == "repaired"
+
+
+@pytest.mark.parametrize("program", [Path(RACY).read_text(), SHARED_FIBER, LAST])
+def test_each_fix_makes_the_program_safe(command, written, program):
+    """In the order of the costs, and to the test as well as to every interleaving."""
+    advice = command("check", written(program), "--json").json["advice"]
+    assert advice and [one["cost"] for one in advice] == sorted(one["cost"] for one in advice)
+    for one in advice:
+        file = written(one["program"], "fixed.ws")
+        assert command("check", file).status == 0, one
+        assert command("explore", file).status == 0, one
+
+
+@pytest.mark.parametrize(
+    "name", ["spgemm_gustavson", "spgemm_inner", "spgemm_outer", "spmspv", "spadd", "hadamard", "mttkrp_sparse"]
+)
+def test_the_paper_s_kernels_are_safe_for_all_inputs(command, name):
+    """Nothing is given, neither matrices nor the number of threads or the schedule; explore could not start."""
+    done = command("check", str(EXAMPLES / f"{name}.ws"))
+    assert (done.status, done.err) == (0, "")
+    assert re.search(r"\n  open  .*\bnt, sch\b.*; the verdict holds for all that they can be\n$", done.out)
+    assert command("explore", str(EXAMPLES / f"{name}.ws")).status == 2
+
+
+def test_an_open_extent_can_make_the_difference(command, written):
+    """Two iterations of i meet in one element unless there is only one."""
+    file = written("c = Tensor(Dense(Element(0)), 1)\nc .= 0\nfor i = parallel(1:n)\n    c[1] += 1\nend\nreturn c\n")
+    assert command("check", file).status == 1
+    assert command("check", file, "-p", "n=2").status == 1
+    assert command("check", file, "-p", "n=1").status == 0
+
+
+def test_the_printed_command_finds_what_the_message_says(command):
+    text = command("check", RACY).out
+    sees = re.findall(r"^  see  wingspan (.*)$", text, re.MULTILINE)
+    assert sees
+    for see in sees:
+        assert command(*shlex.split(see)).status == 1
+
+
+def test_the_printed_command_repeats_parameters_inputs_and_threads(command, tmp_path, written):
+    matrix = tmp_path / "it's A.npy"
+    np.save(matrix, np.array([1, 2]))
+    words = [written(PARAMETERS), *BOUND, "-i", f"A={matrix}"]
+    done = command("check", *words, "--threads", "3")
+    assert done.status == 1
+    (see,) = set(re.findall(r"^  see  wingspan (.*)$", done.out, re.MULTILINE))
+    assert shlex.split(see) == ["explore", *words, "--threads", "3"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with files that are no programs, and two that are."""
+    monkeypatch.chdir(tmp_path)
+    Path("empty.ws").write_text("")
+    Path("binary.ws").write_bytes(bytes(range(256)))
+    Path("broken.ws").write_text("for i = \n    y[i] += x[i\nend\n")
+    Path("good.ws").write_text(PARAMETERS)
+    Path("racy.ws").write_text(Path(RACY).read_text())
+    Path("folder.ws").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.ws"], "none.ws: no such file"),
+        ([""], "error[input]"),
+        (["empty.ws"], "the program is empty"),
+        (["folder.ws"], "folder.ws: a directory, not a file"),
+        (["binary.ws"], "binary.ws: not UTF-8 text"),
+        (["broken.ws"], "error[syntax]"),
+        ([], "Missing argument 'FILE'"),
+        (["racy.ws", "more.ws"], "unexpected extra argument"),
+        (["racy.ws", "--test", "guess"], "'guess' is not one of 'printed', 'repaired', 'exact'"),
+        (["racy.ws", "--test", ""], "'' is not one of"),
+        (["racy.ws", "--threads", "0"], "--threads"),
+        (["racy.ws", "--threads", "many"], "--threads"),
+        (["racy.ws", "--engine", "reference"], "No such option"),
+        (["racy.ws", "-p", "nt"], "'nt' is not of the form NAME=VALUE"),
+        (["racy.ws", "-p", "other=1"], "other"),
+        (["racy.ws", "-i", "B=none.npy"], "B"),
+        (["good.ws", "-p", "nt=2", "-p", "nt=3"], "nt is given twice"),
+        (["good.ws", "-p", "nt=x", "-p", "n=2", "-p", "sch=static_schedule()"], "error["),
+        (["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=4"], "sch"),
+        (["good.ws", "-p", "nt=2", "-p", "sch=static_schedule()", "-i", "A=none.npy"], "none.npy: no such file"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else None,
+)
+def test_nonsense_is_told_on_stderr(command, files, words, said):
+    """Exit status 2, nothing on standard output, with --json too, and no traceback."""
+    for line in (words, [*words, "--json"]):
+        done = command("check", *line)
+        assert (done.status, done.out) == (2, ""), done
+        assert said in done.err and "Traceback" not in done.err
+
+
+PRODUCT = """
+d = cpu(:d, 3)
+A = Tensor(Dense(Element(0)), [0, 4611686018427387904, 4])
+T = Tensor(Dense(Atomic(1)), 1)
+T .= 1
+for i = parallel(1:3, d)
+    T[1] *= A[i]
+end
+"""
+WORDING = (
+    "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
+    "wrong type), which may occur in some interleavings only"
+)
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+def test_value_dependent_faults_may_occur_in_some_interleavings_only(command, written, test):
+    """T18: all products are 0 if the 0 comes first; otherwise 2^62 * 4 may overflow on the way. The verdict says so."""
+    done = command("check", written(PRODUCT), "--test", test)
+    assert done.status == 0
+    assert done.out.startswith("safe ")
+    assert f"{test}: {WORDING}" in done.out
+    found = api.explore(api.parse(PRODUCT)).verdict
+    assert (found.complete, found.verdict, found.races) == (True, "fault", ())
+    assert {fault.message.partition(":")[0] for fault in found.faults} == {"overflow"}
+    assert found.interleavings is not None
+    finished = sum(result.interleavings or 0 for result in found.results)
+    assert 0 < finished < found.interleavings
+    assert [result.outcome.values() for result in found.results] == [{"T": [0]}]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md"])
+def test_the_pages_say_what_a_verdict_leaves_out(page):
+    """T18: in the words of `check`."""
+    text = " ".join((EXAMPLES.parent / page).read_text(encoding="utf-8").split())
+    assert WORDING.lower() in text.lower()
+
+
+QUIZZES = sorted(path for path in EXAMPLES.glob("quiz_*.ws") if path.stem != "quiz_overflow")
+"""All but the one that is about values."""
+
+
+@pytest.mark.parametrize("path", QUIZZES, ids=lambda path: path.stem)
+def test_no_broken_program_of_the_quiz_is_called_safe(command, path):
+    """Each goes wrong in some interleaving; the message points into the program and the advice is accepted."""
+    done = command("check", str(path))
+    assert (done.status, done.err) == (1, "")
+    made = command("check", str(path), "--json").json
+    lines = path.read_text().splitlines()
+    for found in made["findings"]:
+        if found["access"]:
+            assert lines[found["line"] - 1][found["column"] - 1 :].startswith(found["access"])
+        assert found["missing"] == [kind for kind in found["required"] if kind not in found["stability"]]
+        assert (found["topic"] in ORDER) or made["verdict"] == "unsafe"
+    for one in made["advice"]:
+        assert wingspan.check(wingspan.parse(one["program"])).verdict == "safe"
+
+
+@pytest.mark.parametrize("path", [ATOMIC, str(EXAMPLES / "karate.ws"), str(EXAMPLES / "independent.ws")])
+def test_what_the_paper_calls_safe_is_accepted(command, path):
+    """Gustavson's algorithm on a real matrix among it, which no search could explore."""
+    done = command("check", path)
+    assert (done.status, done.err) == (0, "")
+
+
+# -------------------------------------------------------------------------------------------------------------- Python
+
+
+def test_python_and_the_command_line_say_the_same(command):
+    report = wingspan.check(RACY)
+    made = command("check", RACY, "--json").json
+    assert isinstance(report, wingspan.Report)
+    assert as_json.check(CheckReport(Invocation(RACY), report, api.load(RACY).tree)) == made
+
+
+def test_a_bound_program_is_checked_without_advice():
+    program = api.load(RACY)
+    report, bare = wingspan.check(program), wingspan.check(api.bind(program))
+    assert (report.verdict, len(report.findings)) == (bare.verdict, len(bare.findings))
+    assert report.advice and not bare.advice
+
+
+def test_each_program_that_is_tried_is_counted():
+    """A search for advice can take a while; the first program is the one to check."""
+    counted: list[int] = []
+    wingspan.check(RACY, progress=lambda done, left: counted.append(done))
+    assert counted == list(range(len(counted))) and len(counted) > 1
+
+
+def test_an_unknown_test_is_refused_before_anything_is_read():
+    with pytest.raises(InputError, match="there is no test guess") as refused:
+        wingspan.check("none.ws", test="guess")  # type: ignore[arg-type]
+    assert refused.value.fix == "use one of printed, repaired, exact"
+
+
+def test_ctrl_c_ends_the_search_for_advice_only(command, monkeypatch):
+    """What was found before is told."""
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "advise", interrupted)
+    found = api.check(RACY)
+    assert (found.verdict, len(found.findings), found.advice, found.advice_complete) == ("unsafe", 1, (), False)
+    done = command("check", RACY)
+    assert done.status == 1
+    assert "advice: none; the search was interrupted" in done.out
+
+
+def test_a_further_loop_is_safe_with_more_threads_too():
+    """With one thread each, loops over devices of their own are safe; which is no reason to advise them."""
+    text = "c = Tensor(SparseByteMap(Element(0)), 2)\nc .= 0\nfor k = parallel(1:2)\nfor i = _\nc[i] += 1\nend\nend"
+    found = api.check(api.parse(text), threads=1)
+    assert (found.verdict, found.advice) == ("safe", ())

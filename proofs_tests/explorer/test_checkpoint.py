@@ -1,0 +1,174 @@
+"""A search that ends early and is taken up ends as if it had never stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.crafted import document
+from proofs_tests.explorer.test_explorer import programs
+from proofs_tests.exploring import PROVE
+from proofs_tests.places import ROOT
+from wingspan import api
+from wingspan.errors import InputError
+from wingspan.explorer import Search, Verdict, checkpoint, explore
+from wingspan.testing.litmus import Check, Litmus, Load, Store, ninc
+
+
+def facts(verdict: Verdict) -> dict[str, Any]:
+    """All of a verdict but the time it took."""
+    return {name: value for name, value in vars(verdict).items() if name != "seconds"}
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(machine=programs(), bounds=st.lists(st.integers(1, 60), max_size=4))
+@example(machine=Litmus((Load("x"), Check("y", 1)), (Load("x"), Store("y", 1))), bounds=[])
+def test_a_search_goes_on_where_it_was(
+    tmp_path_factory: pytest.TempPathFactory, strategy: str, machine: Litmus, bounds: list[int]
+) -> None:
+    """However often it is stopped, by whatever number of states, and also after its end."""
+    whole = explore(machine, Search(strategy))
+    file = tmp_path_factory.mktemp("kept") / "search"
+    step = Search(strategy, max_states=bounds[0] if bounds else None, checkpoint=file)
+    explore(machine, step)
+    for bound in bounds[1:]:
+        explore(machine, Search(max_states=bound, checkpoint=file, resume=file))
+    assert facts(explore(machine, Search(resume=file))) == facts(whole)
+
+
+def test_auto_goes_on_with_what_it_picked(tmp_path: Path) -> None:
+    """The reason is kept, too. Cut short when it has all states but one."""
+    again = (Load("z"), Store("z", 1, relative=True)) * 2
+    wide, file = Litmus((Store("x", 1),) * 50 + again, (Store("y", 1),) * 50 + again), tmp_path / "search"
+    whole = explore(wide)
+    cut = explore(wide, Search(max_states=whole.states - 1, checkpoint=file))
+    assert (whole.strategy, cut.strategy, cut.stopped_by) == ("dpor", "dpor", "max-states")
+    assert cut.executions < whole.executions
+    assert facts(explore(wide, Search(resume=file))) == facts(whole)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from wingspan.testing.litmus import Litmus, ninc
+from wingspan.explorer import Search, checkpoint, explore
+
+checkpoint.EVERY = 0
+
+class Held(Litmus):
+    asked = 0
+    def step(self, state, task):
+        Held.asked += 1
+        if Held.asked == 20_000:
+            print("held", flush=True)
+            sys.stdin.read()
+        return super().step(state, task)
+
+explore(Held(*ninc(5).programs[1:]), Search(sys.argv[1], checkpoint=Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_a_killed_search_goes_on(tmp_path: Path, strategy: str) -> None:
+    """Killed in the middle of a step, it leaves the last file that was written, whole."""
+    file = tmp_path / "search"
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, strategy, str(file)],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline() == b"held\n"
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    assert document(file.read_bytes())["parents"]
+    found = explore(ninc(5), Search(resume=file))
+    assert facts(found) == facts(explore(ninc(5), Search(strategy)))
+
+
+def test_a_program_of_the_language_goes_on(tmp_path: Path) -> None:
+    """On both machines; a checkpoint of one is none of the other."""
+    program, file = ROOT / "examples" / "quiz_mutex_cousins.ws", tmp_path / "search"
+    for machine in api.MACHINES:
+        whole = api.explore(program, machine=machine, strategy="graph").verdict
+        api.explore(program, machine=machine, strategy="graph", max_states=100, checkpoint=file)
+        assert facts(api.explore(program, machine=machine, resume=file).verdict) == facts(whole)
+    with pytest.raises(InputError, match="of another program, or with other inputs"):
+        api.explore(program, machine="semantics", resume=file)
+    with pytest.raises(InputError, match="of another program, or with other inputs"):
+        api.explore(program, machine="native", threads=3, resume=file)
+
+
+# ----------------------------------------------------------------------------------------------------------- bad files
+
+
+def kept(tmp_path: Path) -> Path:
+    file = tmp_path / "search"
+    explore(ninc(3), Search("dpor", max_states=30, checkpoint=file))
+    return file
+
+
+SMALL = (ninc(3), 2) if PROVE == 1 else (ninc(4), 200)
+"""A program, and so many of its states: some thousand bits, or some ten thousand."""
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_every_bit_that_is_spoiled_is_noticed(tmp_path: Path, strategy: str) -> None:
+    """And wherever the file is cut short: by one clear error that names the file."""
+    file = tmp_path / "search"
+    explore(SMALL[0], Search(strategy, max_states=SMALL[1], checkpoint=file))
+    contents = file.read_bytes()
+    spoiled = [contents[:length] for length in range(len(contents))]
+    for bit in range(8 * len(contents)):
+        flipped = bytearray(contents)
+        flipped[bit // 8] ^= 1 << bit % 8
+        spoiled.append(bytes(flipped))
+    for each in spoiled:
+        file.write_bytes(each)
+        with pytest.raises(InputError) as raised:
+            checkpoint.read(file, "")
+        known = "is damaged|is not a checkpoint|was written by another version"
+        assert re.fullmatch(f"{file} ({known})", str(raised.value))
+    assert len(spoiled) > (3000 if PROVE == 1 else 50_000)
+
+
+def test_a_file_of_another_program_does_not_fit(tmp_path: Path) -> None:
+    file = kept(tmp_path)
+    for other in (ninc(2), Litmus(), Litmus((Store("x", 1),) * 40)):
+        with pytest.raises(InputError, match="the program takes other steps"):
+            explore(other, Search(resume=file))
+
+
+def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text").write_text("nothing")
+    for name, said in (("missing", "No such file"), ("text", "is not a checkpoint"), (".", "Is a directory")):
+        with pytest.raises(InputError, match=said):
+            explore(ninc(2), Search(resume=tmp_path / name))
+    with pytest.raises(InputError, match="No such file"):
+        explore(ninc(2), Search(checkpoint=tmp_path / "nowhere" / "search"))
+    monkeypatch.chdir(tmp_path / "..")
+    for folder in (tmp_path, Path(".")):
+        with pytest.raises(InputError, match=r"^[^\n]*: (Is a directory|Device or resource busy)$"):
+            explore(ninc(2), Search(checkpoint=folder))
+    assert not list(tmp_path.parent.glob("*.new"))
+
+
+def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = kept(tmp_path)
+    monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
+    with pytest.raises(InputError, match="written by another version"):
+        explore(ninc(3), Search(resume=file))
+
+
+@pytest.mark.parametrize("strategy", ["random", "pct", "bounded"])
+def test_strategies_that_are_not_kept_say_so(tmp_path: Path, strategy: str) -> None:
+    with pytest.raises(InputError, match=f"a search by {strategy} is not kept"):
+        explore(ninc(2), Search(strategy, checkpoint=tmp_path / "search"))

@@ -1,0 +1,315 @@
+"""Tensors come from and go to arrays and files, whole or with a message; a drawn fibertree is their `repr`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.towers import COUNTS, same, tower, zero_filled
+from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
+from wingspan.lang.algebra import exact
+from wingspan.tensors.tensor import entries_of, from_exact, load
+from wingspan.testing.formats import DTYPES, VALUES, arrays, tensors, worth
+
+derandomized = settings(derandomize=True, deadline=None, max_examples=60)
+CSC = "Dense(SparseList(Element(0.0)))"
+
+
+# ------------------------------------------------------------------------------------------------------ NumPy and exact
+
+
+@derandomized
+@given(tensors())
+def test_exact_arrays_go_there_and_back(made):
+    """Doubles as rationals, from any format to any other."""
+    form, array = made
+    tensor = Tensor.from_numpy(form, array, devices=COUNTS)
+    out = tensor.to_exact()
+    assert out.dtype == object and all(not isinstance(v, float) for v in out.flat)
+    assert same(from_exact(tower(form, *array.shape), out), array)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "bool", "object"]
+)
+def test_every_dtype_of_integers_doubles_and_booleans_loads(dtype):
+    array = np.array([[1, 0], [0, 1]]).astype(dtype)
+    fill = {"b": "false", "f": "0.0"}.get(array.dtype.kind, "0")
+    tensor = Tensor.from_numpy(f"Dense(SparseList(Element({fill})))", array)
+    assert tensor.to_numpy().tolist() == array.tolist() and tensor.nnz == 2
+
+
+def test_arrays_of_other_orders_and_lists_load():
+    array = np.arange(6).reshape(2, 3)
+    for given_ in (array, np.asfortranarray(array), array[::-1, ::2], array.tolist()):
+        assert same(Tensor.from_numpy("Dense(SparseList(Element(0)))", given_), np.asarray(given_))
+
+
+def test_elements_are_compared_with_the_fill_value_exactly():
+    """A double equals no integer beyond 2^53 that it is not, and a boolean no number."""
+    big = 2**53
+    assert dict(entries_of(np.array([big, big + 1]), float(big))) == {(2,): big + 1}
+    assert dict(entries_of(np.array([0.5, 1.0]), Fraction(1, 2))) == {(2,): 1.0}
+    assert dict(entries_of(np.array([1.0, 0.25]), Fraction(1, 3))) == {(1,): 1.0, (2,): 0.25}
+    assert dict(entries_of(np.array([0, 1]), 0.5)) == {(1,): 0, (2,): 1}
+    assert dict(entries_of(np.array([1 / 3]), Fraction(1, 3))) == {(1,): 1 / 3}
+    assert dict(entries_of(np.array([0, 1], dtype=object), False)) == {(1,): 0, (2,): 1}
+    assert dict(entries_of(np.array([False, True]), False)) == {(2,): True}
+
+
+REFUSED = {
+    "inf is not a finite number": (CSC, [[np.inf]]),
+    "nan is not a finite number": (CSC, [[1.0, np.nan]]),
+    "-inf is not a finite number": ("Element(0.0)", np.array(-np.inf, dtype=object)),
+    "does not hold complex128 elements": (CSC, [[1j]]),
+    "does not hold <U1 elements": (CSC, [["a"]]),
+    "does not hold a str: 'a'": (CSC, np.array([["a"]], dtype=object)),
+    "does not hold a NoneType": (CSC, [[None]]),
+    "does not hold datetime64": (CSC, np.zeros((1, 1), "M8[s]")),
+    "elements": (CSC, np.zeros((1, 1), "i4,i4")),
+    "does not hold (float128|float96) elements": (CSC, np.zeros((1, 1), np.longdouble)),
+    "not an array": (CSC, [[1, 2], [3]]),
+    "has 2 axes, the data has 1": (CSC, [1.0]),
+    "true is not a double": (CSC, [[True]]),
+    "1 is not a boolean": ("Dense(Element(false))", [1]),
+    "1.5 is not a 64-bit integer, which Dense": ("Dense(Element(0))", [1.5]),
+    "18446744073709551615 does not fit": ("Dense(Element(0))", np.array([2**64 - 1], dtype=np.uint64)),
+    "overflow: 18446744073709551616": ("Dense(Element(0))", [2**64]),
+    "is not a dense one": (CSC, scipy.sparse.eye_array(2)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_arrays_that_a_tensor_cannot_hold_are_refused(message):
+    form, array = REFUSED[message]
+    with pytest.raises(InputError, match=message):
+        Tensor.from_numpy(form, array)
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ("Dense(Element(0)", ParseError),
+        ("Dense(Element(0)), 3", InputError),
+        ("Dense(Element(0))); x = (1", InputError),
+        ("Heap(Element(0))", ProgramError),
+        ("Dense(3)", ProgramError),
+        ("Element(Element(0))", ProgramError),
+        ("Shard(nowhere, Element(0))", ProgramError),
+        ("Shard(Element(0))", ProgramError),
+    ],
+)
+def test_what_is_no_format_is_refused(form, error):
+    with pytest.raises(error):
+        Tensor.from_numpy(form, [1])
+
+
+# ---------------------------------------------------------------------------------------------------------------- SciPy
+
+
+@derandomized
+@given(tensors().filter(zero_filled))
+def test_scipy_arrays_go_there_and_back(made):
+    """Through each of SciPy's formats, with the same stored elements."""
+    form, array = made
+    tensor = Tensor.from_numpy(form, array, devices=COUNTS)
+    out = tensor.to_scipy()
+    assert out.nnz == tensor.nnz and out.dtype == array.dtype
+    for kind in ("csc", "csr", "coo", "lil", "dok", "bsr") if array.ndim == 2 and array.size else ("coo",):
+        back = Tensor.from_scipy(form, out.asformat(kind), devices=COUNTS)
+        assert same(back, array)
+
+
+@st.composite
+def triples(draw) -> tuple[str, scipy.sparse.coo_array, np.ndarray]:
+    """An unsorted COO array with duplicates, its fill value, and what it means."""
+    fill = draw(st.sampled_from(["0", "0.0", "false"]))
+    shape = (3, 2)
+    size = draw(st.integers(0, 8))
+    small = VALUES[fill].map(lambda v: v if abs(v) < 1e9 else type(v)(1))
+    values: np.ndarray = np.array(draw(st.lists(small, min_size=size, max_size=size)), dtype=DTYPES[type(worth(fill))])
+    at = [np.array(draw(st.lists(st.integers(0, n - 1), min_size=size, max_size=size)), dtype=int) for n in shape]
+    dense = np.full(shape, exact(worth(fill)), dtype=object)
+    for i, j, value in zip(*at, values.tolist(), strict=True):
+        dense[i, j] = dense[i, j] or value if fill == "false" else dense[i, j] + exact(value)
+    return fill, scipy.sparse.coo_array((values, tuple(at)), shape=shape), dense
+
+
+@derandomized
+@given(triples(), st.sampled_from(["coo", "csr", "csc"]))
+def test_unsorted_arrays_are_sorted_and_duplicates_summed(made, kind):
+    """Exactly, of booleans by or; the array itself stays as it is; what is stored as zero stays stored."""
+    fill, coo, dense = made
+    matrix = coo if kind == "coo" else coo.asformat(kind)
+    before = matrix.data.copy()
+    tensor = Tensor.from_scipy(f"SparseList(SparseList(Element({fill})))", matrix)
+    assert (matrix.data == before).all()
+    assert {at for at, _ in tensor.entries()} == {(int(i) + 1, int(j) + 1) for i, j in zip(*coo.coords, strict=True)}
+    assert np.allclose(tensor.to_numpy().astype(float), dense.astype(float))
+    if kind == "coo":
+        assert (tensor.to_exact() == dense).all()
+
+
+def test_unsorted_columns_are_sorted():
+    matrix = scipy.sparse.csc_array(([3, 1, 2], [2, 0, 1], [0, 2, 3]), shape=(3, 2))
+    tensor = Tensor.from_scipy("Dense(SparseList(Element(0)))", matrix)
+    assert list(tensor.entries()) == [((1, 1), 1), ((3, 1), 3), ((2, 2), 2)]
+    assert matrix.indices.tolist() == [2, 0, 1]
+
+
+def test_sums_of_small_integers_do_not_wrap():
+    matrix = scipy.sparse.coo_array((np.array([100, 100], dtype=np.int8), ([0, 0], [1, 1])), shape=(1, 2))
+    assert Tensor.from_scipy("Dense(SparseList(Element(0)))", matrix).to_numpy().tolist() == [[0, 200]]
+
+
+def test_zeros_that_a_sparse_source_stores_stay_stored():
+    """And a dense source has none."""
+    matrix = scipy.sparse.csc_array(([0.0, 2.0], [0, 1], [0, 2]), shape=(2, 1))
+    assert Tensor.from_scipy(CSC, matrix).nnz == 2
+    assert Tensor.from_numpy(CSC, matrix.toarray()).nnz == 1
+
+
+MATRIX = np.array([[0, 2.0, 0], [1, 0, 3], [0, 0, 4], [5, 0, 0]])
+SPARSE = {
+    **{name: getattr(scipy.sparse, f"{name}_array")(MATRIX) for name in ("csc", "csr", "coo", "dia", "lil", "dok")},
+    **{f"{name} matrix": getattr(scipy.sparse, f"{name}_matrix")(MATRIX) for name in ("csc", "dia", "bsr")},
+    "bsr of blocks": scipy.sparse.bsr_array(MATRIX, blocksize=(2, 3)),
+    "bsr without blocks": scipy.sparse.bsr_array((4, 3), blocksize=(2, 3)),
+    "dia without diagonals": scipy.sparse.dia_array((4, 3)),
+    "coo of rank 1": scipy.sparse.coo_array(MATRIX[1]),
+    "coo of rank 3": scipy.sparse.coo_array(np.arange(8.0).reshape(2, 2, 2)),
+    "csr of rank 1": scipy.sparse.csr_array(MATRIX[1]),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_every_sparse_array_of_scipys_loads(name):
+    """Whatever its format and its rank; `data` has two axes in dia, and three in bsr."""
+    matrix = SPARSE[name]
+    form = "Dense(" * (len(matrix.shape) - 1) + "SparseList(Element(0.0))" + ")" * (len(matrix.shape) - 1)
+    program = parse(f"A = Tensor({form})\nreturn A")
+    for tensor in (Tensor.from_scipy(form, matrix), api.bind(program, inputs={"A": matrix}).inputs["A"]):
+        assert np.array_equal(tensor.to_numpy(), matrix.toarray())
+
+
+REPLACED = [
+    ("csc", "data", np.ones((4, 2)), "data is no array of 1 axis"),
+    ("csc", "data", np.array(3.0), "data is no array of 1 axis"),
+    ("csr", "data", None, "data is no array of 1 axis"),
+    ("csr", "indices", np.ones(5), "indices holds no integers"),
+    ("csr", "indices", [1, 0, 2, 2, 0], "indices is no array of 1 axis"),
+    ("csc", "indptr", np.zeros((4, 1), dtype=int), "indptr is no array of 1 axis"),
+    ("csr of rank 1", "indices", np.array([7, 8]), "an index is out of bounds"),
+    ("coo", "data", np.ones((5, 2)), "data is no array of 1 axis"),
+    ("coo", "coords", (np.ones(5), np.ones(5, dtype=int)), r"coords\[0\] holds no integers"),
+    ("coo", "coords", (np.ones(5, dtype=int),), "got 1, expected 2"),
+    ("dia", "data", np.ones(5), "data is no array of 2 axes"),
+    ("dia", "offsets", np.array([0]), "it has 1 offsets for 4 diagonals"),
+    ("bsr of blocks", "data", np.ones(12), "data is no array of 3 axes"),
+    ("bsr of blocks", "indices", np.array([9, 9]), "an index is out of bounds"),
+    ("bsr of blocks", "indptr", np.array([0]), "it has 1 pointers for 2 fibers"),
+    ("lil", "rows", np.array([[7], [], [], []], dtype=object), "index 7 exceeds|out of bounds|row index"),
+]
+
+
+@pytest.mark.parametrize(("name", "part", "value", "message"), REPLACED)
+def test_a_sparse_array_whose_parts_were_replaced_is_one_error(name, part, value, message):
+    """Also where SciPy's own conversion would read beyond its arrays."""
+    matrix = SPARSE[name].copy()
+    setattr(matrix, part, value)
+    form = f"{'Dense(' if matrix.ndim == 2 else ''}SparseList(Element(0.0)){')' if matrix.ndim == 2 else ''}"
+    for load_it in (
+        Tensor.from_scipy,
+        lambda form, data: api.bind(parse(f"A = Tensor({form})\nreturn A"), inputs={"A": data}),
+    ):
+        with pytest.raises(InputError, match=f"not a SciPy sparse array in order: .*({message})"):
+            load_it(form, matrix)
+
+
+def test_a_spoiled_sparse_array_is_refused():
+    matrix = scipy.sparse.csc_array(([1.0, 2.0], [0, 1], [0, 2]), shape=(2, 1))
+    matrix.indices[1] = 5
+    with pytest.raises(InputError, match="not a SciPy sparse array in order"):
+        Tensor.from_scipy(CSC, matrix)
+    with pytest.raises(InputError, match="a list is not a SciPy sparse array"):
+        Tensor.from_scipy(CSC, [[1.0]])
+
+
+@pytest.mark.parametrize(("form", "array"), [("Element(0)", 3), ("Dense(Element(2))", [1])])
+def test_what_scipy_cannot_hold(form, array):
+    with pytest.raises(ValueError, match="SciPy's sparse arrays have"):
+        Tensor.from_numpy(form, array).to_scipy()
+
+
+# ----------------------------------------------------------------------------------------------------------- fibertrees
+
+
+def test_the_drawing_shows_every_fiber():
+    """Levels, extents, subscripts, threads, and what is not claimed."""
+    form = "Dense(Shard(dev, SparseList(SparseByteMap(Element(0)))))"
+    array = np.zeros((2, 2, 2), dtype=int)
+    array[0, 1, 1], array[1, 1, 1] = 7, -8
+    assert repr(Tensor.from_numpy(form, array, devices={"dev": 2})) == (
+        "Dense(Shard(dev, SparseList(SparseByteMap(Element(0)))))  2×2×2\n"
+        "├─ [:, :, 1]  unclaimed\n"
+        "└─ [:, :, 2]  thread 1\n"
+        "   └─ [:, 2, 2]\n"
+        "      ├─ 1: 7\n"
+        "      └─ 2: -8"
+    )
+
+
+@pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "SparseByteMap(Element(0))"])
+@pytest.mark.parametrize(
+    ("length", "lines", "last"), [(12, 12, "└─ 12: 12"), (13, 13, "└─ … 1 more"), (30, 13, "└─ … 18 more")]
+)
+def test_long_fibers_are_cut(form, length, lines, last):
+    _, *drawn = repr(Tensor.from_numpy(form, range(1, length + 1))).splitlines()
+    assert len(drawn) == lines and drawn[-1] == last and drawn[11].startswith("└─" if length == 12 else "├─")
+
+
+def test_drawings_of_little():
+    assert repr(Tensor.from_numpy("Atomic(false)", True)) == "Atomic(false): true"
+    assert repr(Tensor.from_numpy("Dense(Element(0.5))", [])) == "Dense(Element(0.5))  0"
+    assert repr(Tensor.from_numpy("SparseList(Element(0.5))", [0.5])) == "SparseList(Element(0.5))  1"
+
+
+def test_a_fill_value_that_is_not_the_formats_is_told():
+    made = load(tower("SparseList(Element(0))", 2), [((1,), 3)])
+    assert repr(Tensor(made.tower, made.cells, 9)) == "SparseList(Element(0))  2  fill 9\n└─ 1: 3"
+    assert Tensor(made.tower, made.cells, 9).to_numpy().tolist() == [3, 9]
+
+
+def test_doubles_beyond_the_largest_are_infinite():
+    """Results are exact, so they can be larger than any double."""
+    tensor = load(tower("Dense(Element(0.0))", 2), [((1,), Fraction(10) ** 400), ((2,), Fraction(1, 3))])
+    assert tensor.to_numpy().tolist() == [np.inf, 1 / 3] and "1: ≈2^1328" in repr(tensor)
+
+
+def test_a_hundred_thousand_elements_load():
+    """Sorted, into the levels that append, and read again."""
+    matrix = scipy.sparse.random_array((2000, 3000), density=1e5 / 6e6, rng=7)
+    tensor = Tensor.from_scipy("Dense(SparseList(Element(0.0)))", matrix)
+    assert tensor.nnz == 100_000 and abs(tensor.to_scipy() - matrix).max() == 0
+
+
+@derandomized
+@given(arrays(2, "0"))
+def test_formats_of_one_array_hold_the_same(array):
+    """Through SciPy from one format into another."""
+    first = Tensor.from_numpy("SparseByteMap(Dense(Element(0)))", array)
+    assert same(Tensor.from_scipy("SparseList(SparseByteMap(Atomic(0)))", first.to_scipy()), array)
+
+
+def test_what_takes_room_for_every_index_is_refused_when_it_is_too_large():
+    """A file may announce any shape; levels that store only what is there take it."""
+    large = scipy.sparse.coo_array(([1.5], ([6], [10**14])), shape=(7, 10**15))
+    with pytest.raises(InputError, match=r"Dense of Dense.* would have 1000000000000000 positions"):
+        Tensor.from_scipy("Dense(SparseList(Element(0.0)))", large)
+    assert dict(Tensor.from_scipy("SparseDict(SparseList(Element(0.0)))", large).entries()) == {(7, 10**14 + 1): 1.5}

@@ -1,0 +1,210 @@
+"""The strategies that others test their compilers with: what they draw, and how much of it can be used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.exploring import PROVE
+from proofs_tests.places import ROOT
+from wingspan import api, dependence, testing
+from wingspan.lang import ir
+from wingspan.levels import REGISTRY
+from wingspan.testing import Case, Options, accepted, campaign, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.schedules import opened, parsed
+
+
+def drawn(strategy: st.SearchStrategy[Any], examples: int, look: Callable[[Any], None]) -> None:
+    """Looks at so many examples, the same every time."""
+
+    @settings(
+        derandomize=True, deadline=None, max_examples=examples, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(strategy)
+    def show(example: Any) -> None:
+        look(example)
+
+    show()
+
+
+def test_the_package_does_not_need_hypothesis():
+    """Only `wingspan.testing` imports it."""
+    units = "wingspan, wingspan.cli, wingspan.comparison, wingspan.histogram"
+    code = f"import sys; sys.modules['hypothesis'] = None; import {units}"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
+
+
+def test_all_that_is_public_is_there_and_documented():
+    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    for name in testing.__all__:
+        assert getattr(testing, name).__doc__, name
+        assert f"`{name}" in page, name
+
+
+# ------------------------------------------------------------------------------------------------------------ programs
+
+
+@pytest.mark.parametrize(("made", "share"), [(testing.kernels(), 0.5), (testing.programs(Options(spawning=1)), 0.25)])
+def test_a_good_share_of_the_parallel_programs_is_safe(made, share):
+    seen: Counter[bool] = Counter()
+
+    def look(text: str) -> None:
+        if "parallel(" in text:
+            seen[accepted(text)] += 1
+
+    drawn(made, 150 * PROVE, look)
+    assert seen[True] > share * seen.total() > 30 and seen[False], seen
+
+
+def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
+    """What is said of the program with both left open holds for each of its variants."""
+    seen: Counter[str] = Counter()
+
+    def look(case: Case) -> None:
+        for label, program in testing.variants(case.program, (1, 2, 3), ("static_schedule()", "dynamic_schedule(2)")):
+            verdict = dependence.check(Case(program, case.inputs).bind()).verdict
+            assert verdict == "safe", f"{label}\n{case!r}"
+            seen[label] += 1
+
+    drawn(cases(), 25 * PROVE, look)
+    assert sum(count >= 15 * PROVE for count in seen.values()) == 5, seen
+
+
+def test_safe_programs_have_every_level_modifier_and_parallel_construct():
+    """All levels and modifiers, nested devices, both schedules, workspaces, conditions and operators."""
+    words = {"SparseList", "SparseByteMap", "SparseDict", "Dense", "Atomic", "Mutex", "Isolate", "Shard", "Merge"}
+    assert words <= set(REGISTRY)
+    words |= {"dynamic_schedule(1)", "static_schedule()", "if ", "w .= 0", "dev2)", "<<min>>=", "<<max>>="}
+    texts: list[str] = []
+    drawn(safe_kernels() | safe_programs(), 200, texts.append)
+    missing = {word for word in words if not any(word in text for text in texts)}
+    assert not missing
+    assert any(nested(api.parse(text).tree) for text in texts)
+
+
+def nested(tree: ir.Node) -> bool:
+    """Whether a parallel loop stands inside of another."""
+    loops = [node for node in tree.walk() if isinstance(node, ir.For) and isinstance(node.range, ir.Parallel)]
+    return any(inner is not outer for outer in loops for inner in outer.body.walk() if inner in loops)
+
+
+def test_variants_are_dealt_as_they_say():
+    program = api.parse(
+        "dev = cpu(:t, 2)\nc = Tensor(Dense(Element(0)), 3)\nc .= 0\nfor i = parallel(_, dev); c[i] = i; end"
+    )
+    made = dict(testing.variants(program, (1, 3), ("static_schedule()", "dynamic_schedule(2)")))
+    assert list(made) == [
+        "threads = 1, static_schedule()",
+        "threads = 3, static_schedule()",
+        "threads = 3, dynamic_schedule(2)",
+    ]
+    last = str(made["threads = 3, dynamic_schedule(2)"])
+    assert "cpu(:t, 3)" in last and "parallel(_, dev, dynamic_schedule(2))" in last
+    assert dict(testing.variants(api.parse("x = 1"))).keys() == {"as written"}
+    assert "cpu(:t, nthreads)" in str(opened(program))
+
+
+@given(testing.schedules(), testing.devices(":d"), testing.devices())
+@settings(derandomize=True, max_examples=30)
+def test_devices_and_schedules_read_as_they_are_written(schedule, device, nameless):
+    """They stand in programs as they are."""
+    loops = [f"for i = parallel(1:2, dev, {schedule}); skip; end", f"for i = parallel(1:2, {nameless}); skip; end"]
+    text = "\n".join((f"dev = {device}", *loops))
+    loop = next(node for node in api.parse(text).tree.walk() if isinstance(node, ir.Parallel))
+    assert loop.schedule == parsed(schedule)
+    api.bind(api.parse(text))
+
+
+# -------------------------------------------------------------------------------------------------------------- inputs
+
+
+PRODUCT = """
+A = Tensor(Dense(SparseList(Element(0.0))))
+B = Tensor(SparseDict(Dense(Element(0))))
+v = Tensor(Dense(Element(true)))
+u = Tensor(Dense(Element(0)), 2)
+for i = _
+    for k = _
+        x = A[i, k] * B[k, i] * u[1]
+        if v[k]; skip; end
+    end
+end
+"""
+
+
+def test_inputs_fit_and_come_in_every_shape():
+    """Extent 0 and 1, NumPy and SciPy, narrow and wide, C and Fortran order, all fill and none; doubles stay exact."""
+    seen: set[str] = set()
+
+    def look(given: dict[str, Any]) -> None:
+        bound = api.bind(api.parse(PRODUCT), inputs=given)
+        A, B, v, u = (bound.inputs[name].to_numpy() for name in "ABvu")
+        assert A.shape == B.shape[::-1] and v.shape == A.shape[1:] and u.shape == (2,)
+        assert (4 * A % 1 == 0).all() and np.abs(A).max(initial=0) < 2
+        array = given["A"]
+        sparse = scipy.sparse.issparse(array)
+        seen.add(array.format if sparse else "C" if array.flags.c_contiguous else "F")
+        seen.add(str(array.dtype))
+        seen.update(f"extent {n}" for n in A.shape)
+        seen.add("empty" if not A.size else "all fill" if not A.any() else "none fill" if A.all() else "some fill")
+
+    drawn(inputs(api.parse(PRODUCT)), 150, look)
+    assert seen >= {"csc", "csr", "coo", "C", "F", "float64", "float32", "extent 0", "extent 1", "empty"}
+    assert seen >= {"all fill", "none fill", "some fill"}
+
+
+def test_axes_that_one_index_runs_over_have_one_extent():
+    """Also if two indices meet on one axis."""
+    program = api.parse("for i = _\nfor j = _\nx = A[i] * A[j] * B[j]\nend\nend")
+
+    def look(given: dict[str, Any]) -> None:
+        assert given["A"].shape == given["B"].shape
+        api.bind(program, inputs=given)
+
+    drawn(inputs(program), 20, look)
+
+
+def test_an_example_prints_as_a_program_and_its_inputs():
+    case = Case(api.parse("x = A[1]"), {"A": np.array([2])})
+    assert "x = A[1]" in repr(case) and "# A =\narray([2])" in repr(case)
+
+
+# ----------------------------------------------------------------------------------------------------------- campaigns
+
+
+class Forgetful:
+    """The rules, but for updates by ⊕ of what is there already: the first of them counts."""
+
+    name = "forgetful"
+
+    def run(self, program, inputs):
+        made = api.run(program, engine="semantics")
+        return {name: np.minimum(t.to_numpy(), 1) for name, t in made.tensors.items()}
+
+
+def test_a_campaign_is_the_same_every_time():
+    first, again = (campaign(["semantics", "reference"], examples=15, first_seed=3) for _ in range(2))
+    assert (first.programs, first.runs) == (again.programs, again.runs) == (15, 30)
+    assert str(first).startswith("15 programs, 30 runs, ") and first.rate > 0
+
+
+def test_a_campaign_ends_with_the_program_that_shows_the_defect():
+    with pytest.raises(testing.Disagreement, match=r"semantics has .*, forgetful.* has [^\0]*return "):
+        campaign(
+            ["semantics"],
+            [Forgetful()],
+            programs=cases(safe_kernels()),
+            examples=60,
+            threads=(2,),
+            schedules=["static_schedule()"],
+        )

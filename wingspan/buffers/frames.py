@@ -1,0 +1,171 @@
+"""Staged operations, suspended at each memory access.
+
+A `Frame` is a run of a `Code` that rests just before its next access: private instructions have already run, and
+registers that no later instruction reads are blank, so that two runs which differ only in their past are equal.
+`advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from wingspan.buffers.linear import Code, Instruction, Registers
+from wingspan.errors import Fault, InternalError
+from wingspan.lang import algebra
+from wingspan.lang.ir import Instance, Term, node
+
+__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
+
+
+class Cell(NamedTuple):
+    """One cell of memory: the copies of a level's buffer are told apart by their instance."""
+
+    tensor: str
+    depth: int
+    buffer: str
+    instance: Instance
+    offset: int
+
+    def __str__(self) -> str:
+        keys = " ".join(f"{tag} {key}" for tag, key in self.instance)
+        return f"{self.tensor}.{self.buffer}{f'⟨{keys}⟩' if keys else ''}[{self.offset}]"
+
+
+Rmw = Literal["atomic", "acquire", "release"]
+"""The accesses that read and write in one."""
+
+
+class Memory(Protocol):
+    """What a frame runs on. Position and index say what the access is made for."""
+
+    def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        """Read the cell."""
+
+    def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
+        """Write the cell."""
+
+    def update(
+        self, cell: Cell, change: Callable[[Any], Any], position: int | None, index: int | None, effect: Rmw
+    ) -> None:
+        """Read and write the cell in one step."""
+
+
+class Held(Exception):
+    """A lock cannot be taken: who holds it."""
+
+    def __init__(self, cell: Cell, position: int | None, holder: str) -> None:
+        super().__init__(f"{cell} is held by {holder}")
+        self.cell, self.position, self.holder = cell, position, holder
+
+
+@node
+class Frame(Term):
+    """A run of a code on the buffers of one tensor, resting before its next access or at its end."""
+
+    code: Code
+    pc: int
+    registers: tuple[Any, ...]
+    tensor: str
+    instance: Instance
+
+    @property
+    def done(self) -> bool:
+        """Whether no access is left."""
+        return self.code.instructions[self.pc].kind == "end"
+
+    def result(self) -> dict[str, Any]:
+        """The named values that a finished run ends with."""
+        registers = list(self.registers)
+        return {name: compute(registers) for name, compute in self.code.results}
+
+    def bound(self) -> Instance:
+        """The instance that a finished run has descended to."""
+        registers = list(self.registers)
+        return (*self.instance, *((tag, key(registers)) for tag, key in self.code.keys))
+
+
+def start(code: Code, tensor: str, instance: Instance, inputs: Mapping[str, Any]) -> Frame:
+    """A frame of `code`, resting before its first access. Its inputs are given by name."""
+    if len(inputs) != len(code.inputs):
+        raise InternalError(f"{code.name} takes {[name for name, _ in code.inputs]}, got {list(inputs)}")
+    registers: Registers = [None] * code.size
+    for name, slot in code.inputs:
+        registers[slot] = inputs[name]
+    return _rest(code, _settle(code, 0, registers, tensor), registers, tensor, instance)
+
+
+def advance(frame: Frame, memory: Memory) -> Frame:
+    """Perform the access that the frame rests before, and go on to the next."""
+    code, registers = frame.code, list(frame.registers)
+    _perform(code.instructions[frame.pc], registers, frame.tensor, frame.instance, memory)
+    pc = _settle(code, frame.pc + 1, registers, frame.tensor)
+    return _rest(code, pc, registers, frame.tensor, frame.instance)
+
+
+def _perform(step: Instruction, registers: Registers, tensor: str, instance: Instance, memory: Memory) -> None:
+    """Perform the access of an instruction."""
+    assert step.ref is not None and step.at is not None
+    if step.keys:
+        instance = (*instance, *((tag, key(registers)) for tag, key in step.keys))
+    cell = Cell(tensor, step.ref.depth, step.ref.buffer, instance, step.at(registers))
+    position = step.position(registers) if step.position else None
+    index = step.index(registers) if step.index else None
+    if step.kind == "load":
+        assert step.writes is not None
+        registers[step.writes] = memory.load(cell, position, index)
+        return
+    if step.kind == "sort":
+        cells = [cell._replace(offset=k) for k in range(1, cell.offset + 1)]
+        ordered = sorted(memory.load(c, position, index) for c in cells)
+        for c, value in zip(cells, ordered, strict=True):
+            memory.store(c, value, position, index)
+        return
+    assert step.compute is not None
+    value = step.compute(registers)
+    match step.kind:
+        case "store":
+            memory.store(cell, value, position, index)
+        case "atomic":
+            memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index, "atomic")
+        case "acquire":
+            memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index, "acquire")
+        case "release":
+            memory.update(cell, lambda old: value, position, index, "release")
+
+
+def _take(cell: Cell, position: int | None, holder: Any, path: str) -> str:
+    """What a free lock, 0, holds once it is taken: the path of the task."""
+    if holder != 0:
+        raise Held(cell, position, holder)
+    return path
+
+
+def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:
+    """Run private instructions; where the next rest is."""
+    while True:
+        step = code.instructions[pc]
+        if step.rests:
+            return pc
+        pc += 1
+        if step.kind == "jump":
+            pc = step.target
+            continue
+        assert step.compute is not None
+        value = step.compute(registers)
+        if step.kind == "set":
+            assert step.writes is not None
+            registers[step.writes] = value
+        elif step.kind == "branch":
+            if not value:
+                pc = step.target
+        elif value is not None:
+            raise Fault(step.message.format(tensor=tensor, **value))
+
+
+def _rest(code: Code, pc: int, registers: Registers, tensor: str, instance: Instance) -> Frame:
+    """A frame that rests here, what is dead blanked."""
+    kept: Registers = [None] * code.size
+    for slot in code.live[pc]:
+        kept[slot] = registers[slot]
+    return Frame(code, pc, tuple(kept), tensor, instance)

@@ -1,0 +1,106 @@
+"""The cells of all tensors of a program as one immutable value, for machines whose states are explored."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from itertools import takewhile
+from typing import Any
+
+import immutables
+
+from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.level import FIBER, Tower
+from wingspan.lang import ir
+from wingspan.lang.devices import Device, path_of
+from wingspan.lang.ir import Instance
+from wingspan.lang.printer import copy
+
+Heap = immutables.Map[Cell, Any]
+"""μ: every cell of every tensor. Cells never written read as zero."""
+
+
+def without(heap: Heap, tensor: str, instance: Instance) -> Heap:
+    """The heap without a private copy: memory that nothing can reach must not tell states apart."""
+    size = len(instance)
+    gone = [cell for cell in heap if cell.tensor == tensor and cell.instance[:size] == instance]
+    with heap.mutate() as left:
+        for cell in gone:
+            del left[cell]
+        heap = left.finish()
+    return heap
+
+
+def alone(cell: Cell, chain: Instance, owner: str = "") -> bool:
+    """Whether no task but the one with this chain could touch the cell while it runs.
+
+    An instance whose keys name all of a task's ancestry is reached by this task alone: tasks of one device under one
+    parent differ in their thread id; and so is a thread's own cell of a buffer, `owner` being the tag of its level's
+    keys. But whoever loads an isolated fiber declares, thaws and freezes all that is below, so keys from there on do
+    not count.
+    """
+    keys = set(_named(cell.instance))
+    if len(keys) == len(cell.instance) and owner:
+        keys.add((owner, cell.offset))
+    return keys.issuperset(chain)
+
+
+def _named(instance: Instance) -> Instance:
+    """The keys before the first isolated fiber."""
+    return tuple(takewhile(lambda key: key[0] != FIBER, instance))
+
+
+def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
+    """Why exchanging the names of two tasks of a program is more than that; empty if it is not."""
+    for tensor, tower in towers.items():
+        for level in tower.levels:
+            if level.device is not None:
+                return f"a level {level.name} of {tensor} belongs to threads by their ids"
+    loops = (node for node in body.walk() if isinstance(node, ir.Parallel))
+    if any(isinstance(loop.device, Device) and loop.device.id == FIBER for loop in loops):
+        return f"a device is called {FIBER}, as what tells isolated fibers apart"
+    return ""
+
+
+def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
+    """What no task has for itself; and what each has, by its path and without it: its copies and the locks it holds.
+
+    Of a program whose tasks are not `told_apart`: so keys before an isolated fiber are those of a task.
+    """
+    own: dict[str, set[Hashable]] = defaultdict(set)
+    chains: dict[Instance, Instance] = {}
+    with heap.mutate() as left:
+        for cell, value in heap.items():
+            lock = type(value) is str
+            instance = cell.instance
+            if not instance and not lock:
+                continue
+            if instance not in chains:
+                chains[instance] = _named(instance)
+            chain = chains[instance]
+            nameless = cell._replace(instance=instance[len(chain) :])
+            if lock:
+                own[value].add((len(chain), nameless))
+                value = True
+            if chain:
+                own[path_of(chain)].add((nameless, value))
+                del left[cell]
+            elif lock:
+                left[cell] = value
+        shared = left.finish()
+    return shared, {path: frozenset(cells) for path, cells in own.items()}
+
+
+def unnamed(instance: Instance, chain: Instance) -> Instance:
+    """An instance as the task with this chain would give it if it had no name, nor those that it descends from."""
+    depth = 0
+    while depth < min(len(instance), len(chain)) and instance[depth] == chain[depth]:
+        depth += 1
+    return (("", depth), *instance[depth:])
+
+
+def lock(held: Held, tower: Tower) -> str:
+    """What a task waits for, in words."""
+    number = tower.numbers[held.cell.depth]
+    what = "position" if number == 1 else "fiber"
+    return f"the lock of {what} {held.position} of {held.cell.tensor}, level {number}{copy(held.cell.instance)}"

@@ -1,0 +1,299 @@
+"""What a level format is: its buffers, its operations, its stability; and a tower of them.
+
+A *storage level* holds the fibers of one axis, a *leaf* holds the elements, and a *modifier* wraps the level below it
+and has no axis of its own. A format is a tower of levels, root first; each level has a *depth* in its tower (0 is the
+root's outermost modifier) and a *number* (1 is the leaf; a modifier has the number of the level that it wraps).
+
+Operations, in the buffer language (P: number of fibers, p, q: positions, i: an index, c: a cursor)::
+
+    every level   declare()  assemble(p)  freeze(P)  thaw(P)            checkout()  commit()  passed on if not defined
+                  coalesce(local, global_, task, m, P)  if it can be merged: for k = 1:m, fiber local[k] of the copy on
+                                                 processor task[k] joins fiber global_[k], in ascending order of the
+                                                 latter; global_[m+1] = 0. The copies are frozen, this level updating
+    storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
+                            index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
+                  updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
+                            close(c)
+    leaf          unwrap(p) → v        increment(p, v)
+    modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
+                  unbind(p)            if something is to be done when the update is over
+
+A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
+(`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
+updated, and until that is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import ClassVar, Literal
+
+from wingspan.errors import InternalError
+from wingspan.lang.algebra import show
+from wingspan.lang.devices import Device
+from wingspan.lang.ir import Value, kind_of
+
+Dependence = Literal["node", "sibling", "cousin"]
+EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
+NONE: frozenset[Dependence] = frozenset()
+
+FIBER = "fiber"
+"""The tag of the keys of instances that hold a single fiber each."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A growable array of a level. Cells never written read as zero, as fresh memory does; buffers never move."""
+
+    name: str
+    cell: Literal["position", "index", "value", "flag", "thread", "count", "lock"]
+    length: str
+    meaning: str
+    hashed: bool = False
+    """whether so few of its cells are in use that an engine keeps them in a hash table"""
+    own: bool = False
+    """whether of all tasks of the level's device only thread t touches cell t"""
+
+
+LISTS = (
+    Buffer("locals", "position", "fibers", "what coalesce hands to the child as `local`"),
+    Buffer("globals", "position", "fibers + 1", "what coalesce hands to the child as `global_`"),
+    Buffer("tasks", "thread", "fibers", "what coalesce hands to the child as `task`"),
+    Buffer("sums", "count", "fibers + 1", "the entries of the fibers before, and the number of these fibers"),
+    Buffer("first", "position", "pieces + 1", "the fiber with whose group a piece of work begins"),
+    Buffer("least", "index", "pieces + 1", "the index of that group from which it begins"),
+    Buffer("starts", "count", "pieces", "how many entries of copies are before the piece"),
+    Buffer("news", "count", "pieces + 1", "how many entries of the merged level are before the piece"),
+    Buffer("members", "position", "entries of copies", "the fibers of a group that have entries"),
+    Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
+    Buffer("ahead", "index", "entries of copies", "the index that is there"),
+)
+"""Room for coalesce, which every level that has a child has beside its own buffers."""
+
+WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, since the phase began, in this copy")
+"""What a leaf has beside its own buffers where it is copied. Only = needs it: see `Merge`."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of a tower. What a format is stands in the class, what one use of it is in the fields."""
+
+    leaf: ClassVar[bool] = False
+    modifier: ClassVar[bool] = False
+    buffers: ClassVar[tuple[Buffer, ...]] = ()
+    operations: ClassVar[str] = ""
+    cursor: ClassVar[tuple[str, ...]] = ()
+    """the fields of the cursor c, beside the position p"""
+    assembles: ClassVar[bool] = False
+    """whether a child exists only once something below it has been written: then the iteration has a dirty flag"""
+    lookup: ClassVar[bool] = False
+    """whether every index has a child whose position is computed, so that there is nothing to step through"""
+    full: ClassVar[bool] = False
+    """whether every index takes room, stored or not"""
+    once: ClassVar[bool] = False
+    """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
+    ascending order
+    """
+    numbers_arrivals: ClassVar[bool] = False
+    """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
+    first entered
+    """
+    owned: ClassVar[bool] = False
+    """whether the key of a fiber tells which thread owns it"""
+    copies: ClassVar[bool] = False
+    """whether each thread updates a copy of what the level wraps, and freezing brings the copies together"""
+    late: ClassVar[bool] = False
+    """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
+
+    @property
+    def name(self) -> str:
+        """The name that programs use."""
+        return type(self).__name__
+
+    @property
+    def key(self) -> str:
+        """The tag of the keys that tell the instances below a modifier apart; empty if there is but one."""
+        return "" if self.device is None else self.device.id
+
+    @property
+    def device(self) -> Device | None:
+        """The device that gates the level, if one does."""
+        return None
+
+    def stability(self) -> frozenset[Dependence]:
+        """The dependences that the level supports, by the stability figure; of a modifier, those that it adds to S."""
+        return NONE
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Leaf(Level):
+    """A leaf of a tower: its fill value also says what the elements are."""
+
+    fill: Value
+    kind: str = field(init=False, repr=False)
+    """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not"""
+
+    leaf = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.fill))
+
+    def __str__(self) -> str:
+        return f"{self.name}({show(self.fill)})"
+
+
+@dataclass(frozen=True)
+class Storage(Level):
+    """A level with an axis: it iterates over indices and has children."""
+
+    child: Level
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.child})"
+
+
+@dataclass(frozen=True)
+class Modifier(Level):
+    """A level without an axis, around another."""
+
+    child: Level
+
+    modifier = True
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.child})"
+
+
+@dataclass(frozen=True)
+class Gated(Modifier):
+    """A modifier that only tasks of one device may update, each thread in an instance of its own."""
+
+    on: Device
+
+    @property
+    def device(self) -> Device:
+        return self.on
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.on}, {self.child})"
+
+
+@dataclass(frozen=True)
+class Tower:
+    """The levels of a tensor, root first, and its extents in the order of the subscripts."""
+
+    levels: tuple[Level, ...]
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(root: Level, shape: tuple[int, ...]) -> Tower:
+        """The tower under `root`."""
+        levels = [root]
+        while isinstance(levels[-1], Storage | Modifier):
+            levels.append(levels[-1].child)
+        return Tower(tuple(levels), shape)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The level number at each depth."""
+        below = 0
+        numbers = []
+        for level in reversed(self.levels):
+            below += not level.modifier
+            numbers.append(below)
+        return tuple(reversed(numbers))
+
+    @cached_property
+    def depths(self) -> dict[int, int]:
+        """The depth of the storage level or leaf with a number."""
+        return {number: d for d, number in enumerate(self.numbers) if not self.levels[d].modifier}
+
+    def modifiers(self, number: int) -> range:
+        """The depths of the modifiers around the level with this number, outermost first."""
+        depth = self.depths[number]
+        return range(self.depths[number + 1] + 1 if number < self.rank + 1 else 0, depth)
+
+    def early(self, number: int) -> range:
+        """Those of them that take effect when the parent's index is entered; around the root there are none."""
+        return range(self.modifiers(number).start, self.late(number).start)
+
+    def late(self, number: int) -> range:
+        """Those of them that take effect when their fiber is unfurled or their element updated."""
+        around = self.modifiers(number)
+        root = number == self.rank + 1
+        start = next((d for d in around if root or self.levels[d].late), around.stop)
+        return range(start, around.stop)
+
+    @cached_property
+    def rank(self) -> int:
+        """The number of axes."""
+        return sum(isinstance(level, Storage) for level in self.levels)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.levels, self.shape))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Tower], tuple[tuple[Level, ...], tuple[int, ...]]]:
+        """What is kept beside goes to no other process: hashes would be wrong there."""
+        return Tower, (self.levels, self.shape)
+
+    def extent(self, depth: int) -> int:
+        """The extent of the axis that the level at `depth` iterates over."""
+        return self.shape[self.numbers[depth] - 2]
+
+    @property
+    def room(self) -> int:
+        """The positions of the full levels together."""
+        return prod(self.extent(depth) for depth, level in enumerate(self.levels) if level.full)
+
+    @cached_property
+    def copied(self) -> bool:
+        """Whether there are copies of the leaf, which coalesce brings together."""
+        return any(level.copies for level in self.levels)
+
+    def buffers(self, depth: int) -> tuple[Buffer, ...]:
+        """The buffers of the level at a depth: its own ones, and those for coalesce. InternalError if names clash."""
+        level = self.levels[depth]
+        more = () if not self.copied else (WRITTEN,) if level.leaf else LISTS
+        for name in {buffer.name for buffer in level.buffers} & {buffer.name for buffer in more}:
+            raise InternalError(f"{level.name}: coalesce has a buffer {name} of its own, so call this one otherwise")
+        return (*level.buffers, *more)
+
+    @cached_property
+    def own(self) -> frozenset[tuple[int, str]]:
+        """Depth and name of the buffers whose cells belong to a thread each."""
+        return frozenset(
+            (d, buffer.name) for d, level in enumerate(self.levels) for buffer in level.buffers if buffer.own
+        )
+
+    @property
+    def leaf(self) -> Leaf:
+        """The last level."""
+        leaf = self.levels[-1]
+        assert isinstance(leaf, Leaf)
+        return leaf
+
+    @property
+    def fill(self) -> Value:
+        """The fill value of the format."""
+        return self.leaf.fill
+
+    @property
+    def kind(self) -> str:
+        """What the elements are: int, float or bool."""
+        return self.leaf.kind
+
+    def tracked(self, number: int) -> bool:
+        """Whether some level above the one with this number must know if something below it was written."""
+        return any(level.assembles for level in self.levels[: self.depths[number]])
+
+    def __str__(self) -> str:
+        return str(self.levels[0])

@@ -1,0 +1,268 @@
+"""Procedures of the buffer language laid out as instructions, with what each register is still needed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from wingspan.buffers.level import Tower
+from wingspan.buffers.ops import (
+    Acquire,
+    Atomic,
+    Check,
+    Const,
+    Each,
+    Expr,
+    Load,
+    Op,
+    Place,
+    Procedure,
+    Ref,
+    Reg,
+    Release,
+    SetReg,
+    Sort,
+    Stmt,
+    Store,
+    When,
+    While,
+)  # fmt: skip
+from wingspan.errors import InternalError
+from wingspan.lang import algebra
+
+Registers = list[Any]
+Compute = Callable[[Registers], Any]
+
+
+ACCESSES = frozenset({"load", "store", "atomic", "acquire", "release", "sort"})
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """`kind`: set, check, branch, jump, end, or one of the accesses, before which a frame rests."""
+
+    kind: str
+    reads: frozenset[int] = frozenset()
+    writes: int | None = None
+    compute: Compute | None = None
+    at: Compute | None = None
+    ref: Ref | None = None
+    keys: tuple[tuple[str, Compute], ...] = ()
+    position: Compute | None = None
+    index: Compute | None = None
+    target: int = 0
+    message: str = ""
+    op: str = ""
+    rests: bool = field(init=False)
+    """whether a frame stops before this instruction"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rests", self.kind in ACCESSES or self.kind == "end")
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A procedure of a tower and its linear form. Codes are compared by identity."""
+
+    procedure: Procedure
+    tower: Tower
+    inputs: tuple[tuple[str, int], ...]
+    size: int
+    instructions: tuple[Instruction, ...]
+    results: tuple[tuple[str, Compute], ...]
+    keys: tuple[tuple[str, Compute], ...]
+    live: tuple[tuple[int, ...], ...] = field(repr=False)
+    """for each instruction the registers that it or a later one needs"""
+    made: tuple[Callable[..., Code], tuple[Any, ...]] | None = field(default=None, repr=False)
+    """what has made it, and of what: by this it goes to another process, where it is the one that is made there"""
+
+    def __reduce__(self) -> tuple[Callable[..., Code], tuple[Any, ...]]:
+        assert self.made is not None
+        return self.made
+
+    @property
+    def name(self) -> str:
+        """The operation."""
+        return self.procedure.name
+
+
+def linear(procedure: Procedure, tower: Tower) -> Code:
+    """The linear form of a procedure."""
+    return _Linearizer(procedure, tower).code
+
+
+def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, Any]) -> str:
+    """The Python text of an expression; what has no literal gets a name among the constants."""
+    constants["apply"] = algebra.apply
+    match value:
+        case Const(value=bool() | int() as constant):
+            return repr(constant)
+        case Const(value=constant):
+            name = f"k{len(constants)}"
+            constants[name] = constant
+            return name
+        case Reg(name=name):
+            return register(name)
+        case Op(op=op, args=args):
+            parts = [python_of(a, register, constants) for a in args]
+            match op.split(), parts:
+                case ["thread"], [device, task]:
+                    return f"{task}.thread({device})"
+                case ["combine", symbol], [x, v]:
+                    return f"apply({symbol!r}, {x}, {v})"
+                case ["select"], [condition, x, y]:
+                    return f"({x} if {condition} else {y})"
+                case ["not"], [x]:
+                    return f"(not {x})"
+                case [symbol], _:
+                    return f"({f' {symbol} '.join(parts)})"
+    raise InternalError(f"not an expression: {value}")
+
+
+class _Linearizer:
+    """Lays structured statements out as instructions, one slot a register."""
+
+    def __init__(self, procedure: Procedure, tower: Tower) -> None:
+        self.tower = tower
+        self.slots: dict[str, int] = {}
+        self.instructions: list[Instruction] = []
+        inputs = tuple((name, self.slot(name)) for name in procedure.inputs)
+        self.block(procedure.body)
+        results = tuple((name, self.compute(value)) for name, value in procedure.results)
+        keys = tuple((tag, self.compute(key)) for tag, key in procedure.keys)
+        needed = self.reads(*(value for _, value in (*procedure.results, *procedure.keys)))
+        self.instructions.append(Instruction("end", reads=needed))
+        live = tuple(tuple(sorted(slots)) for slots in liveness(self.instructions))
+        size, instructions = len(self.slots), tuple(self.instructions)
+        self.code = Code(procedure, tower, inputs, size, instructions, results, keys, live)
+
+    def slot(self, name: str) -> int:
+        return self.slots.setdefault(name, len(self.slots))
+
+    def reads(self, *values: Expr | None) -> frozenset[int]:
+        found: set[int] = set()
+        for value in values:
+            if isinstance(value, Reg):
+                found.add(self.slot(value.name))
+            elif isinstance(value, Op):
+                found |= self.reads(*value.args)
+        return frozenset(found)
+
+    def compute(self, value: Expr) -> Compute:
+        """The expression as a function of the registers, made from its text: private work costs one call."""
+        constants: dict[str, Any] = {}
+        text = python_of(value, lambda name: f"r[{self.slot(name)}]", constants)
+        made: Compute = eval(f"lambda r: {text}", constants)
+        return made
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, s: Stmt) -> None:
+        match s:
+            case SetReg(reg=reg, value=value):
+                made = Instruction("set", self.reads(value), self.slot(reg), self.compute(value))
+                self.instructions.append(made)
+            case Load(reg=reg, ref=ref, index=index, place=place):
+                self.access("load", ref, index, place, None, writes=self.slot(reg))
+            case Store(ref=ref, index=index, value=value, place=place):
+                self.access("store", ref, index, place, value)
+            case Atomic(ref=ref, index=index, op=op, value=value, place=place):
+                self.access("atomic", ref, index, place, value, op=op)
+            case Acquire(ref=ref, index=index, place=place):
+                self.access("acquire", ref, index, place, Reg("task"))
+            case Release(ref=ref, index=index, place=place):
+                self.access("release", ref, index, place, Const(0))
+            case Sort(ref=ref, count=count, place=place):
+                self.access("sort", ref, count, place, None)
+            case Check():
+                self.check(s)
+            case When(condition=condition, then=then, otherwise=otherwise):
+                self.when(condition, then, otherwise)
+            case While(test=test, condition=condition, body=body):
+                top = len(self.instructions)
+                self.block(test)
+                exit_at = self.hole("branch", condition)
+                self.block(body)
+                self.instructions.append(Instruction("jump", target=top))
+                self.fill(exit_at)
+            case Each():
+                self.block(s.in_order())
+
+    def access(
+        self,
+        kind: str,
+        ref: Ref,
+        index: Expr,
+        place: Place,
+        value: Expr | None,
+        *,
+        writes: int | None = None,
+        op: str = "",
+    ) -> None:
+        keys = tuple((tag, self.compute(key)) for tag, key in ref.keys)
+        made = Instruction(
+            kind,
+            self.reads(index, value, place.position, place.index, *(key for _, key in ref.keys)),
+            writes,
+            self.compute(value) if value is not None else None,
+            self.compute(index),
+            ref,
+            keys,
+            self.compute(place.position) if place.position is not None else None,
+            self.compute(place.index) if place.index is not None else None,
+            op=op,
+        )
+        self.instructions.append(made)
+
+    def check(self, s: Check) -> None:
+        condition = self.compute(s.condition)
+        shown = [(name, self.compute(value)) for name, value in s.values]
+        level = self.tower.levels[s.depth]
+
+        def violated(registers: Registers) -> dict[str, Any] | None:
+            return None if condition(registers) else {name: value(registers) for name, value in shown}
+
+        place = f"{{tensor}}, level {self.tower.numbers[s.depth]} {level.name}: "
+        reads = self.reads(s.condition, *(value for _, value in s.values))
+        self.instructions.append(Instruction("check", reads, compute=violated, message=place + s.message))
+
+    def when(self, condition: Expr, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
+        else_at = self.hole("branch", condition)
+        self.block(then)
+        if otherwise:
+            end_at = self.hole("jump")
+            self.fill(else_at)
+            self.block(otherwise)
+            self.fill(end_at)
+        else:
+            self.fill(else_at)
+
+    def hole(self, kind: str, condition: Expr | None = None) -> int:
+        """A branch or a jump whose target is filled in later."""
+        compute = None if condition is None else self.compute(condition)
+        self.instructions.append(Instruction(kind, self.reads(condition), compute=compute))
+        return len(self.instructions) - 1
+
+    def fill(self, at: int) -> None:
+        self.instructions[at] = replace(self.instructions[at], target=len(self.instructions))
+
+
+def liveness(instructions: Sequence[Instruction]) -> list[frozenset[int]]:
+    """For each instruction the registers that it or a later one reads before they are written again."""
+    live: list[frozenset[int]] = [frozenset()] * (len(instructions) + 1)
+    changed = True
+    while changed:
+        changed = False
+        for k in reversed(range(len(instructions))):
+            step = instructions[k]
+            after = frozenset() if step.kind == "end" else live[step.target if step.kind == "jump" else k + 1]
+            if step.kind == "branch":
+                after |= live[step.target]
+            now = (after - {step.writes}) | step.reads
+            if now != live[k]:
+                live[k] = now
+                changed = True
+    return live[:-1]

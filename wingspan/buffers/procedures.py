@@ -1,0 +1,301 @@
+"""The programs that consumers run: operations of a level composed with the modifiers that take effect with them.
+
+Levels are named by their number (leaf 1). Each function returns linear code, made once. Its docstring gives inputs and
+results; z (the fill value) and the task are inputs of all. A *cursor* is what an iteration over a fiber keeps: see
+`cursor`. Every procedure on it runs in the instance of its fiber.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from wingspan.buffers.level import Tower
+from wingspan.buffers.linear import Code, linear
+from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
+from wingspan.buffers.staging import Stager, definitions
+from wingspan.errors import InternalError
+from wingspan.once import Once
+
+ALWAYS = ("z", "task")
+
+
+# ---------------------------------------------------------------------------------------------------------- registers
+
+
+def cursor(tower: Tower, number: int) -> tuple[str, ...]:
+    """The registers of a cursor: its position, the level's own fields, and what the late modifiers have bound."""
+    fields = tower.levels[tower.depths[number]].cursor
+    return ("c.p", *(f"c.{name}" for name in fields), *_bound(tower, tower.late(number)))
+
+
+def entered(tower: Tower, number: int) -> tuple[str, ...]:
+    """The registers with what the modifiers have bound that take effect when a child with this number is entered."""
+    return _bound(tower, tower.early(number))
+
+
+def _bound(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
+    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if it did.
+
+    The registers of a level's own text begin with a letter, so these are none of them.
+    """
+    names: list[str] = []
+    for depth in depths:
+        names += [f"{depth}.at"] if unbinds(tower, (depth,)) else []
+        names += [f"{depth}.key"] if tower.levels[depth].key else []
+    return tuple(names)
+
+
+def unbinds(tower: Tower, depths: Iterable[int]) -> bool:
+    """Whether one of the modifiers has something to do when an update is over."""
+    return any("unbind" in definitions(tower.levels[depth].operations) for depth in depths)
+
+
+def _keys(tower: Tower, depths: Iterable[int]) -> Keys:
+    """The keys that bound modifiers have given."""
+    levels = ((tower.levels[depth].key, depth) for depth in depths)
+    return tuple((tag, Reg(f"{depth}.key")) for tag, depth in levels if tag)
+
+
+def _registers(names: Iterable[str]) -> tuple[tuple[str, Expr], ...]:
+    return tuple((name, Reg(name)) for name in names)
+
+
+# ------------------------------------------------------------------------------------------------ modifiers on the way
+
+
+def _bind(stager: Stager, depths: range, above: Keys) -> None:
+    """Run the position in register `position` through updating modifiers; what they give is left in `_bound`."""
+    for depth in depths:
+        level = stager.tower.levels[depth]
+        if unbinds(stager.tower, (depth,)):
+            stager.out.append(SetReg(f"{depth}.at", Reg("position")))
+        _through(stager, depth, "bind", (*above, *_keys(stager.tower, range(depths.start, depth))), level.key)
+
+
+def _bind_read(stager: Stager, depths: range, above: Keys) -> None:
+    """Run it through modifiers that read, until it is 0: then all below is fill."""
+    for name in _bound(stager.tower, depths):
+        stager.out.append(SetReg(name, Const(0)))
+
+    def onward(depth: int) -> None:
+        if depth in depths:
+            keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
+            _through(stager, depth, "bind_read", keys, stager.tower.levels[depth].key)
+            _if_found(stager, lambda: onward(depth + 1))
+
+    onward(depths.start)
+
+
+def _through(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -> None:
+    match stager.call(depth, operation, (Reg("position"),), keys):
+        case (position,) if not tag:
+            stager.out.append(SetReg("position", position))
+        case (key, position) if tag:
+            key = stager.keep("key", key)
+            stager.out += [SetReg("position", position), SetReg(f"{depth}.key", key)]
+        case _:
+            wanted = "a key and a position" if tag else "a position"
+            raise InternalError(f"{stager.tower.levels[depth].name}: {operation} returns {wanted}")
+
+
+def _unbind(stager: Stager, depths: range, above: Keys) -> None:
+    """End what bound modifiers do, innermost first."""
+    for depth in reversed(depths):
+        if unbinds(stager.tower, (depth,)):
+            keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
+            stager.call(depth, "unbind", (Reg(f"{depth}.at"),), keys)
+
+
+def _if_found(stager: Stager, build: Callable[[], object]) -> None:
+    """Emit what `build` emits for a position other than 0, which says that all is fill."""
+    stager.when(fold("!=", Reg("position"), Const(0)), build)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def procedure(make: Callable[..., Code]) -> Once[Code]:
+    """Make each code once, and let it know of what. States of a machine hold codes, which are compared by identity."""
+
+    @Once
+    @wraps(make)
+    def made(*args: Any) -> Code:
+        return replace(make(*args), made=(made, args))
+
+    return made
+
+
+@procedure
+def unfurl(tower: Tower, number: int) -> Code:
+    """position, start → cursor: begin to read a fiber at the first index from `start` on; position 0: all is fill."""
+    stager = Stager(tower)
+    depth, late = tower.depths[number], tower.late(number)
+    keys = _keys(tower, late)
+
+    def read() -> None:
+        stager.out.append(SetReg("c.p", Reg("position")))
+        stager.call(depth, "unfurl", (), keys)
+        from_start = fold(">", Reg("start"), Const(1))
+        stager.when(from_start, lambda: stager.call(depth, "seek", (Reg("start"),), keys))
+
+    _bind_read(stager, late, ())
+    if late:
+        stager.out.append(SetReg("c.p", Const(0)))
+        _if_found(stager, read)
+    else:
+        read()
+    return _code("unfurl", tower, ("position", "start"), stager, cursor(tower, number))
+
+
+@procedure
+def index(tower: Tower, number: int) -> Code:
+    """cursor → index: the first index from here on that has a child, 0 if there is none."""
+    stager = Stager(tower)
+    value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.late(number)))
+    return _code("index", tower, cursor(tower, number), stager, {"index": value})
+
+
+@procedure
+def seek(tower: Tower, number: int) -> Code:
+    """cursor, index → cursor: skip what lies before the index."""
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.late(number)))
+    fields = cursor(tower, number)
+    return _code("seek", tower, (*fields, "index"), stager, fields)
+
+
+@procedure
+def child(tower: Tower, number: int) -> Code:
+    """cursor, index → position (0: fill): descend to read."""
+    stager = Stager(tower)
+    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    position = stager.value(tower.depths[number], "child", (Reg("index"),), keys)
+    stager.out.append(SetReg("position", position))
+    if early:
+        _if_found(stager, lambda: _bind_read(stager, early, keys))
+    inputs = (*cursor(tower, number), "index")
+    return _code("child", tower, inputs, stager, ["position"], (*keys, *_keys(tower, early)))
+
+
+@procedure
+def next_(tower: Tower, number: int) -> Code:
+    """cursor, index → cursor: go past the index after having read."""
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.late(number)))
+    fields = cursor(tower, number)
+    return _code("next", tower, (*fields, "index"), stager, fields)
+
+
+@procedure
+def unwrap(tower: Tower) -> Code:
+    """position → value: read an element."""
+    stager = Stager(tower)
+    late = tower.late(1)
+    stager.out.append(SetReg("value", Reg("z")))
+    _bind_read(stager, late, ())
+
+    def read() -> None:
+        found = stager.value(len(tower.levels) - 1, "unwrap", (Reg("position"),), _keys(tower, late))
+        stager.out.append(SetReg("value", found))
+
+    _if_found(stager, read)
+    return _code("unwrap", tower, ("position",), stager, ["value"])
+
+
+# ------------------------------------------------------------------------------------------------------------ updating
+
+
+@procedure
+def open_(tower: Tower, number: int, op: str = "=") -> Code:
+    """position, start → cursor: begin to update a fiber, in a phase of ⊕."""
+    stager = Stager(tower, op)
+    late = tower.late(number)
+    _bind(stager, late, ())
+    stager.out.append(SetReg("c.p", Reg("position")))
+    stager.call(tower.depths[number], "open", (), _keys(tower, late))
+    return _code("open", tower, ("position", "start"), stager, cursor(tower, number))
+
+
+@procedure
+def enter(tower: Tower, number: int, op: str = "=") -> Code:
+    """cursor, index → position, cursor, what the child's modifiers have bound: make the child exist, to update it."""
+    stager = Stager(tower, op)
+    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    position = stager.value(tower.depths[number], "enter", (Reg("index"),), keys)
+    stager.out.append(SetReg("position", position))
+    _bind(stager, early, keys)
+    fields = cursor(tower, number)
+    results = ("position", *fields, *entered(tower, number - 1))
+    return _code("enter", tower, (*fields, "index"), stager, results, (*keys, *_keys(tower, early)))
+
+
+@procedure
+def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
+    """cursor, index, what the child's modifiers have bound → cursor: end the update of the child at the index."""
+    stager = Stager(tower, op)
+    keys = _keys(tower, tower.late(number))
+    _unbind(stager, tower.early(number - 1), keys)
+    if written:
+        stager.call(tower.depths[number], "exit", (Reg("index"),), keys)
+    fields = cursor(tower, number)
+    return _code("leave", tower, (*fields, "index", *entered(tower, number - 1)), stager, fields)
+
+
+@procedure
+def close(tower: Tower, number: int, op: str = "=") -> Code:
+    """cursor → nothing: end the update of a fiber."""
+    stager = Stager(tower, op)
+    late = tower.late(number)
+    stager.call(tower.depths[number], "close", (), _keys(tower, late))
+    _unbind(stager, late, ())
+    return _code("close", tower, cursor(tower, number), stager, ())
+
+
+@procedure
+def increment(tower: Tower, op: str) -> Code:
+    """position, value → nothing: update an element."""
+    stager = Stager(tower, op)
+    late = tower.late(1)
+    _bind(stager, late, ())
+    stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
+    _unbind(stager, late, ())
+    return _code("increment", tower, ("position", "value"), stager, ())
+
+
+# --------------------------------------------------------------------------------------------------------- all of it
+
+
+@procedure
+def whole(tower: Tower, operation: str, op: str = "=") -> Code:
+    """→ nothing: `declare`, `freeze` or `thaw` all of a tensor, in a phase of ⊕."""
+    stager = Stager(tower, op)
+    if operation == "declare":
+        stager.call(0, "declare", (), ())
+        stager.call(0, "assemble", (Const(1),), ())
+    else:
+        stager.call(0, operation, (Const(1),), ())
+    return _code(operation, tower, (), stager, ())
+
+
+@procedure
+def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
+    """→ nothing: `checkout` or `commit` the levels from this number down, with the modifiers not yet in effect."""
+    stager = Stager(tower, op)
+    stager.call(tower.late(number).start, operation, (), ())
+    return _code(operation, tower, (), stager, ())
+
+
+def _code(
+    name: str,
+    tower: Tower,
+    inputs: tuple[str, ...],
+    stager: Stager,
+    results: Iterable[str] | dict[str, Expr],
+    keys: Keys = (),
+) -> Code:
+    given = tuple(results.items()) if isinstance(results, dict) else _registers(results)
+    procedure = Procedure(name, (*ALWAYS, *inputs), tuple(stager.out), given, keys)
+    return linear(procedure, tower)

@@ -1,0 +1,460 @@
+"""Plans as C: one readable file on runtime.h and program.h, with a function for each parallel region.
+
+The file trusts that tasks do not race, which `wingspan check` finds out: it looks where cells lie once for each
+instance, and checks only whether those that it writes have room. Read-only inputs lie where their owner has them; the
+indices and pointers of a last SparseList count from 0 there, as SciPy's do.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from wingspan.compiled.expressions import SUFFIX, constant, expression, offset, told
+from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentioned, useful, within
+from wingspan.errors import InternalError, Span, visible
+from wingspan.lang.ir import REDUCTIONS
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
+from wingspan.plan.passes.cells import kept
+from wingspan.plan.passes.stores import needed
+from wingspan.plan.show import show
+from wingspan.plan.uses import registers, sets
+
+CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
+WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
+ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
+COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
+ROOM = Path(__file__).parent
+HEADERS = {"runtime.h": ROOM.parent / "native" / "runtime.h", "program.h": ROOM / "program.h"}
+"""What a printed file includes, and where it is: the team of threads is that of the register machine."""
+
+SMALL = 2**17
+PRINTED = "Printed by wingspan"
+"""Begins the first line of each file that is printed, and of the headers."""
+COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract=off", "-pthread")
+
+
+def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
+    """A plan as a C file, to be called `name`.c. With a `main`, it reads inputs, if any, from `name`.inputs.
+
+    No text of the program and no name gets out of the comment or the string that it is printed in.
+    """
+    return "\n".join(Printer(kept(needed(made)), identity(made)).file(name, main)) + "\n"
+
+
+def identity(made: Plan) -> int:
+    """What tells programs apart whose buffers, statements, ranges or extents differ."""
+    lines = [line for line in show(made).splitlines() if not line.lstrip().startswith("#")]  # no text of the program
+    return int.from_bytes(sha256("\n".join(lines).encode()).digest()[:8], "little")
+
+
+def read_only(made: Plan) -> frozenset[str]:
+    """The inputs that a plan does not write."""
+    written = {s.ref.buffer.tensor for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load)}
+    return frozenset(made.inputs) - written
+
+
+def columns(group: Group) -> bool:
+    """Whether a tensor has levels, the last of them perhaps a SparseList, whose other ones need no buffers."""
+    if not group.buffers:  # of a leaf that stores nothing
+        return False
+    *lists, leaf = group.buffers
+    of_list = all(b.level_name == "SparseList" and b.depth == leaf.depth - 1 for b in lists)
+    return group.parent is None and leaf.level_name in ("Element", "Atomic") and of_list
+
+
+def from_zero(b: Buffer) -> bool:
+    """Whether a cell of a read-only input in columns holds a number that counts from 0."""
+    return b.name in ("ptr", "idx")
+
+
+def small(b: Buffer) -> bool:
+    """Whether a buffer has room at once for all cells that it may have, so that no store needs to ask."""
+    return 0 < b.bound <= SMALL
+
+
+@dataclass
+class Printer:
+    """Writes the C of one plan."""
+
+    plan: Plan
+    identity: int
+    names: Names = field(default_factory=Names)
+    functions: list[str] = field(default_factory=list)
+    sites: list[tuple[Span | None, str, str]] = field(default_factory=list)
+    cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
+    room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kept = read_only(self.plan)
+        roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
+        self.borrowed = frozenset(name for name in kept if columns(roots[name]))
+        self.useful = useful(self.plan)
+        self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
+        results = (*self.plan.variables, *self.plan.whole, *self.plan.fills)
+        ends = {reg for _, e in results for reg in registers(e)} | self.roots.keys()
+        self.given = {
+            id(s): _ordered((mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | set(s.joined)) - {s.task})
+            for s in walk(self.plan.body)
+            if isinstance(s, Par)
+        }
+        """the registers that the tasks of each parallel region share with what is around it"""
+
+    # ------------------------------------------------------------------------------------------------------------ file
+
+    def file(self, name: str, main: bool) -> Iterator[str]:
+        """The lines of the file."""
+        results = (*self.plan.variables, *self.plan.whole, *self.plan.fills)
+        ends = [reg for _, e in results for reg in registers(e)]
+        body = Function(self, self.plan.body, tuple(self.roots), ends)
+        lines = [f"ws_instance *const {self.names.register(r)} = {_root(g)};" for r, g in self.roots.items()]
+        for reg in self.roots:
+            lines.append(f"WS_TRY({self.names.register(reg)}, {self.site(None, '')});")
+            lines += body.cells(reg)
+        lines += body.lines()
+        for k, (_, e) in enumerate(results):
+            lines.append(f"results[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, self.names)};")
+        yield from self._head(name, main)
+        yield from self._groups()
+        yield from self.functions
+        yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const results = frame;")
+        yield from ("    (void)t, (void)results;", *_indented(lines), "}", "")
+        yield from self._tables([name for name, _ in self.plan.variables], [e.type for _, e in results])
+        if main:
+            inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
+            yield from ("int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}")
+
+    def _head(self, name: str, main: bool) -> Iterator[str]:
+        at = f"./{name}" if name.startswith("-") else name
+        how = [*COMPILE, f"{at}.c", "-lm", "-o", at] if main else [*COMPILE, "-shared", "-fPIC", f"{at}.c", "-lm", "-o"]
+        yield _comment(f"{PRINTED}. It includes program.h and runtime.h, and is compiled by")
+        yield _comment(shlex.join(how if main else [*how, f"{at}.so"]))
+        yield from ('#include "program.h"', "")
+
+    def _groups(self) -> Iterator[str]:
+        for g in self.plan.groups:
+            yield f"static const ws_shape shapes_{g.id}[] = {{"
+            for b in g.buffers:
+                about = "shared" if b.depth < 0 else f"{b.name}, level {b.level} {b.level_name}"
+                shape = f"{{{WIDTHS[b.width]}, {constant(b.hashed)}, {constant(b.bound)}}}"
+                yield f"    {shape}, {_comment(f'{b.tensor}: {about}')}"
+            yield from ("};", "")
+
+    def _tables(self, variables: list[str], types: list[Type]) -> Iterator[str]:
+        yield "static const ws_group groups[] = {"
+        for g in self.plan.groups:
+            parent = -1 if g.parent is None else g.parent
+            shape = f".keys = {g.keys}, .buffers = {len(g.buffers)}, .shapes = shapes_{g.id}"
+            yield f"    {{.parent = {parent}, {shape}}},"
+        yield from ("};", "", "static const ws_title titles[] = {")
+        for g in self.plan.groups:
+            buffers = ", ".join(_text(b.name) for b in g.buffers)
+            output = constant(g.tensor in self.plan.outputs)
+            tag = _text(g.tag)
+            yield f"    {{{_text(g.tensor)}, {tag}, (const char *[]){{{buffers}}}, {output}}},"
+        yield from ("};", "", "static const ws_site sites[] = {")
+        for span, message, kinds in self.sites:
+            where = f"{span.source.name}:{span.line}:{span.column}" if span else ""
+            yield f'    {{{_text(where)}, {_text(message)}, "{kinds}"}},'
+        yield from ("};", "")
+        named = ", ".join([*(_text(name) for name in variables), "NULL"])
+        yield f"static const char *const variables[] = {{{named}}};"
+        kinds = "".join(kind[0] for kind in types)
+        count = len(self.plan.groups)
+        tables = f'groups, titles, {count}, sites, root, variables, "{kinds}"'
+        yield f"const ws_program ws_printed = {{{tables}, UINT64_C({self.identity:#x})}};"
+
+    def site(self, span: Span | None, message: str, types: str = "") -> int:
+        """The number of a place where the run may fail, with a message about values of these types: see program.h."""
+        made = span, message, types
+        if made not in self.sites:
+            self.sites.append(made)
+        return self.sites.index(made)
+
+
+def _root(group: Group) -> str:
+    return f"ws_root(t, {group.id})"
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" if line else line for line in lines]
+
+
+# ----------------------------------------------------------------------------------------------------------- functions
+
+
+class Function:
+    """Writes the body of a C function: the root task's, or a parallel region's."""
+
+    def __init__(self, printer: Printer, body: tuple[Stmt, ...], given: tuple[Reg, ...], ends: Iterable[Reg]) -> None:
+        self.printer, self.names, self.body = printer, printer.names, body
+        self.declared: Declared = declared(body, given, ends, printer.given)
+        self.used: dict[Reg, dict[Buffer, set[str]]] = {}
+        """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
+        for s in within(body):
+            if hasattr(s, "ref") and not (isinstance(s, Load) and s.reg not in printer.useful):
+                how = {plan.Load: "read", plan.Store: "write"}.get(type(s), "more")
+                self.used.setdefault(s.ref.instance, {}).setdefault(s.ref.buffer, set()).add(how)
+        self.line: Span | None = None
+
+    def lines(self) -> list[str]:
+        """All statements, after the variables that no statement declares."""
+        printed = {reg for s in within(self.body) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
+        first = [reg for reg in self.declared.first if reg in self.printer.useful | printed]
+        zeros = [f"{_declare(self.names, reg)} = {_zero(reg)};" for reg in first]
+        unknown = [line for reg in self.declared.first if reg.type == "instance" for line in self.unknown(reg)]
+        return [*zeros, *unknown, *self.block(self.body)]
+
+    def block(self, body: tuple[Stmt, ...]) -> list[str]:
+        lines: list[str] = []
+        for s in body:
+            made = self.statement(s)
+            lines += [*self.source(s), *made] if made else []
+        return lines
+
+    def source(self, s: Stmt) -> Iterator[str]:
+        """The source line of a statement, if the one before came from another."""
+        origin = getattr(s, "origin", None)
+        span: Span | None = origin.span if origin else None
+        if span is not None and (self.line is None or self.line.line != span.line):
+            self.line = span
+            yield _comment(f"{span.line} │ {span.source.line(span.line).strip()}")
+
+    # --------------------------------------------------------------------------------------------------------- buffers
+
+    def cells(self, x: Reg, declared: bool = True) -> Iterator[str]:
+        """Where the cells of an instance lie that this function accesses; variables for that, or new values of them."""
+        instance = self.names.register(x)
+        for b, how in self.accessed(x):
+            cells = self.cell_name(x, b)
+            yield f"{f'{self.pointer(b)}const ' if declared else ''}{cells} = WS_CELLS({instance}, {b.number});"
+            if "write" in how and small(b):
+                yield f"WS_ALL({instance}, {b.number}, {b.bound}, {self.printer.site(None, '')});"
+            elif "write" in how:
+                room = self.room_name(x, b)
+                yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
+
+    def unknown(self, x: Reg) -> Iterator[str]:
+        """The variables for that while it is not known which instance it is."""
+        for b, how in self.accessed(x):
+            yield f"{self.pointer(b)}{self.cell_name(x, b)} = NULL;"
+            if "write" in how and not small(b):
+                yield f"uint64_t {self.room_name(x, b)} = 0;"
+
+    def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
+        """The buffers of an instance whose cells this function reads and writes by itself."""
+        used = sorted(self.used.get(x, {}).items(), key=lambda item: item[0].number)
+        return [(b, how) for b, how in used if not b.hashed and how != {"more"}]
+
+    def pointer(self, b: Buffer) -> str:
+        return f"const {CELLS[b.width]} *restrict " if self.borrowed(b) else f"{CELLS[b.width]} *"
+
+    def borrowed(self, b: Buffer) -> bool:
+        """Whether a buffer of an input lies where its owner has it."""
+        return b.tensor in self.printer.borrowed
+
+    def cell_name(self, x: Reg, b: Buffer) -> str:
+        """What the cells of a buffer of an instance are called."""
+        made, group = self.printer.cell_names, self.printer.plan.groups[b.group]
+        if (x, b.number) not in made:
+            level = b.level if sum(other.name == b.name for other in group.buffers) > 1 else ""
+            made[x, b.number] = self.names.new(f"{self.names.register(x)}_{'cell' if b.depth < 0 else b.name}{level}")
+        return made[x, b.number]
+
+    def room_name(self, x: Reg, b: Buffer) -> str:
+        """What the number of cells that may be written is called."""
+        made = self.printer.room_names
+        if (x, b.number) not in made:
+            made[x, b.number] = self.names.new(f"{self.cell_name(x, b)}_cells")
+        return made[x, b.number]
+
+    def buffer(self, ref: Ref) -> str:
+        return f"&{self.names.register(ref.instance)}->buffers[{ref.buffer.number}]"
+
+    # ------------------------------------------------------------------------------------------------------ statements
+
+    def statement(self, s: Stmt) -> list[str]:
+        match s:
+            case plan.When(condition=condition, then=then, otherwise=otherwise):
+                lines = [f"if ({self.text(condition)}) {{", *_indented(self.block(then))]
+                return [*lines, *(["} else {", *_indented(self.block(otherwise))] if otherwise else []), "}"]
+            case plan.While(test=test, condition=condition, body=body):
+                stops = ["WS_GO_ON;"] if _long(s) else []
+                if not test:
+                    return [f"while ({self.text(condition)}) {{", *_indented([*stops, *self.block(body)]), "}"]
+                leave = f"if (!({self.text(condition)})) break;"
+                return ["for (;;) {", *_indented([*stops, *self.block(test), leave, *self.block(body)]), "}"]
+            case Par():
+                return self.par(s)
+            case plan.Set(reg=reg, value=value):
+                return [f"{self.to(s, reg)} = {self.text(value)};"] if reg in self.printer.useful else []
+            case plan.Load(reg=reg):
+                return [f"{self.to(s, reg)} = {self.load(s)};"] if reg in self.printer.useful else []
+            case plan.Store():
+                return self.store(s)
+            case plan.Compute(reg=reg, op=op, args=args):
+                return self.compute(s, reg, op, args)
+            case plan.Check(condition=condition, message=message, values=values):
+                numbered = message.format(**{name: f"{{{k}}}" for k, (name, _) in enumerate(values)})
+                return [self.fails("WS_REQUIRE", self.text(condition), s, numbered, tuple(e for _, e in values))]
+            case plan.Child(reg=reg, group=group, parent=parent, key=key):
+                found = f"ws_child(t, {group}, {self.names.register(parent)}, {self.text(key)})"
+                return self.instance(s, reg, found)
+            case plan.Fresh(reg=reg, group=group):
+                return self.instance(s, reg, f"ws_fresh(t, {group})")
+            case plan.Drop(reg=reg):
+                return [f"ws_drop(t, {self.names.register(reg)});"]
+        return self.access(s)
+
+    def text(self, e: Expr) -> str:
+        return expression(e, self.names)
+
+    def to(self, s: Stmt, reg: Reg) -> str:
+        """The variable that a statement sets, declared if it is set for the first time."""
+        if reg in self.declared.at.get(id(s), ()):
+            constant = reg in self.declared.constant
+            return f"const {_declare(self.names, reg)}" if constant else _declare(self.names, reg)
+        return self.names.register(reg)
+
+    def address(self, s: Stmt, reg: Reg) -> tuple[list[str], str]:
+        """The same for a statement that sets it by its address."""
+        name = self.names.register(reg)
+        return [f"{_declare(self.names, reg)};"] if reg in self.declared.at.get(id(s), ()) else [], f"&{name}"
+
+    def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
+        """Leave unless something succeeds."""
+        origin = s.origin  # type: ignore[union-attr]
+        site = self.printer.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values))
+        return f"{macro}({', '.join([success, str(site), *(told(e, self.names) for e in values)])});"
+
+    def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
+        name, declared = self.names.register(reg), reg in self.declared.at.get(id(s), ())
+        lines = [f"{'ws_instance *const ' if declared else ''}{name} = {found};", self.fails("WS_TRY", name, s)]
+        return [*lines, *self.cells(reg, declared)]
+
+    def load(self, s: Load) -> str:
+        b = s.ref.buffer
+        if b.hashed:
+            return f"ws_hash_load({self.buffer(s.ref)}, {self.text(s.index)})"
+        cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
+        return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
+
+    def store(self, s: plan.Store) -> list[str]:
+        b, value = s.ref.buffer, self.text(s.value)
+        if b.hashed:
+            success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
+            return [self.fails("WS_TRY", success, s)]
+        cells, x = self.cell_name(s.ref.instance, b), self.names.register(s.ref.instance)
+        made = []
+        if not small(b):
+            room = f"{self.room_name(s.ref.instance, b)}, {x}, {b.number}, {self.text(s.index)}"
+            made = [self.fails("WS_ROOM", room, s)]
+        return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
+
+    def compute(self, s: plan.Compute, reg: Reg, op: str, args: tuple[Expr, ...]) -> list[str]:
+        kind = SUFFIX[args[0].type]
+        function = f"ws_{op}" if op in ("isqrt", "int") else f"ws_{COMPUTES[op]}_{kind}"
+        before, to = self.address(s, reg)
+        success = f"{function}({', '.join([*map(self.text, args), to])})"
+        message = f"{op} is not defined for {' and '.join(f'{{{k}}}' for k in range(len(args)))}"
+        return [*before, self.fails("WS_DEFINED", success, s, message, args)]
+
+    def access(self, s: Stmt) -> list[str]:
+        match s:
+            case plan.Atomic(ref=ref, index=index, op=op, value=value):
+                told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
+                call = f"ws_atomic_{SUFFIX[ref.buffer.type]}(t, {self.buffer(ref)}, {told})"
+                origin = s.origin
+                site = self.printer.site(origin.span, f"{origin.prefix}{op} is not defined for {{0}} and {{1}}", "II")
+                return [f"WS_TRY({call}, {site});"]
+            case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
+                before, to = self.address(s, reg)
+                call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {constant(step)}, {to})"
+                return [*before, self.fails("WS_TRY", call, s)]
+            case plan.Acquire(ref=ref, index=index):
+                return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
+            case plan.Release(ref=ref, index=index):
+                return [f"ws_release(t, {self.buffer(ref)}, {self.text(index)});"]
+            case plan.Sort(ref=ref, count=count):
+                return [self.fails("WS_TRY", f"ws_sort(t, {self.buffer(ref)}, {self.text(count)})", s)]
+        raise InternalError(f"not a statement of a plan: {s}")
+
+    # --------------------------------------------------------------------------------------------------------- regions
+
+    def par(self, s: Par) -> list[str]:
+        """A parallel region as a function; here, its tasks are given the registers that it reads."""
+        given = self.printer.given[id(s)]
+        name = self.names.new("region")
+        self.printer.functions += Region(self.printer, s, name, given).function()
+        names, most = [self.names.register(reg) for reg in given], s.device.nthreads
+        frame = ", ".join(f".{name} = {name}" for name in names)
+        n = self.text(s.tasks)
+        tasks = self.names.new(f"{name}_tasks")
+        each = f"for (int64_t ws_k = 0; ws_k < {n}; ws_k++)"
+        lines = [f"struct {name} {tasks}[{most}];", f"{each} {tasks}[ws_k] = (struct {name}){{{frame}}};"]
+        lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {tasks}, sizeof *{tasks})", s))
+        for reg in s.joined:
+            joined = self.names.register(reg)
+            lines += [f"{self.to(s, reg)} = false;", f"{each} {joined} |= {tasks}[ws_k].{joined};"]
+        return lines
+
+
+class Region(Function):
+    """Writes the function of a parallel region."""
+
+    def __init__(self, printer: Printer, s: Par, name: str, given: tuple[Reg, ...]) -> None:
+        super().__init__(printer, s.body, (*given, s.task), ())
+        self.par_, self.name, self.given = s, name, given
+
+    def function(self) -> list[str]:
+        """The struct with what the tasks are given, and what they do."""
+        lines = [f"struct {self.name} {{", *(f"    {_declare(self.names, reg)};" for reg in self.given), "};", ""]
+        inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
+        for reg in self.given:
+            inner.append(f"{_declare(self.names, reg)} = f->{self.names.register(reg)};")
+            inner += self.cells(reg)
+        task = self.par_.task
+        inner += [f"const int64_t {self.names.register(task)} = t->number;"] if task in self.printer.useful else []
+        inner += self.lines()
+        inner += [f"f->{self.names.register(reg)} = {self.names.register(reg)};" for reg in self.par_.joined]
+        head = f"static void {self.name}(ws_task *t, void *frame) {{"
+        return [*lines, head, *_indented(inner), "}", ""]
+
+
+def _text(value: str) -> str:
+    r"""A string of C, without trigraphs.
+
+    >>> print(_text('a "b" \\ ??/ \n'))
+    "a \"b\" \\ \?\?/ \\n"
+    """
+    return '"' + re.sub(r'["\\?]', r"\\\g<0>", visible(value)) + '"'
+
+
+def _comment(text: str) -> str:
+    """A comment to the end of the line, which no backslash or trigraph for one continues on the next."""
+    line = f"// {visible(text)}".rstrip()
+    return f"{line} ." if line.endswith(("\\", "??/")) else line
+
+
+def _ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
+    return tuple(sorted(regs, key=lambda reg: (reg.name, reg.type)))
+
+
+def _declare(names: Names, reg: Reg) -> str:
+    kind = TYPES[reg.type]
+    return f"{kind}{'' if kind.endswith('*') else ' '}{names.register(reg)}"
+
+
+def _zero(reg: Reg) -> str:
+    return {"float": "0.0", "bool": "false", "instance": "NULL"}.get(reg.type, "0")
+
+
+def _long(s: plan.While) -> bool:
+    """Whether a loop may take long: whether there are loops in it, or waiting."""
+    inner = walk((*s.test, *s.body))
+    return any(isinstance(x, plan.While | plan.Claim | plan.Acquire | Par) for x in inner)

@@ -1,0 +1,77 @@
+"""Expressions of plans as C."""
+
+from __future__ import annotations
+
+import math
+
+from wingspan.compiled.registers import Names
+from wingspan.lang.ir import Value
+from wingspan.plan.ir import Const, Expr, Op, Reg, Type
+
+INFIX = {
+    "+": "+", "-": "-", "*": "*", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&",
+    "or": "||",
+}  # fmt: skip
+PREFIX = {"not": "!", "neg": "-", "float": "(double)"}
+SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}
+
+
+def expression(e: Expr, names: Names) -> str:
+    """An expression."""
+    match e:
+        case Const(value=value):
+            return constant(value)
+        case Reg():
+            return names.register(e)
+        case Op(op=op, args=args):
+            if op in INFIX:
+                return f" {INFIX[op]} ".join(operand(a, names) for a in args)
+            if op in PREFIX:
+                return PREFIX[op] + operand(args[0], names)
+            if op == "select":
+                parts = (
+                    operand(a, names) if isinstance(a, Op) and a.op == "select" else expression(a, names) for a in args
+                )
+                return "{} ? {} : {}".format(*parts)
+            told = ", ".join(expression(a, names) for a in args)
+            function = {"÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs"}.get(op)
+            return f"{function or f'ws_{op}_{SUFFIX[e.type]}'}({told})"
+    raise AssertionError(e)
+
+
+def operand(e: Expr, names: Names) -> str:
+    """An expression as part of another one."""
+    text = expression(e, names)
+    negative = isinstance(e, Const) and text.startswith("-")
+    return f"({text})" if negative or (isinstance(e, Op) and not text.startswith(("ws_", "fabs("))) else text
+
+
+def constant(value: Value) -> str:
+    """A number or a truth value."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            if abs(value) < 2**31:
+                return str(value)
+            return "INT64_MIN" if value == -(2**63) else f"INT64_C({value})"
+        case float():
+            if math.isnan(value):
+                return "NAN"
+            return repr(value) if math.isfinite(value) else "INFINITY" if value > 0 else "-INFINITY"
+    raise AssertionError(value)
+
+
+def offset(e: Expr, names: Names) -> str:
+    """A position as what is counted from 0: one less."""
+    match e:
+        case Const(value=value):
+            return str(int(value) - 1)
+        case Op(op="+", args=(x, Const(value=n))):
+            return expression(x, names) if n == 1 else f"{operand(x, names)} + {int(n) - 1}"
+    return f"{operand(e, names)} - 1"
+
+
+def told(e: Expr, names: Names) -> str:
+    """A value for a message."""
+    return f"{{.{'f' if e.type == 'float' else 'i'} = {expression(e, names)}}}"

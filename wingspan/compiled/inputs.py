@@ -1,0 +1,73 @@
+"""What the buffers of a printed program's inputs hold, for whoever calls it, and as the file that its `main` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from wingspan.compiled.emit_c import columns, from_zero, identity, read_only
+from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.layout import DTYPES
+from wingspan.tensors.frozen import Key, Stored
+
+Inputs = Mapping[str, Mapping[Key, Stored]]
+"""By tensor, what its buffers hold: see `memory.buffers`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An array for a buffer of the instance of a group to which the keys lead."""
+
+    group: Group
+    keys: tuple[int, ...]
+    buffer: Buffer
+    cells: np.ndarray
+    """as wide as the buffer's; of a hash table, pairs of a key and a value"""
+    borrowed: bool
+    """whether the program may read it where it is"""
+
+
+def given(plan: Plan, inputs: Inputs) -> Iterator[Given]:
+    """The arrays for all buffers of inputs that hold something, each the owner's own one where that fits."""
+    kept = read_only(plan)
+    for tensor, arrays in inputs.items():
+        root = next(g for g in plan.groups if g.tensor == tensor and g.parent is None)
+        borrowed = tensor in kept and columns(root)
+        for (depth, name, path), stored in arrays.items():
+            group = root
+            for tag, _ in path:
+                group = next(g for g in plan.groups if g.parent == group.id and g.tag == tag)
+            for b in group.buffers:
+                if (b.depth, b.name) == (depth, name) and len(stored.values):
+                    yield Given(group, tuple(key for _, key in path), b, _cells(b, stored, borrowed), borrowed)
+
+
+def _cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
+    if b.hashed:
+        at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
+        return np.stack([at, stored.values + stored.shift], axis=1).astype(np.int64)
+    cells = stored.minus_1() if borrowed and from_zero(b) else stored.logical(DTYPES[b.width])
+    return np.ascontiguousarray(cells, dtype=DTYPES[b.width])
+
+
+HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)
+"""How the file begins. Change it with the form of the file, here and in program.h."""
+
+
+def file(plan: Plan, inputs: Inputs) -> bytes:
+    """The inputs as the file of records that program.h reads."""
+    parts = []
+    for each in given(plan, inputs):
+        head = (each.group.id, each.buffer.number, len(each.keys), len(each.cells), *each.keys)
+        data = each.cells.tobytes()
+        parts += [np.array(head, "<i8").tobytes(), data, bytes(-len(data) % 8)]
+    records = b"".join(parts)
+    return HEAD + np.array([identity(plan), len(records), checksum(records)], "<u8").tobytes() + records
+
+
+def checksum(records: bytes) -> int:
+    """The sum of all words, the k-th times 2k + 1, modulo 2⁶⁴: a change of one word always changes it."""
+    words = np.frombuffer(records, "<u8")
+    return int((words * (2 * np.arange(len(words), dtype=np.uint64) + 1)).sum(dtype=np.uint64))

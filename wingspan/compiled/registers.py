@@ -1,0 +1,159 @@
+"""Registers of plans as C variables: their names, and where a function declares them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, parts, walk
+from wingspan.plan.uses import operands, registers, sets
+
+TYPES: dict[Type, str] = {"int": "int64_t", "float": "double", "bool": "bool", "instance": "ws_instance *"}
+
+KEYWORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool
+true false nullptr constexpr alignas alignof static_assert thread_local int64_t int32_t uint64_t uint8_t
+t f frame results told main linux unix bounds errno stdin stdout stderr fabs exp log sin cos tan pow sqrt floor ceil
+round abs index time read write free malloc y0 y1 yn j0 j1 jn gamma signal select kill sleep pause
+"""
+RESERVED = frozenset(KEYWORDS.split())
+"""What C, its headers and the printed functions call something themselves."""
+
+MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}|(?:PRI|SCN|[LPM]_|sa_|si_|st_|sv_|sigev_|sched_|math_).*")
+"""The form of the names of macros in C's headers: such a macro would be put in for a variable that is called so."""
+
+
+class Names:
+    """Valid C names, each given once."""
+
+    def __init__(self) -> None:
+        self._taken = set(RESERVED)
+        self._given: dict[tuple[str, Type], str] = {}
+
+    def register(self, reg: Reg) -> str:
+        """The variable that a register is."""
+        key = reg.name, reg.type
+        if key not in self._given:
+            self._given[key] = self.new(reg.name)
+        return self._given[key]
+
+    def new(self, hint: str) -> str:
+        """A name much like the hint."""
+        stem = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_") or "x"
+        stem = f"x{stem}" if stem[0].isdigit() or stem.lower().startswith("ws_") else stem
+        stem = f"{stem}_" if MACRO.fullmatch(stem) else stem
+        name, count = stem, 1
+        while name in self._taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def reads(s: Stmt) -> Iterator[Reg]:
+    """The registers that a statement itself reads, blocks inside of it apart."""
+    return (reg for e in operands(s) for reg in registers(e))
+
+
+def mentioned(body: Iterable[Stmt], but: Stmt | None = None) -> set[Reg]:
+    """The registers in a block, without those in one of its statements."""
+    found: set[Reg] = set()
+    for s in body:
+        if s is not but:
+            found |= {*reads(s), *sets(s)}.union(*(mentioned(block, but) for block in parts(s)))
+    return found
+
+
+def useful(made: plan.Plan) -> frozenset[Reg]:
+    """The registers that are read: messages are told less in C than in reports."""
+    ends = (e for _, e in (*made.variables, *made.whole, *made.fills))
+    found = {reg for e in ends for reg in registers(e)} | {reg for s in walk(made.body) for reg in reads(s)}
+    return frozenset(found | {reg for s in walk(made.body) if isinstance(s, Par) for reg in s.joined})
+
+
+@dataclass
+class Declared:
+    """Where a function declares its variables."""
+
+    first: tuple[Reg, ...] = ()
+    """at its beginning, with the value zero"""
+    at: dict[int, list[Reg]] = field(default_factory=lambda: defaultdict(list))
+    """where a statement, by its `id`, sets them first"""
+    constant: set[Reg] = field(default_factory=set)
+    """those that are set once"""
+
+
+def declared(
+    body: tuple[Stmt, ...], given: Iterable[Reg], ends: Iterable[Reg], tasks: Mapping[int, tuple[Reg, ...]]
+) -> Declared:
+    """Where to declare the registers of a function's body that are not `given`; `ends` are read when it is through.
+
+    `tasks` are those that the tasks of a parallel region, by the `id` of its statement, share with what is around it.
+    """
+    made, homes, ends = Declared(), _Homes(tasks), frozenset(ends)
+    counts = Counter(reg for s in within(body) for reg in sets(s))
+    first = []
+    named = {reg for s in within(body) for reg in homes.own(s)} | ends
+    for reg in sorted(named - set(given), key=lambda reg: (reg.name, reg.type)):
+        home = homes.home(reg, body, reg in ends)
+        if home is None:
+            first.append(reg)
+        else:
+            made.at[id(home)].append(reg)
+            if counts[reg] == 1:
+                made.constant.add(reg)
+    made.first = tuple(first)
+    return made
+
+
+def within(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """All statements of a function: those of its parallel regions are in others."""
+    for s in body:
+        yield s
+        if not isinstance(s, Par):
+            for block in parts(s):
+                yield from within(block)
+
+
+class _Homes:
+    """Looks for the statements where variables can be declared."""
+
+    def __init__(self, tasks: Mapping[int, tuple[Reg, ...]]) -> None:
+        self._tasks = tasks
+        self._all: dict[int, set[Reg]] = {}
+
+    def own(self, s: Stmt) -> set[Reg]:
+        """The registers that a statement itself needs."""
+        if isinstance(s, Par):
+            return {*self._tasks[id(s)], *reads(s)}
+        return {*reads(s), *sets(s)}
+
+    def all(self, s: Stmt) -> set[Reg]:
+        """Those and the ones of the blocks inside of it."""
+        if id(s) not in self._all:
+            blocks = () if isinstance(s, Par) else parts(s)
+            self._all[id(s)] = self.own(s).union(*(self.all(x) for block in blocks for x in block))
+        return self._all[id(s)]
+
+    def home(self, reg: Reg, body: tuple[Stmt, ...], late: bool) -> Stmt | None:
+        """The statement that sets a register before all that read it, in a block with all of these; None if none does.
+
+        `late`: whether it is read after the block, too.
+        """
+        using = [s for s in body if reg in self.all(s)]
+        if not using:
+            return None
+        match using[0]:
+            case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
+                before = any(reg in self.all(x) for x in test)
+                return self.home(reg, test + inner, False) if before or reg not in registers(condition) else None
+            case When() | While() as s if len(using) == 1 and not late and reg not in self.own(s):
+                holding = [block for block in parts(s) if any(reg in self.all(x) for x in block)]
+                return self.home(reg, holding[0], False) if len(holding) == 1 else None
+            case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
+                return s
+        return None

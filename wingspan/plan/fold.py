@@ -1,0 +1,39 @@
+"""Private operators over expressions of a plan, worked out as far as that is certain."""
+
+from __future__ import annotations
+
+from wingspan.lang import algebra
+from wingspan.lang.ir import Value
+from wingspan.plan.ir import COMPUTES, Const, Expr, Op, Reg
+
+
+def constant(value: Value) -> Const:
+    """A value as a machine holds it: a rational as the nearest double."""
+    return Const(algebra.double(value))
+
+
+def op(name: str, *args: Expr) -> Expr:
+    """A private operator over expressions, worked out now where that is certain."""
+    values = [a.value for a in args if isinstance(a, Const)]
+    if len(values) == len(args):
+        folded = Const(COMPUTES[name](*values))
+        if folded.type != "int" or folded.value in algebra.INT64:
+            return folded
+    match name, args:
+        case (("+" | "-"), (x, Const(value=0))) if x.type == "int":
+            return x
+        case "+", (Const(value=0), x) if x.type == "int":
+            return x
+        case "*", (x, Const(value=1)) | (Const(value=1), x) if x.type == "int":
+            return x
+        case "select", (Const(value=chosen), x, y):
+            return x if chosen else y
+        case "and", (Const(value=True), x) | (x, Const(value=True)):
+            return x
+        case "and", (Const(value=False), _) | (_, Const(value=False)):
+            return Const(False)
+        case "or", (Const(value=False), x) | (x, Const(value=False)):
+            return x
+        case "==", (Reg() as x, y) if x == y and x.type != "float":
+            return Const(True)
+    return Op(name, args)

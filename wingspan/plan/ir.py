@@ -1,0 +1,386 @@
+"""Plans: programs over named growable buffers, which machines run and printers print.
+
+A plan is structured and typed. What it computes with is private to a task: *registers*, each with a type and a name of
+its own. What tasks share are *buffers*, and every access to one is a statement of its own. Buffers
+belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors tell apart.
+Buffers never move and need not be grown: a cell never written reads as zero.
+
+All numbers are as in the language: positions and indices count from 1.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wingspan.errors import Span
+from wingspan.lang.devices import Device
+from wingspan.lang.ir import Value, kind_of
+
+Type = Literal["int", "float", "bool", "instance"]
+"""64-bit integers, doubles, truth values; instances are held in registers only."""
+
+Width = Literal["i64", "i32", "u8", "f64"]
+"""How a cell is laid out in memory; u8 holds flags and truth values."""
+
+
+# --------------------------------------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True)
+class Const:
+    """A number or a truth value."""
+
+    value: Value
+
+    @property
+    def type(self) -> Type:
+        return kind_of(self.value)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Reg:
+    """A private register."""
+
+    name: str
+    type: Type = "int"
+
+
+@dataclass(frozen=True)
+class Op:
+    """A private operator that cannot fail, of `OPERATORS`.
+
+    Integers wrap around. ÷ and % round down, and their divisor is not 0. `select(c, x, y)` is x if c, else y.
+    Arguments of arithmetic and comparisons have one type; `float(x)` is an integer as a double.
+    """
+
+    op: str
+    args: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        if self.op in TRUTHS:
+            return "bool"
+        return "float" if self.op == "float" else self.args[-1].type
+
+
+Expr = Const | Reg | Op
+
+TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not"})
+OPERATORS = TRUTHS | {"+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float"}
+"""Over integers and doubles alike, but for ÷ and %, which are of integers, and abs and neg, which are of doubles."""
+
+COMPUTES: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "and": operator.and_, "or": operator.or_, "not": operator.not_,
+    "min": min, "max": max, "abs": abs, "neg": operator.neg,
+    "select": lambda c, x, y: x if c else y, "float": float,
+}  # fmt: skip
+"""What the operators compute, where integers may be of any size and divisors are not 0."""
+
+FAILING = frozenset({"+", "-", "*", "neg", "abs", "÷", "%", "/", "isqrt", "int"})
+"""The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. ÷ % of integers or doubles and / of
+doubles: a divisor of 0 is. isqrt: a negative integer is. int(x): a double that is no 64-bit integer is.
+"""
+
+
+# ------------------------------------------------------------------------------------------------------------- buffers
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A growable array of a group of levels: `number` counts the buffers of its group from 0.
+
+    `position`, `index`, … is what its cells hold (`level.Buffer`); the buffer of a variable that tasks share has
+    the variable's name as `tensor`, depth -1, the name `variable` and a single cell, 1; a chunk counter likewise.
+    """
+
+    tensor: str
+    depth: int
+    name: str
+    cell: str
+    type: Type
+    width: Width
+    number: int
+    group: int
+    level: int = 0
+    level_name: str = ""
+    bound: int = 0
+    """cells that it may have in a run without races, 0 if that is not known"""
+    hashed: bool = False
+    """whether so few of its cells are in use that they are kept in a hash table"""
+    own: bool = False
+    """whether of all threads of the level's device only thread t touches cell t"""
+    scratch: bool = False
+    """whether it is room for coalesce, which says nothing of a tensor in read mode"""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The buffers that come and go together: those of the levels from below one keyed modifier down to the next.
+
+    The instances of a group with a `parent` are told apart by a key, within each instance of the parent: `tag` is the
+    tag of the key. `private` groups have an instance for each task that asks for one.
+    """
+
+    id: int
+    tensor: str
+    buffers: tuple[Buffer, ...]
+    parent: int | None = None
+    tag: str = ""
+    keys: int = 0
+    """keys are 0 to keys - 1; 0 if they are positions, of which there may be any number"""
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A buffer in an instance. `frozen`: the tensor is in read mode, so that nobody writes here."""
+
+    buffer: Buffer
+    instance: Reg
+    frozen: bool = False
+
+
+# ---------------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a statement comes from: the source, the operation of a level or the rule, and the loop indices in force."""
+
+    span: Span | None
+    operation: str
+    indices: tuple[tuple[str, Expr], ...] = ()
+    prefix: str = ""
+    """what the message of a fault begins with"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The position and the index that an access is made for, if it is made for one; reports classify races by them."""
+
+    position: Expr | None = None
+    index: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Set:
+    """reg = value"""
+
+    reg: Reg
+    value: Expr
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Compute:
+    """reg = op(args), an operator of `FAILING`, or a fault"""
+
+    reg: Reg
+    op: str
+    args: tuple[Expr, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Load:
+    """reg = ref[index]"""
+
+    reg: Reg
+    ref: Ref
+    index: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Store:
+    """ref[index] = value"""
+
+    ref: Ref
+    index: Expr
+    value: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.ir.REDUCTIONS`. Integers fault on overflow."""
+
+    ref: Ref
+    index: Expr
+    op: str
+    value: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Claim:
+    """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
+
+    reg: Reg
+    ref: Ref
+    stop: Expr
+    step: int
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Acquire:
+    """Take the lock ref[index], once it is free."""
+
+    ref: Ref
+    index: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Release:
+    """Give the lock ref[index] back."""
+
+    ref: Ref
+    index: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Sort the cells 1 to count of ref, ascending, in one step."""
+
+    ref: Ref
+    count: Expr
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Check:
+    """A fault with this message unless the condition holds; `{x}` in the message stands for a value."""
+
+    condition: Expr
+    message: str
+    values: tuple[tuple[str, Expr], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class When:
+    """if condition: then, else: otherwise"""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class While:
+    """Run `test`; while the condition holds, run the body and the test again."""
+
+    test: tuple[Stmt, ...]
+    condition: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Child:
+    """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
+
+    reg: Reg
+    group: int
+    parent: Reg
+    key: Expr
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """reg = an instance of `group` that is this task's own. It holds what the task's last one held, or zeros."""
+
+    reg: Reg
+    group: int
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The task has done with an instance that it got by `Fresh`."""
+
+    reg: Reg
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Par:
+    """Tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
+
+    They are as many as the device has threads, or `count`, which is at most that and at least 1.
+
+    The registers `joined`, truth values, are true after it if they are true at the end of one of the tasks; what else
+    the tasks have done to registers is lost.
+    """
+
+    device: Device
+    task: Reg
+    body: tuple[Stmt, ...]
+    joined: tuple[Reg, ...]
+    origin: Origin
+    count: Expr | None = None
+
+    @property
+    def tasks(self) -> Expr:
+        """The number of tasks."""
+        return self.count or Const(self.device.nthreads)
+
+
+Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
+Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
+
+    A shared variable's group has a root too, if the root task binds it, and is otherwise made by `Fresh`.
+    """
+
+    groups: tuple[Group, ...]
+    roots: tuple[tuple[str, Reg], ...]
+    body: tuple[Stmt, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    variables: tuple[tuple[str, Expr], ...] = ()
+    """the variables of the outermost scope that are bound at the end, and what they are then"""
+    whole: tuple[tuple[str, Expr], ...] = ()
+    """for those of them that hold doubles, but stand for integers if a truth value is true: that"""
+    fills: tuple[tuple[str, Expr], ...] = ()
+    """the fill value that each output ends with: a number or a register"""
+
+
+def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The blocks inside of a statement."""
+    match s:
+        case When(then=then, otherwise=otherwise):
+            return then, otherwise
+        case While(test=test, body=body):
+            return test, body
+        case Par(body=body):
+            return (body,)
+    return ()
+
+
+def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """All statements, those inside of a statement after it."""
+    waiting = list(reversed(body))
+    while waiting:
+        s = waiting.pop()
+        yield s
+        if isinstance(s, When | While | Par):
+            for block in reversed(parts(s)):
+                waiting += reversed(block)

@@ -1,0 +1,112 @@
+"""How the levels of a tensor lie in memory: groups of buffers, one group for each keyed modifier on the way down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from wingspan.errors import InputError, Span
+from wingspan.levels.base import FIBER, Gated, Tower
+from wingspan.levels.base import Buffer as LevelBuffer
+from wingspan.plan.ir import Buffer, Group, Reg, Type, Width
+
+MOST = 2**62
+"""Positions that a tensor may have, so that no arithmetic on positions overflows."""
+
+SMALL = 2**31 - 2
+"""What positions and indices stay below that are held in 32 bits."""
+
+DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
+"""Cells of each width as NumPy has them."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The groups of one tensor, outermost first, and the register with its root instance."""
+
+    tensor: str
+    tower: Tower
+    groups: tuple[Group, ...]
+    root: Reg
+
+    def buffer(self, depth: int, name: str) -> Buffer:
+        """A buffer of the level at `depth`."""
+        return next(b for group in self.groups for b in group.buffers if (b.depth, b.name) == (depth, name))
+
+    def below(self, group: int) -> Group:
+        """The group whose instances lie within those of another one."""
+        return next(g for g in self.groups if g.parent == group)
+
+
+def layout(tensor: str, tower: Tower, first: int) -> Layout:
+    """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions."""
+    counts = _positions(tensor, tower)
+    groups: list[Group] = []
+    buffers: list[Buffer] = []
+    parent: int | None = None
+    tag, keys = "", 0
+    for depth, level in enumerate(tower.levels):
+        extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
+        room = counts[depth] * max(extent, 1)
+        for made in tower.buffers(depth):
+            buffers.append(_buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers)))
+        if level.key or depth == len(tower.levels) - 1:
+            groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
+            parent, buffers, tag = groups[-1].id, [], level.key
+            keys = 0 if level.key == FIBER or level.device is None else level.device.nthreads + 2
+    return Layout(tensor, tower, tuple(groups), Reg(f"root {tensor}", "instance"))
+
+
+def unsupported(message: str, span: Span | None, fix: str) -> InputError:
+    """What a plan cannot say though the rules can."""
+    return InputError(f"the native engine cannot run this: {message}", span, topic="native", fix=fix)
+
+
+def variable(name: str, kind: Type, id: int) -> Group:
+    """The group of a variable or a counter that tasks share."""
+    width: Mapping[Type, Width] = {"int": "i64", "float": "f64", "bool": "u8"}
+    return Group(id, name, (Buffer(name, -1, "variable", "value", kind, width[kind], 0, id, bound=1),))
+
+
+def _positions(tensor: str, tower: Tower) -> list[int]:
+    """How many fibers the level at each depth may have in one instance."""
+    counts = [1]
+    for depth, level in enumerate(tower.levels[:-1]):
+        below = counts[-1] if level.modifier else counts[-1] * tower.extent(depth)
+        if below > MOST:
+            message = f"{tensor} would have more positions than the native engine can number"
+            raise InputError(message, fix="use smaller extents")
+        counts.append(1 if level.key == FIBER else below)
+    return counts
+
+
+def _buffer(
+    tensor: str, tower: Tower, depth: int, made: LevelBuffer, fibers: int, room: int, group: int, number: int
+) -> Buffer:
+    level = tower.levels[depth]
+    kind: Type = tower.kind if made.cell == "value" else "int"  # type: ignore[assignment]
+    threads = level.on.nthreads if isinstance(level, Gated) else 0
+    bounds = {
+        "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1, "positions · n": room,
+        "entries": room, "children": room,
+    }  # fmt: skip
+    bound = bounds.get(made.length, 0)
+    largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
+    return Buffer(
+        tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
+        tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers,
+    )  # fmt: skip
+
+
+def _width(made: LevelBuffer, kind: Type, largest: int) -> Width:
+    """How wide cells are: positions and counts that are known to be small take half the room."""
+    match made.cell:
+        case "value":
+            return "f64" if kind == "float" else "u8" if kind == "bool" else "i64"
+        case "flag":
+            return "u8"
+        case "position" | "index" | "count" | "thread" if 0 < largest < SMALL:
+            return "i32"
+    return "i64"

@@ -1,0 +1,133 @@
+"""What lowering writes with: registers with names of their own, and statements in nested blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Child, Const, Expr, Fresh, Group, Origin, Reg, Set, Stmt, Type, When
+from wingspan.plan.ranges import Range, range_of
+from wingspan.plan.uses import registers
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Builder:
+    """Collects statements. `indices` are the loop indices in force, which reports tell."""
+
+    out: list[Stmt] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    indices: dict[str, Expr] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=dict)
+    instances: dict[tuple[str, Expr], Reg] = field(default_factory=dict)
+    """children looked up before in this block or around it"""
+    facts: set[Expr] = field(default_factory=set)
+    """conditions that hold here"""
+    watched: dict[str, list[Expr]] = field(default_factory=dict)
+    """for each register the conditions that mention it"""
+    ranges: dict[str, Range] = field(default_factory=dict)
+    """for registers whether they are set once or more the integers that they are among"""
+
+    def fresh(self, hint: str, kind: Type = "int") -> Reg:
+        """A register with a name that no other has."""
+        count = self.names[hint] = self.names.get(hint, 0) + 1
+        return Reg(hint if count == 1 else f"{hint}.{count}", kind)
+
+    def emit(self, s: Stmt) -> None:
+        """The next statement."""
+        self.out.append(s)
+
+    def set(self, reg: Reg, value: Expr, origin: Origin) -> None:
+        """reg = value, unless it is that already."""
+        if reg != value:
+            self.forget(reg)
+            self.out.append(Set(reg, value, origin))
+
+    def keep(self, hint: str, value: Expr, origin: Origin) -> Reg | Const:
+        """The value as a register that nobody changes, or as a constant."""
+        if isinstance(value, Const):
+            return value
+        reg = self.fresh(hint, value.type)
+        if value.type == "int":
+            self.ranges[reg.name] = range_of(value, self.ranges)
+        self.out.append(Set(reg, value, origin))
+        return reg
+
+    def nested(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
+        """What `build` returns, and the statements that it emits, apart from the others."""
+        saved, self.out = self.out, []
+        known, held = dict(self.instances), set(self.facts)
+        result = build()
+        emitted, self.out, self.instances = tuple(self.out), saved, known
+        self.facts &= held
+        return result, emitted
+
+    def block(self, build: Callable[[], object]) -> tuple[Stmt, ...]:
+        """The statements that `build` emits, apart from the others."""
+        return self.nested(build)[1]
+
+    def when(self, condition: Expr, then: Callable[[], object], otherwise: Callable[[], object] = lambda: None) -> None:
+        """Emit one of two blocks under a condition, which is decided now if it is a constant."""
+        if isinstance(condition, Const):
+            (then if condition.value else otherwise)()
+            return
+        before = set(self.facts)
+        yes = self.block(then)
+        after, self.facts = self.facts, before
+        no = self.block(otherwise)
+        self.facts &= after
+        if yes:
+            self.out.append(When(condition, yes, no))
+        elif no:
+            self.out.append(When(op("not", condition), no))
+
+    def op(self, name: str, *args: Expr) -> Expr:
+        """A private operator, worked out as far as the facts go."""
+        made = op(name, *args)
+        return Const(True) if made in self.facts else made
+
+    def assume(self, *conditions: Expr) -> None:
+        """These conditions hold until a register of theirs is set or this block ends."""
+        for fact in conditions:
+            self.facts.add(fact)
+            for reg in registers(fact):
+                self.watched.setdefault(reg.name, []).append(fact)
+
+    def forget(self, reg: Reg) -> None:
+        """The register is about to change."""
+        self.facts.difference_update(self.watched.get(reg.name, ()))
+
+    def child(self, group: Group, parent: Reg, key: Expr, origin: Origin, *, settled: bool) -> Reg:
+        """The instance with a key; if the key is settled, one that was looked up before will do."""
+        known = self.instances.get((parent.name, key))
+        if known is not None:
+            return known
+        reg = self.fresh(f"{group.tensor}⟨{group.tag}⟩", "instance")
+        self.out.append(Child(reg, group.id, parent, key, origin))
+        if settled:
+            self.instances[parent.name, key] = reg
+        return reg
+
+    def own(self, group: Group, origin: Origin) -> Reg:
+        """An instance that is the task's own."""
+        reg = self.fresh(f"own {group.tensor}", "instance")
+        self.out.append(Fresh(reg, group.id, origin))
+        return reg
+
+    def group(self, make: Callable[[int], Group]) -> Group:
+        """A group with the next number."""
+        made = make(len(self.groups))
+        self.groups.append(made)
+        return made
+
+    def origin(self, span: object, operation: str) -> Origin:
+        """Here, for an operation on behalf of what stands at a span."""
+        return Origin(span, operation, tuple(self.indices.items()))  # type: ignore[arg-type]
+
+
+def under(origin: Origin, prefix: str) -> Origin:
+    """The origin, faults being told with a prefix."""
+    return replace(origin, prefix=prefix)

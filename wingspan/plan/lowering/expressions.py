@@ -1,0 +1,110 @@
+"""Expressions of the language in a plan: typed, with the faults that `lang.algebra` tells."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from wingspan.lang import algebra
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Type
+from wingspan.plan.lowering.build import Builder
+from wingspan.plan.ranges import applied, range_of
+
+_ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
+LOGIC = {"&&": "and", "||": "or", "!": "not"}
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
+    """Emit a fault; what stands for a value that never comes."""
+    builder.emit(Check(Const(False), message, tuple(values.items()), origin))
+    return _ZERO[kind]
+
+
+def to_float(e: Expr) -> Expr:
+    """A number as a double."""
+    return op("float", e) if e.type == "int" else e
+
+
+def convert(builder: Builder, e: Expr, kind: Type, origin: Origin) -> Expr:
+    """A value as an element of a kind: `algebra.convert`."""
+    match e.type, kind:
+        case have, wanted if have == wanted:
+            return e
+        case "int", "float":
+            return to_float(e)
+        case "float", "int":
+            return compute(builder, "int", (e,), "int", origin)
+    return fault(builder, f"{{value}} is not a {algebra.KINDS[kind]}", {"value": e}, origin, kind)
+
+
+def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, origin: Origin) -> Expr:
+    """An operator that may fault, into a register of its own."""
+    reg = builder.fresh(_HINTS.get(name, "quotient"), kind)
+    if kind == "int":
+        builder.ranges[reg.name] = applied(name, *(range_of(a, builder.ranges) for a in args))
+    builder.emit(Compute(reg, name, args, origin))
+    return reg
+
+
+_HINTS = {
+    "+": "sum",
+    "-": "difference",
+    "*": "product",
+    "neg": "negated",
+    "abs": "size",
+    "isqrt": "root",
+    "int": "whole",
+}
+
+
+def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
+    """⊗ applied to evaluated arguments: `algebra.apply`."""
+    if name in ("==", "!="):
+        return _equality(name, args)
+    if name in LOGIC:
+        return _logic(builder, name, args, origin)
+    for a in args:
+        if a.type == "bool":
+            kind: Type = "bool" if name in COMPARISONS else "int"
+            return fault(builder, f"{name} needs numbers, got {{value}}", {"value": a}, origin, kind)
+    floats = any(a.type == "float" for a in args)
+    if name == "isqrt" and floats:
+        message = "isqrt needs an integer of at least 0, got {value}"
+        return fault(builder, message, {"value": args[0]}, origin, "int")
+    if floats or name == "/":
+        args = tuple(to_float(a) for a in args)
+        floats = True
+    if name in COMPARISONS:
+        return op(name, *args)
+    return _arithmetic(builder, name, args, floats, origin)
+
+
+def _arithmetic(builder: Builder, name: str, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
+    kind: Type = "float" if floats else "int"
+    if name in ("min", "max"):
+        return reduce(lambda x, y: op(name, x, y), args)
+    if len(args) == 1 and name == "+":
+        return args[0]
+    if len(args) == 1 and name == "-":
+        name = "neg"
+    if name in ("/", "÷", "%", "isqrt") or not floats:
+        return compute(builder, name, args, kind, origin)
+    return op(name, *args)
+
+
+def _equality(name: str, args: tuple[Expr, ...]) -> Expr:
+    """Numbers are compared whatever their kind; a truth value equals no number."""
+    x, y = args
+    if (x.type == "bool") != (y.type == "bool"):
+        return Const(name == "!=")
+    if x.type != y.type:
+        x, y = to_float(x), to_float(y)
+    return op(name, x, y)
+
+
+def _logic(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
+    for a in args:
+        if a.type != "bool":
+            return fault(builder, f"{name} needs booleans, got {{value}}", {"value": a}, origin, "bool")
+    return op(LOGIC[name], *args)

@@ -1,0 +1,285 @@
+"""The levels' own procedures written into a plan: the same text that the semantics runs one access at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from wingspan.buffers import ops
+from wingspan.buffers.linear import Code
+from wingspan.errors import InternalError
+from wingspan.lang.devices import Device
+from wingspan.plan import ir as plan
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
+from wingspan.plan.layout import Layout
+from wingspan.plan.lowering.build import Builder
+from wingspan.plan.lowering.expressions import to_float
+
+_OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
+"""Operators that the buffer language and the language of programs write differently from a plan."""
+
+OVERFLOWS = frozenset({"+", "-", "*"})
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance of a group of a tensor, and where in the program its registers are valid."""
+
+    layout: Layout
+    group: int
+    reg: Reg
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a procedure is written to: the origin, the thread of each device (a register), if the tensor is read.
+
+    `device` is the one that a task of is at work here; None if independent iterations are not to be dealt to tasks.
+    """
+
+    origin: Origin
+    threads: Mapping[Device, Reg]
+    frozen: bool
+    device: Device | None
+
+    def team(self, device: Device | None) -> Device | None:
+        """The device whose threads are free to share the iterations of a loop that one of its levels runs."""
+        if device is None or device.nthreads == 1 or self.device is None:
+            return None
+        above: Device | None = self.device
+        while above is not None and above != device:
+            above = above.parent
+        return device if above is None else None
+
+
+def inline(
+    builder: Builder, code: Code, start: Instance, here: Here, given: Mapping[str, Expr], into: Mapping[str, Reg]
+) -> tuple[dict[str, Expr], Callable[[], Instance]]:
+    """Write a procedure; its results by name, and what writes the way to the instance that it descends to.
+
+    `given` are its inputs by name. The registers `into` are inputs and results in one: what the procedure sets under
+    these names stays there.
+    """
+    return _Inliner(builder, code, start, here, given, into).run()
+
+
+class _Inliner:
+    def __init__(
+        self,
+        builder: Builder,
+        code: Code,
+        start: Instance,
+        here: Here,
+        given: Mapping[str, Expr],
+        into: Mapping[str, Reg],
+    ) -> None:
+        self.builder, self.start, self.here = builder, start, here
+        self.procedure = code.procedure
+        self.sets = Counter(_assigned(self.procedure.body))
+        self.names: dict[str, Expr] = dict(into)
+        for name in self.procedure.inputs:
+            if name in ("task", *into):
+                continue
+            value = given[name]
+            if self.sets[name]:
+                reg = builder.fresh(name, value.type)
+                builder.set(reg, value, here.origin)
+                value = reg
+            elif isinstance(value, plan.Op):
+                value = builder.keep(name, value, here.origin)
+            self.names[name] = value
+
+    def run(self) -> tuple[dict[str, Expr], Callable[[], Instance]]:
+        self.block(self.procedure.body)
+        results = {name: self.expression(value) for name, value in self.procedure.results}
+        return results, lambda: self.instance(self.procedure.keys)
+
+    def block(self, body: tuple[ops.Stmt, ...]) -> None:
+        for s in body:
+            self.statement(s)
+
+    def statement(self, s: ops.Stmt) -> None:
+        emit, origin = self.builder.emit, self.here.origin
+        match s:
+            case ops.SetReg(reg=name, value=value):
+                made = self.expression(value)
+                if self.stays(name, value):
+                    self.names[name] = made
+                else:
+                    reg = self.target(name, made.type)
+                    self.builder.set(reg, self.typed(made, reg.type), origin)
+            case ops.Load(reg=name, ref=ref, index=index, place=place):
+                found, at = self.ref(ref), self.expression(index)
+                emit(plan.Load(self.target(name, found.buffer.type), found, at, self.place(place), origin))
+            case ops.Store(ref=ref, index=index, value=value, place=place):
+                at, stored = self.expression(index), self.expression(value)
+                into = self.ref(ref)
+                emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
+            case ops.Atomic(ref=ref, index=index, op=symbol, value=value, place=place):
+                at, given = self.expression(index), self.expression(value)
+                into = self.ref(ref)
+                emit(plan.Atomic(into, at, symbol, self.typed(given, into.buffer.type), self.place(place), origin))
+            case ops.Acquire(ref=ref, index=index, place=place):
+                emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
+            case ops.Release(ref=ref, index=index, place=place):
+                emit(plan.Release(self.ref(ref), self.expression(index), self.place(place), origin))
+            case ops.Sort(ref=ref, count=count, place=place):
+                emit(plan.Sort(self.ref(ref), self.expression(count), self.place(place), origin))
+            case ops.Check():
+                self.check(s)
+            case ops.When(condition=condition, then=then, otherwise=otherwise):
+                test = self.expression(condition)
+                self.builder.when(test, lambda: self.block(then), lambda: self.block(otherwise))
+            case ops.While(test=before, condition=condition, body=body):
+                for name in _assigned(body):
+                    if isinstance(known := self.names.get(name), Reg):
+                        self.builder.forget(known)
+                test, first = self.builder.nested(partial(self.test, before, condition))
+                emit(plan.While(first, test, self.builder.block(partial(self.block, body))))
+
+            case ops.Each():
+                self.each(s)
+
+    def each(self, s: ops.Each) -> None:
+        """A loop whose iterations are independent: where it pays, each thread of the device takes an equal share."""
+        team = self.here.team(s.device)
+        start, stop, pays = self.expression(s.start), self.expression(s.stop), self.expression(s.pays)
+        if team is None or pays == Const(False):
+            self.block(s.in_order())
+            return
+        origin, task = self.here.origin, self.builder.fresh("thread")
+        size = op("+", op("-", stop, start), Const(1))
+        tasks = self.builder.keep("tasks", op("select", pays, op("min", size, Const(team.nthreads)), Const(1)), origin)
+
+        def share() -> None:
+            first = op("+", start, op("÷", op("*", op("-", task, Const(1)), size), tasks))
+            past = op("+", start, op("÷", op("*", task, size), tasks))
+            self.names["first"] = self.builder.keep("first", first, origin)
+            self.names["last"] = self.builder.keep("last", op("-", past, Const(1)), origin)
+            self.block(replace(s, start=ops.Reg("first"), stop=ops.Reg("last")).in_order())
+
+        self.builder.emit(plan.Par(team, task, self.builder.block(share), (), origin, tasks))
+
+    def test(self, before: tuple[ops.Stmt, ...], condition: ops.Expr) -> Expr:
+        self.block(before)
+        return self.expression(condition)
+
+    def stays(self, name: str, value: ops.Expr) -> bool:
+        """Whether a register is another name for what the procedure does not change."""
+        same = isinstance(value, ops.Const) or (isinstance(value, ops.Reg) and not self.sets[value.name])
+        return same and self.sets[name] == 1 and name not in self.names
+
+    def check(self, s: ops.Check) -> None:
+        tower = self.start.layout.tower
+        level = tower.levels[s.depth]
+        message = f"{self.start.layout.tensor}, level {tower.numbers[s.depth]} {level.name}: {s.message}"
+        values: list[tuple[str, Expr]] = []
+        for name, value in s.values:
+            if isinstance(value, ops.Const) and isinstance(value.value, Device):
+                message = message.replace(f"{{{name}}}", str(value.value))
+            else:
+                values.append((name, self.expression(value)))
+        condition = self.expression(s.condition)
+        if condition != Const(True):
+            self.builder.emit(plan.Check(condition, self.here.origin.prefix + message, tuple(values), self.here.origin))
+
+    # -- expressions, registers and instances
+
+    def expression(self, e: ops.Expr) -> Expr:
+        match e:
+            case ops.Const(value=value):
+                return Const(value)
+            case ops.Reg(name=name):
+                return self.names[name]
+            case ops.Op(op="thread", args=(ops.Const(value=device), _)):
+                return self.here.threads.get(device, Const(0))
+            case ops.Op(op=symbol, args=args):
+                values = tuple(self.expression(a) for a in args)
+                if symbol.startswith("combine "):
+                    return combine(
+                        self.builder, symbol.removeprefix("combine "), values[0], values[1], self.here.origin
+                    )
+                folded = values[0]
+                if symbol in ("and", "or"):
+                    for value in values[1:]:
+                        folded = self.builder.op(symbol, folded, value)
+                    return folded
+                if {a.type for a in values} >= {"int", "float"}:
+                    values = tuple(a if a.type == "bool" else to_float(a) for a in values)
+                return self.builder.op(_OPERATORS.get(symbol, symbol), *values)
+        raise InternalError(f"not an expression: {e}")
+
+    def typed(self, e: Expr, kind: plan.Type) -> Expr:
+        """A value as one of this type, for a cell or a register that holds no other."""
+        if e.type == kind:
+            return e
+        if (e.type, kind) == ("int", "float"):
+            return to_float(e)
+        message = f"{self.start.layout.tower}: {self.procedure.name} puts an {e.type} in the place of a {kind}"
+        raise InternalError(message)
+
+    def target(self, name: str, kind: plan.Type) -> Reg:
+        """The register that a name stands for from here on."""
+        known = self.names.get(name)
+        if isinstance(known, Reg) and (name not in self.procedure.inputs or self.sets[name]):
+            self.builder.forget(known)
+            return known
+        reg = self.builder.fresh(name.split(".")[0] if name[0].isalpha() else name, kind)
+        self.names[name] = reg
+        return reg
+
+    def place(self, place: ops.Place) -> Place:
+        position = None if place.position is None else self.expression(place.position)
+        return Place(position, None if place.index is None else self.expression(place.index))
+
+    def ref(self, ref: ops.Ref) -> Ref:
+        return Ref(self.start.layout.buffer(ref.depth, ref.buffer), self.instance(ref.keys).reg, self.here.frozen)
+
+    def instance(self, keys: ops.Keys) -> Instance:
+        """The instance that keys lead to from where the procedure starts."""
+        layout, group, reg = self.start.layout, self.start.group, self.start.reg
+        for _, key in keys:
+            below = layout.below(group)
+            settled = all(self.sets[name] <= 1 for name in _registers(key))
+            reg = self.builder.child(below, reg, self.expression(key), self.here.origin, settled=settled)
+            group = below.id
+        return Instance(layout, group, reg)
+
+
+def combine(builder: Builder, symbol: str, x: Expr, v: Expr, origin: Origin) -> Expr:
+    """x ⊕ v; of integers it may overflow."""
+    if symbol == "=":
+        return v
+    if symbol in OVERFLOWS and x.type == "int":
+        reg = builder.fresh("sum" if symbol == "+" else "combined")
+        builder.emit(Compute(reg, symbol, (x, v), origin))
+        return reg
+    return op(_OPERATORS.get(symbol, symbol), x, v)
+
+
+def _assigned(body: tuple[ops.Stmt, ...]) -> list[str]:
+    """The registers that statements set, as often as they do."""
+    found: list[str] = []
+    for s in body:
+        match s:
+            case ops.SetReg(reg=name) | ops.Load(reg=name):
+                found.append(name)
+            case ops.When(then=then, otherwise=otherwise):
+                found += _assigned(then) + _assigned(otherwise)
+            case ops.While(test=test, body=inner):
+                found += _assigned(test) + _assigned(inner)
+            case ops.Each():
+                found += _assigned(s.in_order())
+    return found
+
+
+def _registers(e: ops.Expr) -> list[str]:
+    match e:
+        case ops.Reg(name=name):
+            return [name]
+        case ops.Op(args=args):
+            return [name for a in args for name in _registers(a)]
+    return []

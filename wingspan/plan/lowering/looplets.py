@@ -1,0 +1,372 @@
+"""Loops over fibers: the coiteration of everything that a loop reads, without visiting what is all fill.
+
+What a fiber looks like to a loop is a *looplet*:
+
+    Lookup    every index has a child                              a level with `lookup`, or a loop with one index
+    Run       the same value at every index                        a fiber that is all fill
+    Stepper   runs of fill, each ended by a Spike, a single child  other levels, where leaving the fiber out of the body
+                                                                   leaves something
+    Jumper    the same, where it leaves nothing: the other         other levels
+              fibers need only be looked at where it has a child
+    Phase     a part of the range in which all looplets stay what they are; a Sequence of phases makes up the range
+
+Which fibers lead and where the loop stops follows from algebra alone: a fiber is replaced by its fill value, and the
+body is simplified. A product thus visits the intersection of its factors, a sum the union.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+from wingspan.buffers import procedures
+from wingspan.lang import ir
+from wingspan.plan import ir as plan
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr, Op, Reg
+from wingspan.plan.lowering.state import State
+
+Cursors = Mapping[ir.Fiber, dict[str, Reg]]
+"""The registers of each cursor, by the names that `levels.procedures.cursor` gives them."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop being lowered: its index, the ends of its range, and its cursors."""
+
+    name: str
+    index: Reg
+    lo: Expr
+    hi: Expr
+    cursors: Cursors
+    front: Reg
+    """the first index that has not been visited, where runs of fill are skipped"""
+    maybe: Mapping[ir.Fiber, Expr]
+    """for fibers that may be missing, or have no child at the index: the condition that they have one"""
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one iteration only."""
+        return self.lo == self.hi
+
+
+Visit = Callable[[Loop, ir.Statement, Sequence[ir.Fiber], Sequence[ir.Fiber]], None]
+"""Lowers the body of a loop at one index, in the fibers that it reads and in those that it updates."""
+
+
+class Coiteration:
+    """The lowering of the range of a loop; `visit` lowers the loop at one index."""
+
+    def __init__(self, state: State, visit: Visit) -> None:
+        self.state, self.visit = state, visit
+        self.builder = state.builder
+
+    # -------------------------------------------------------------------------------------------------- phases
+
+    def phases(self, loop: Loop, body: ir.Statement) -> None:
+        """A Sequence of phases: in each the same fibers have all of the indices, or none."""
+        extents = {F: self.state.tower(F).shape[F.level - 2] for F in loop.cursors}
+        least, greatest = self.builder.ranges[loop.index.name]
+        outside = {F: n for F, n in extents.items() if not 1 <= least <= greatest <= n}
+        sure = [F for F in loop.cursors if F not in outside]
+        if not outside:
+            self.phase(loop, body, sure)
+            return
+        if loop.single:
+            self.point(loop, body, sorted(set(outside.values())), outside, list(loop.cursors))
+            return
+        ends = sorted({0, *outside.values()})
+        for k, end in enumerate([*ends, None]):
+            if k == 0 and least >= 1:
+                continue
+            there = [F for F in loop.cursors if F in sure or (k > 0 and outside[F] > ends[k - 1])]
+            lo = loop.lo if k == 0 else op("max", loop.lo, Const(ends[k - 1] + 1))
+            hi = loop.hi if end is None else op("min", loop.hi, Const(end))
+            origin = self.builder.origin(None, "SerialFor")
+            lo, hi = self.builder.keep("from", lo, origin), self.builder.keep("to", hi, origin)
+            part = replace(loop, lo=lo, hi=hi)
+            self.builder.when(op("<=", lo, hi), partial(self.phase, part, body, there))
+
+    def point(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        extents: Sequence[int],
+        outside: Mapping[ir.Fiber, int],
+        there: Sequence[ir.Fiber],
+    ) -> None:
+        """The phase that a single index lies in: for each extent, inside of it or not."""
+        if not extents:
+            self.phase(loop, body, there)
+            return
+        n, *larger = extents
+        beyond = [F for F in there if outside.get(F) != n]
+        inside = op("and", op("<=", Const(1), loop.lo), op("<=", loop.lo, Const(n)))
+        self.builder.when(
+            inside,
+            partial(self.phase, loop, body, there),
+            partial(self.point, loop, body, larger, outside, beyond),
+        )
+
+    def phase(self, loop: Loop, body: ir.Statement, there: Sequence[ir.Fiber]) -> None:
+        """One phase, in which the fibers `there` have all indices."""
+        reads = [F for F in there if self.state.handle(F.tensor).mode == "read"]
+        updates = [F for F in there if F not in reads]
+        if loop.single:
+            self.builder.set(loop.index, loop.lo, self.builder.origin(None, "SerialFor"))
+            self.visit(loop, body, reads, updates)
+            return
+        steppers = [F for F in reads if not self.state.level(F).lookup]
+        self.coiterate(loop, body, reads, steppers, updates)
+
+    # ---------------------------------------------------------------------------------------------------- coiteration
+
+    def coiterate(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        steppers: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+    ) -> None:
+        """Visit the indices at which the body does something."""
+        if not steppers:
+            self.run(loop, loop.lo, loop.hi, body, reads, updates)
+            return
+        jumpers = [F for F in steppers if isinstance(self.state.filled(body, F, loop.name), ir.Skip)]
+        if jumpers:
+            self.jump(loop, body, reads, jumpers, [F for F in steppers if F not in jumpers], updates)
+        else:
+            self.step(loop, body, reads, steppers, updates)
+
+    def run(
+        self,
+        loop: Loop,
+        lo: Expr,
+        hi: Expr,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+    ) -> None:
+        """Runs and lookups only: every index, unless nothing is done there."""
+        if isinstance(body, ir.Skip):
+            return
+        origin = self.builder.origin(None, "SerialFor")
+        self.builder.set(loop.index, lo, origin)
+
+        def once() -> None:
+            self.visit(loop, body, reads, updates)
+            self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
+
+        self.builder.emit(plan.While((), op("<=", loop.index, hi), self.builder.block(once)))
+
+    def step(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        steppers: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+    ) -> None:
+        """Steppers: a run of what is left without them up to the next child of any, and that spike."""
+        rest = reduce(lambda s, F: self.state.filled(s, F, loop.name), steppers, body)
+        origin = self.builder.origin(None, "SerialFor")
+        lookups = [F for F in reads if F not in steppers]
+        past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
+        self.builder.set(loop.front, loop.lo, origin)
+        idle = isinstance(rest, ir.Skip)
+        if not idle:
+            if not _small(body, 1):
+                self.every(loop, body, reads, steppers, updates, past)
+                return
+            self.builder.set(loop.index, loop.lo, origin)
+
+        def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
+            found = {F: self.next_index(loop, F, past) for F in steppers}
+            stop = self.builder.keep("stop", reduce(lambda x, y: op("min", x, y), found.values()), origin)
+            return found, stop
+
+        (found, stop), test = self.builder.nested(ahead)
+
+        def once() -> None:
+            if not idle:
+                last = self.builder.keep("last", op("-", op("min", stop, past), Const(1)), origin)
+                self.run(loop, loop.index, last, rest, lookups, updates)
+            self.builder.when(op("<=", stop, loop.hi), spike)
+
+        def spike() -> None:
+            self.builder.set(loop.index, stop, origin)
+            self.builder.set(loop.front, op("+", stop, Const(1)), origin)
+            here = {F: op("==", found[F], stop) if len(steppers) > 1 else Const(True) for F in steppers}
+            self.present(loop, body, reads, steppers, here, updates, moving=True)
+            if not idle:
+                self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
+
+        if idle:
+            self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(spike)))
+        else:
+            more = op("<=", loop.index, loop.hi)
+            self.builder.emit(plan.While((), more, (*test, *self.builder.block(once))))
+
+    def every(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        steppers: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+        past: Expr,
+    ) -> None:
+        """Every index, in a body that is too large to be written twice: the steppers may have a child there."""
+        origin = self.builder.origin(None, "SerialFor")
+        self.builder.set(loop.index, loop.lo, origin)
+
+        def once() -> None:
+            here = {F: op("==", self.next_index(loop, F, past), loop.index) for F in steppers}
+            self.builder.set(loop.front, op("+", loop.index, Const(1)), origin)
+            self.visit(replace(loop, maybe={**loop.maybe, **here}), body, reads, updates)
+            for F in steppers:
+                self.builder.when(here[F], partial(self.advance, loop, F))
+            self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
+
+        self.builder.emit(plan.While((), op("<=", loop.index, loop.hi), self.builder.block(once)))
+
+    def jump(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        jumpers: Sequence[ir.Fiber],
+        others: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+    ) -> None:
+        """Jumpers: on to the farthest of their next children, until all have a child there."""
+        origin = self.builder.origin(None, "SerialFor")
+        past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
+        self.builder.set(loop.front, loop.lo, origin)
+
+        def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
+            found = {F: self.next_index(loop, F, past) for F in jumpers}
+            return found, self.builder.keep("stop", reduce(lambda x, y: op("max", x, y), found.values()), origin)
+
+        (found, stop), test = self.builder.nested(ahead)
+
+        def once() -> None:
+            if len(jumpers) == 1:
+                meet()
+                return
+            here = reduce(lambda x, y: op("and", x, y), (op("==", found[F], stop) for F in jumpers))
+            self.builder.when(here, meet, seek)
+
+        def seek() -> None:
+            for F in jumpers:
+                self.builder.when(op("<", found[F], stop), partial(self.seek, loop, F, stop))
+
+        def meet() -> None:
+            self.builder.set(loop.index, stop, origin)
+            self.builder.set(loop.front, op("+", stop, Const(1)), origin)
+            here: dict[ir.Fiber, Expr] = {}
+            for F in others:
+                at = self.standing(loop, F)
+                behind = op("and", op("!=", at, Const(0)), op("<", at, stop))
+                self.builder.when(behind, partial(self.seek, loop, F, stop))
+                here[F] = op("==", self.standing(loop, F), stop)
+            for F in jumpers:
+                self.spike(loop, F)
+            self.present(_without(loop, jumpers), body, reads, others, here, updates, moving=False)
+            for F in jumpers:
+                self.advance(loop, F)
+
+        self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(once)))
+
+    def present(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        unsure: Sequence[ir.Fiber],
+        here: Mapping[ir.Fiber, Expr],
+        updates: Sequence[ir.Fiber],
+        moving: bool,
+        known: tuple[ir.Fiber, ...] = (),
+    ) -> None:
+        """Visit an index, the body being written for each combination of the unsure fibers if it is small.
+
+        `known` are those that are there. If `moving`, one of all is, and those that are there move on.
+        """
+        if not unsure or not _small(body, len(unsure)):
+            maybe = {**loop.maybe, **{F: here[F] for F in unsure}}
+            self.visit(replace(loop, maybe=maybe), body, reads, updates)
+            for F in (*known, *unsure) if moving else ():
+                self.builder.when(Const(True) if F in known else here[F], partial(self.advance, loop, F))
+            return
+        F, *rest = unsure
+
+        def there() -> None:
+            self.spike(loop, F)
+            self.present(_without(loop, [F]), body, reads, rest, here, updates, moving, (*known, F))
+
+        def elsewhere() -> None:
+            without = [R for R in reads if R != F]
+            self.present(loop, self.state.filled(body, F, loop.name), without, rest, here, updates, moving, known)
+
+        certain = moving and not rest and not known
+        self.builder.when(Const(True) if certain else here[F], there, elsewhere)
+
+    def spike(self, loop: Loop, F: ir.Fiber) -> None:
+        """From here on F is known to have a child at the index, until its cursor moves."""
+        self.builder.assume(op("==", self.index(loop, F), loop.index))
+
+    def next_index(self, loop: Loop, F: ir.Fiber, past: Expr) -> Expr:
+        """The first index from where the cursor is on at which F has a child; beyond the range if there is none.
+
+        An index that the loop has passed, which only a race leaves there, ends the iteration: the rules wait for it.
+        What no task writes is in order.
+        """
+        match self.index(loop, F):
+            case Op(op="select", args=(more, at, Const(value=0))) if F.tensor in self.state.constant:
+                ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
+            case _:
+                standing = self.standing(loop, F)
+                ahead = op("select", op("<", standing, loop.front), past, standing)
+        return self.builder.keep(f"{F.tensor}{F.level - 1}.next", ahead, self.builder.origin(F.span, "Child"))
+
+    def standing(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """The index that the cursor stands at, 0 at the end of the fiber."""
+        at = self.index(loop, F)
+        if F in loop.maybe:
+            at = op("select", loop.maybe[F], at, Const(0))
+        return self.builder.keep(f"{F.tensor}{F.level - 1}.at", at, self.builder.origin(F.span, "Child"))
+
+    def index(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """The same as an expression over the cursor."""
+        code = procedures.index(self.state.tower(F), F.level)
+        results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
+        return results["index"]
+
+    def seek(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
+        """Move a cursor on to an index."""
+        self.state.run(
+            F, F.span, "Child", procedures.seek(self.state.tower(F), F.level), {"index": at}, loop.cursors[F]
+        )
+
+    def advance(self, loop: Loop, F: ir.Fiber) -> None:
+        """Move a cursor past the index, where it has a child."""
+        self.spike(loop, F)
+        code = procedures.next_(self.state.tower(F), F.level)
+        self.state.run(F, F.span, "Leave", code, {"index": loop.index}, loop.cursors[F])
+
+
+LONGEST = 300
+"""What all the versions of a body may have together, in nodes of the program."""
+
+
+def _small(body: ir.Statement, choices: int) -> bool:
+    """Whether a body may be written anew for each combination of so many choices."""
+    return sum(1 for _ in body.walk()) << choices <= LONGEST
+
+
+def _without(loop: Loop, fibers: Sequence[ir.Fiber]) -> Loop:
+    """The loop where these fibers are known to have a child."""
+    return replace(loop, maybe={F: c for F, c in loop.maybe.items() if F not in fibers})

@@ -1,0 +1,312 @@
+"""From a bound program to a plan: statements, variables and tensors. `loops` and `tasks` lower the loops.
+
+The lowering follows the rules with all that is known before the run worked out: the scope of each name, the mode of
+each tensor, which fibers a loop unfurls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wingspan.buffers import procedures
+from wingspan.elaborate import Elaborated
+from wingspan.errors import InternalError, Span
+from wingspan.lang import algebra, ir
+from wingspan.lang.terms import written_once
+from wingspan.plan import ir as plan
+from wingspan.plan import layout
+from wingspan.plan.fold import constant, op
+from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
+from wingspan.plan.lowering import expressions
+from wingspan.plan.lowering.inline import Instance
+from wingspan.plan.lowering.loops import Loops, matters
+from wingspan.plan.lowering.scope import Handle, Shared
+from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.tasks import Tasks
+from wingspan.plan.lowering.variables import variables
+from wingspan.tensors.arrays import EXACT
+
+
+def draft(bound: Elaborated, dealt: bool = True) -> Plan:
+    """The plan of a bound program before any pass. InputError if a tensor is too large, or for what a plan cannot say.
+
+    `dealt`: whether the operations of levels deal independent iterations to tasks of their own.
+    """
+    try:
+        return Lowering(bound, dealt).plan()
+    except RecursionError:
+        raise layout.unsupported(
+            "loops are nested too deeply, or one loop updates too many tensors",
+            None,
+            "use fewer loops inside each other, and fewer tensors in one loop",
+        ) from None
+
+
+class Lowering(State):
+    """A walk over a program that writes its plan."""
+
+    def __init__(self, bound: Elaborated, dealt: bool = True) -> None:
+        thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
+        super().__init__(dealt, written_once(bound.body), bound.inputs.keys() - thawed)
+        self.bound = bound
+        self.variables = variables(bound.body, bound.towers)
+        self.whole: dict[Reg, Reg] = {}
+        """for variables that hold integers and doubles: whether it is an integer now"""
+        self.loops = Loops(self, self.statement)
+        self.tasks = Tasks(self, self.bound_of, self.loops.serial)
+
+    def plan(self) -> Plan:
+        """The plan of the whole program."""
+        for name, tower in self.bound.towers.items():
+            made = layout.layout(name, tower, len(self.builder.groups))
+            self.builder.groups += made.groups
+            self.layouts[name] = made
+            self.roots.append((name, made.root))
+            root = Instance(made, made.groups[0].id, made.root)
+            fill = self.bound.inputs[name].fill if name in self.bound.inputs else tower.fill
+            mode = "read" if name in self.bound.inputs else "undeclared"
+            self.scopes[0].handles[name] = Handle(mode, "", ir.Literal(fill), constant(fill), root)
+        self.statement(self.bound.body)
+        assigned = {node.name for node in self.bound.body.walk() if isinstance(node, ir.Set)}
+        variables = tuple(
+            (name, found if isinstance(found, Reg) else self._load(name, found, Origin(None, "ReadLocal")))
+            for name, found in self.scopes[0].variables.items()
+            if name in assigned
+        )
+        whole = tuple((name, self.whole[reg]) for name, reg in variables if reg in self.whole)
+        fills = tuple((name, self.handle(name).z) for name in self.bound.outputs)
+        return Plan(
+            tuple(self.builder.groups), tuple(self.roots), tuple(self.builder.out), tuple(self.bound.inputs),
+            self.bound.outputs, variables, whole, fills,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------------- statements
+
+    def statement(self, s: ir.Statement) -> None:
+        """Write one statement; twice, if it matters whether a fiber that it reads is there."""
+        unsure = [] if isinstance(s, ir.Block) else self.unsure(s)
+        for fibers in (*([F] for F in unsure), unsure):
+            if fibers and matters(s, self.without(s, fibers), fibers):
+                self.either(fibers[0], s, self.statement)
+                return
+        self.certain(s)
+
+    def certain(self, s: ir.Statement) -> None:
+        match s:
+            case ir.Block(statements=statements):
+                for each in statements:
+                    self.statement(each)
+            case ir.Skip():
+                pass
+            case ir.Set():
+                self.assign_variable(s)
+            case ir.Assign():
+                self.assign(s)
+            case ir.If(condition=condition, body=body):
+                origin = self.builder.origin(s.span, "IfTrue")
+                test = self.expression(condition)
+                if test.type != "bool":
+                    message = "a condition is true or false, not {value}"
+                    test = expressions.fault(self.builder, message, {"value": test}, origin, "bool")
+                self.builder.when(test, lambda: self.scoped(lambda: self.statement(body)))
+            case ir.For(range=ir.Parallel()):
+                self.tasks.parallel(s)
+            case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body):
+                lo = self.bound_of(a, s.span)
+                self.loops.serial(index, lo, lo if a == b else self.bound_of(b, s.span), body)
+            case ir.Declare():
+                self.declare(s)
+            case ir.Freeze(tensor=T):
+                self.change_mode(s, T, "Freeze", "freeze", "read")
+            case ir.Thaw(tensor=T):
+                self.change_mode(s, T, "Thaw", "thaw", "update")
+            case _:
+                raise InternalError(f"not a statement of a bound program: {s}", s.span)
+
+    def bound_of(self, e: ir.Expression, span: Span | None) -> Reg | Const:
+        """An end of a range: an integer."""
+        value = self.expression(e)
+        origin = self.builder.origin(span, "ForEmpty")
+        self.require_decided(e)
+        if value.type != "int":
+            return expressions.fault(
+                self.builder, "an integer is needed here, got {value}", {"value": value}, origin, "int"
+            )
+        return self.builder.keep("end", value, origin)
+
+    def undecided(self, e: ir.Expression) -> bool:
+        """Whether only the run tells if an expression is an integer or a double."""
+        return isinstance(e, ir.Variable) and self.find(e.name) in self.whole
+
+    def require_decided(self, e: ir.Expression) -> None:
+        """Refuse an expression that is undecided, where that matters."""
+        if not self.undecided(e):
+            return
+        assert isinstance(e, ir.Variable)
+        message = f"{e.name} is now an integer and now a double, and here it matters which"
+        raise layout.unsupported(message, e.span, "give it doubles only: 0.0, not 0")
+
+    # ------------------------------------------------------------------------------------------------------ expressions
+
+    def expression(self, e: ir.Expression) -> Expr:
+        """Write what an expression needs; its value, which later statements do not change."""
+        match e:
+            case ir.Literal(value=value):
+                return constant(value)
+            case ir.Index(name=name):
+                return self.builder.indices[name]
+            case ir.Variable(name=name):
+                return self.variable(name, e.span)
+            case ir.Call(op=name, args=args):
+                values = tuple(self.expression(a) for a in args)
+                kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
+                if "float" not in kinds and name not in (*expressions.COMPARISONS, "/"):
+                    for a in args:
+                        self.require_decided(a)
+                return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
+            case ir.Access():
+                return self.access(e)
+        raise InternalError(f"not an expression of a bound program: {e}")
+
+    def access(self, a: ir.Access) -> Expr:
+        """The element that an access reads."""
+        T = a.fiber.tensor
+        if a.subscripts:
+            return self.missing(a, "Access")
+        F = self.fiber(a.fiber)
+        value = self.builder.fresh(T, self.layouts[T].tower.kind)  # type: ignore[arg-type]
+        found, _ = self.run(
+            a.fiber, a.span, "Access", procedures.unwrap(self.layouts[T].tower), {"position": F.position}
+        )
+        self.builder.set(value, found["value"], self.builder.origin(a.span, "Access"))
+        return value
+
+    def missing(self, a: ir.Access, rule: str) -> Expr:
+        """An access that no loop has entered: its next index is out of bounds."""
+        T, last = a.fiber.tensor, a.subscripts[-1]
+        tower = self.layouts[T].tower
+        if not isinstance(last, ir.Index):
+            raise InternalError(f"{T} is not accessed concordantly", a.span)
+        message = f"{T} has the indices 1:{tower.shape[a.fiber.level - 2]} on axis {a.fiber.level - 1}, got {{index}}"
+        values = {"index": self.builder.indices[last.name]}
+        kind: Type = tower.kind  # type: ignore[assignment]
+        return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), kind)
+
+    # -------------------------------------------------------------------------------------------------------- variables
+
+    def find(self, name: str) -> Reg | Shared | None:
+        """What a name is bound to."""
+        return next((s.variables[name] for s in reversed(self.scopes) if name in s.variables), None)
+
+    def variable(self, name: str, span: Span | None) -> Expr:
+        """The value of a variable."""
+        found = self.find(name)
+        origin = self.builder.origin(span, "ReadGlobal")
+        match found:
+            case None:
+                return expressions.fault(self.builder, f"{name} has no value", {}, origin, "int")
+            case Reg():
+                return found
+        return self._load(name, found, origin)
+
+    def _load(self, name: str, found: Shared, origin: Origin) -> Reg:
+        (buffer,) = found.group.buffers
+        reg = self.builder.fresh(name, buffer.type)
+        self.builder.emit(plan.Load(reg, Ref(buffer, found.reg), Const(1), Place(), origin))
+        return reg
+
+    def assign_variable(self, s: ir.Set) -> None:
+        """x = e, where the nearest scope binds x, or in this one."""
+        value = self.expression(s.value)
+        origin = self.builder.origin(s.span, "WriteLocal")
+        found = self.find(s.name) or self.bind(s, origin)
+        whole: Expr = Const(value.type == "int")
+        if isinstance(s.value, ir.Variable) and isinstance(copied := self.find(s.value.name), Reg):
+            whole = self.whole.get(copied, whole)
+        if isinstance(found, Shared):
+            value = self._as(s, value, found.group.buffers[0].type)
+            ref = Ref(found.group.buffers[0], found.reg)
+            self.builder.emit(plan.Store(ref, Const(1), value, Place(), replace(origin, operation="WriteGlobal")))
+            return
+        if found in self.whole and value.type == "int":
+            fits = op("and", op("<=", Const(-EXACT), value), op("<=", value, Const(EXACT)))
+            message = f"the native engine holds {s.name} as a double, as it is at times, and {{value}} is none"
+            self.builder.emit(plan.Check(fits, message, (("value", value),), origin))
+        self.builder.set(found, self._as(s, value, found.type), origin)
+        if found in self.whole:
+            self.builder.set(self.whole[found], whole, origin)
+
+    def _as(self, s: ir.Set, value: Expr, kind: Type) -> Expr:
+        """The value as one of the variable's type."""
+        if value.type == "int" and kind == "float":
+            return expressions.to_float(value)
+        if value == Const(0) and kind == "bool":  # what concordization binds a variable to before its loops
+            return Const(False)
+        if value.type != kind:
+            message = f"{s.name} is a {algebra.KINDS[kind]} elsewhere and a {algebra.KINDS[value.type]} here"
+            raise layout.unsupported(message, s.span, "use two variables")
+        return value
+
+    def bind(self, s: ir.Set, origin: Origin) -> Reg | Shared:
+        """A variable that is new in this scope."""
+        binder = (s.name, s.span)
+        kind, mixed = self.variables.type(binder), self.variables.mixed(binder)
+        made: Reg | Shared
+        if binder in self.variables.shared:
+            if mixed:
+                message = f"tasks share {s.name}, which is now an integer and now a double"
+                raise layout.unsupported(message, s.span, "make all its values of one type")
+            group = self.builder.group(lambda id: layout.variable(s.name, kind, id))
+            made = Shared(group, self.cell(group, s.name, origin))
+        else:
+            made = self.builder.fresh(s.name, kind)
+            if mixed:
+                self.whole[made] = self.builder.fresh(f"{s.name} is whole", "bool")
+        self.scopes[-1].variables[s.name] = made
+        return made
+
+    # ---------------------------------------------------------------------------------------------------------- tensors
+
+    def assign(self, s: ir.Assign) -> None:
+        """assign(A, ⊕, e)"""
+        F = s.access.fiber
+        value = self.expression(s.value)
+        if s.access.subscripts:
+            self.missing(s.access, "Assign")
+            return
+        handle, tower = self.handle(F.tensor), self.tower(F)
+        if handle.mode != "update" or handle.op != s.op:
+            raise InternalError(f"{F.tensor} is updated with {s.op} in {handle.mode} mode", s.span)
+        value = expressions.convert(self.builder, value, tower.kind, self.builder.origin(s.span, "Assign"))  # type: ignore[arg-type]
+        leaf = self.fiber(F)
+        self.run(F, s.span, "Assign", procedures.increment(tower, s.op), {"position": leaf.position, "value": value})
+        if leaf.dirty is not None:
+            self.builder.set(leaf.dirty, Const(True), self.builder.origin(s.span, "Assign"))
+
+    def declare(self, s: ir.Declare) -> None:
+        """declare(T, z, ⊕, n…)"""
+        T = s.tensor
+        handle, tower = self.handle(T), self.layouts[T].tower
+        origin = self.builder.origin(s.span, "Declare")
+        z = expressions.convert(self.builder, self.expression(s.init), tower.kind, origin)  # type: ignore[arg-type]
+        fill: ir.Expression
+        if isinstance(z, Const):
+            fill = ir.Literal(algebra.exact(z.value))
+        else:
+            name = f"fill of {T}"
+            reg = self.builder.fresh(name, z.type)
+            self.builder.set(reg, z, origin)
+            self.scopes[-1].variables[name] = z = reg
+            fill = ir.Variable(name)
+        F = ir.Fiber(T, tower.rank + 1)
+        self.run(F, s.span, "Declare", procedures.whole(tower, "declare", s.op), {}, z=z, reading=False)
+        self.scopes[-1].handles[T] = Handle("update", s.op, fill, z, handle.root)
+
+    def change_mode(self, s: ir.Freeze | ir.Thaw, T: str, rule: str, operation: str, after: str) -> None:
+        """freeze(T, ⊕) and thaw(T, ⊕)"""
+        handle, tower = self.handle(T), self.layouts[T].tower
+        code = procedures.whole(tower, operation, handle.op or s.op)
+        F = ir.Fiber(T, tower.rank + 1)
+        self.run(F, s.span, rule, code, {}, prefix=f"{operation}({T}): ", reading=False)
+        changed = replace(handle, mode=after, op=s.op if after == "update" else "")
+        self.scopes[-1].handles[T] = changed

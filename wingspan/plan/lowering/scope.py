@@ -1,0 +1,47 @@
+"""What a scope of a program binds while it is lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wingspan.lang import ir
+from wingspan.plan.ir import Expr, Group, Reg
+from wingspan.plan.lowering.inline import Instance
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A tensor in a scope: its mode, the operator of its phase, its fill value (in program and plan), its root."""
+
+    mode: str
+    op: str
+    fill: ir.Expression
+    z: Expr
+    root: Instance
+
+
+@dataclass(frozen=True)
+class Fiber:
+    """A fiber that the program has reached. `dirty` says whether something below it was written, if that matters."""
+
+    level: int
+    position: Expr
+    instance: Instance
+    dirty: Reg | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A variable that other tasks write: its buffer and the instance with it."""
+
+    group: Group
+    reg: Reg
+
+
+@dataclass
+class Scope:
+    """What a scope binds. `region` counts the parallel loops around it."""
+
+    region: int
+    variables: dict[str, Reg | Shared] = field(default_factory=dict)
+    handles: dict[str, Handle] = field(default_factory=dict)

@@ -1,0 +1,149 @@
+"""Where the lowering of a program is: the names bound here, the fibers reached, the device, and the plan so far.
+
+What lowers statements, loops, ranges and tasks shares it, and nothing else. A fiber that the program has reached is an
+`ir.Fiber` whose position is a number of `State.fibers`, where its registers stand; so the functions that rewrite bodies
+under the rules serve here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from functools import partial, reduce
+
+from wingspan.buffers.linear import Code
+from wingspan.errors import Span
+from wingspan.lang import algebra, ir
+from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.terms import replace_access, replace_fiber
+from wingspan.levels import Tower
+from wingspan.levels.base import Level
+from wingspan.plan import ir as plan
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr, Group, Origin, Reg
+from wingspan.plan.layout import Layout
+from wingspan.plan.lowering.build import Builder, under
+from wingspan.plan.lowering.inline import Here, Instance, inline
+from wingspan.plan.lowering.scope import Fiber, Handle, Scope, Shared
+
+
+class State:
+    """`dealt`: whether the operations of levels deal independent iterations to tasks of their own.
+
+    `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes.
+    """
+
+    def __init__(self, dealt: bool, once: Set[str], constant: Set[str]) -> None:
+        self.dealt, self.once, self.constant = dealt, once, constant
+        self.builder = Builder()
+        self.layouts: dict[str, Layout] = {}
+        self.roots: list[tuple[str, Reg]] = []
+        self.fibers: dict[int, Fiber] = {}
+        self.open: list[tuple[ir.Fiber, Fiber]] = []
+        """the fibers that are being updated here, outermost first"""
+        self.device: Device = SERIAL
+        self.threads: dict[Device, Reg] = {}
+        self.scopes = [Scope(0)]
+
+    # ----------------------------------------------------------------------------------------------------------- scopes
+
+    def scoped(self, build: Callable[[], object]) -> None:
+        """Write what `build` writes in a scope of its own."""
+        self.scopes.append(Scope(self.scopes[-1].region))
+        build()
+        self.drop(self.scopes.pop())
+
+    def drop(self, scope: Scope) -> None:
+        """A scope ends: the task gives back the cells that it shared in it."""
+        for found in scope.variables.values():
+            if isinstance(found, Shared) and scope.region > 0:
+                self.builder.emit(plan.Drop(found.reg, self.builder.origin(None, "ScopeExit")))
+
+    def cell(self, group: Group, name: str, origin: Origin) -> Reg:
+        """The instance with a cell that tasks share: the only one, or this task's own."""
+        if self.scopes[-1].region > 0:
+            return self.builder.own(group, origin)
+        reg = self.builder.fresh(name, "instance")
+        self.roots.append((name, reg))
+        return reg
+
+    # -------------------------------------------------------------------------------------------------------- tensors
+
+    def handle(self, tensor: str) -> Handle:
+        """The tensor's handle, by the nearest scope that has one."""
+        return next(s.handles[tensor] for s in reversed(self.scopes) if tensor in s.handles)
+
+    def fiber(self, F: ir.Fiber) -> Fiber:
+        """Where a fiber of the program is; the root fiber is that of the tensor's handle."""
+        if F.position in self.fibers and F.level <= self.layouts[F.tensor].tower.rank:
+            return self.fibers[F.position]
+        return Fiber(F.level, Const(1), self.handle(F.tensor).root)
+
+    def reach(self, F: Fiber) -> int:
+        """The number of a fiber that the program reaches here."""
+        self.fibers[len(self.fibers) + 2] = F
+        return len(self.fibers) + 1
+
+    def tower(self, F: ir.Fiber) -> Tower:
+        """The tower of a fiber's tensor."""
+        return self.layouts[F.tensor].tower
+
+    def level(self, F: ir.Fiber) -> Level:
+        """The level that a fiber is one of."""
+        return self.tower(F).levels[self.tower(F).depths[F.level]]
+
+    def run(
+        self,
+        F: ir.Fiber,
+        span: Span | None,
+        rule: str,
+        code: Code,
+        given: dict[str, Expr],
+        into: dict[str, Reg] | None = None,
+        start: Instance | None = None,
+        prefix: str = "",
+        z: Expr | None = None,
+        reading: bool | None = None,
+    ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
+        """Write a procedure of a tensor's levels, in the instance of a fiber unless told otherwise: see `inline`."""
+        handle = self.handle(F.tensor)
+        origin = under(self.builder.origin(span, rule), prefix)
+        frozen = handle.mode == "read" if reading is None else reading
+        here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
+        inputs = {"z": handle.z if z is None else z, **given}
+        return inline(self.builder, code, start or self.fiber(F).instance, here, inputs, into or {})
+
+    # ----------------------------------------------------------------------------------------- fibers that are all fill
+
+    def unsure(self, s: ir.Statement) -> list[ir.Fiber]:
+        """The fibers that a statement reads and that may turn out to be missing, so that they are all fill."""
+        read = dict.fromkeys(access.fiber for access, updated in ir.accesses(s) if not updated)
+        positions = {F: self.fiber(F).position for F in read}
+        return [F for F in read if self.builder.op("!=", positions[F], Const(0)) != Const(True)]
+
+    def without(self, s: ir.Statement, fibers: Iterable[ir.Fiber]) -> ir.Statement:
+        """What is left of a statement where these fibers are all fill."""
+        return self.simplified(reduce(lambda s, F: replace_fiber(s, F, self.handle(F.tensor).fill), fibers, s))
+
+    def either(self, F: ir.Fiber, s: ir.Statement, write: Callable[[ir.Statement], None]) -> None:
+        """Write a statement twice: where a fiber that it reads is there, and where it is all fill."""
+        there = op("!=", self.fiber(F).position, Const(0))
+
+        def known() -> None:
+            self.builder.assume(there)
+            write(s)
+
+        self.builder.when(there, known, partial(write, self.without(s, [F])))
+
+    def filled(self, body: ir.Statement, F: ir.Fiber, index: str) -> ir.Statement:
+        """What is left of a body where a fiber that it reads is all fill."""
+        return self.simplified(replace_access(body, F, index, self.handle(F.tensor).fill))
+
+    def simplified(self, body: ir.Statement) -> ir.Statement:
+        """The body with identities worked out and without the updates that change nothing."""
+
+        def repeats_fill(a: ir.Assign) -> bool:
+            T = a.access.fiber.tensor
+            fill = self.handle(T).fill
+            return T in self.once and isinstance(fill, ir.Literal) and algebra.is_literal(a.value, fill.value)
+
+        return algebra.simplify(body, repeats_fill)

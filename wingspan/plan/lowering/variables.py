@@ -1,0 +1,99 @@
+"""The variables of a program before it is lowered: which of them tasks share, and what they hold.
+
+Under the rules a variable may hold an integer now and a double then. A plan has one type for each: a variable that is
+given both is a double, with a flag beside it that says whether the rules would call it an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wingspan.errors import Span
+from wingspan.lang import ir
+from wingspan.levels import Tower
+from wingspan.plan.ir import Type
+from wingspan.plan.lowering.expressions import COMPARISONS, LOGIC
+
+Binder = tuple[str, Span | None]
+"""A variable: its name, and where the statement stands that binds it."""
+
+
+@dataclass
+class Variables:
+    """What is known of each variable; `kinds` are those of the values that it is given."""
+
+    shared: set[Binder] = field(default_factory=set)
+    kinds: dict[Binder, set[Type]] = field(default_factory=dict)
+
+    def type(self, binder: Binder) -> Type:
+        """The type of the register that holds it: of several kinds, a double if they are numbers."""
+        kinds = self.kinds[binder]
+        return "float" if "float" in kinds else "bool" if kinds == {"bool"} else "int"
+
+    def mixed(self, binder: Binder) -> bool:
+        """Whether it holds values of several kinds."""
+        return len(self.kinds[binder]) > 1
+
+
+def variables(body: ir.Statement, towers: Mapping[str, Tower]) -> Variables:
+    """The variables of a program."""
+    found = Variables()
+    while True:
+        before = {binder: set(kinds) for binder, kinds in found.kinds.items()}
+        _Walk(found, towers).block(body, {}, 0)
+        if found.kinds == before:
+            return found
+
+
+class _Walk:
+    """One walk in the order of the text; `known` is what each name is bound to, and inside how many parallel loops."""
+
+    def __init__(self, found: Variables, towers: Mapping[str, Tower]) -> None:
+        self.found, self.towers = found, towers
+
+    def block(self, s: ir.Statement, known: dict[str, tuple[Binder, int]], region: int) -> None:
+        known = dict(known)
+        for each in s.statements if isinstance(s, ir.Block) else (s,):
+            match each:
+                case ir.Set():
+                    self.assign(each, known, region)
+                case ir.If(body=body):
+                    self.block(body, known, region)
+                case ir.For(range=r, body=body):
+                    self.block(body, known, region + isinstance(r, ir.Parallel))
+
+    def assign(self, s: ir.Set, known: dict[str, tuple[Binder, int]], region: int) -> None:
+        binder, home = known.setdefault(s.name, ((s.name, s.span), region))
+        if home != region:
+            self.found.shared.add(binder)
+        kinds = self.found.kinds.setdefault(binder, set())
+        if not _opens(s):
+            kinds |= self.kinds(s.value, known)
+
+    def kinds(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> set[Type]:
+        """The kinds that an expression may give: those of the variable that it copies, or one."""
+        if isinstance(e, ir.Variable) and e.name in known:
+            return self.found.kinds[known[e.name][0]]
+        return {self.kind(e, known)}
+
+    def kind(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> Type:
+        """What an expression gives, by the rules of `lang.algebra`."""
+        match e:
+            case ir.Literal(kind=kind):
+                return kind  # type: ignore[return-value]
+            case ir.Variable(name=name) if name in known:
+                return self.found.type(known[name][0])
+            case ir.Access(fiber=F):
+                return self.towers[F.tensor].kind  # type: ignore[return-value]
+            case ir.Call(op=op, args=args):
+                if op in COMPARISONS or op in LOGIC:
+                    return "bool"
+                kinds = {self.kind(a, known) for a in args}
+                return "float" if op == "/" or "float" in kinds else "int"
+        return "int"
+
+
+def _opens(s: ir.Set) -> bool:
+    """Whether concordization put the statement there, to bind a variable outside of the loops around `x = e`."""
+    return isinstance(s.value, ir.Literal) and s.value.span is None and s.value.value == 0

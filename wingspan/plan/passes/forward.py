@@ -1,0 +1,115 @@
+"""A plan whose statements read, in place of a register, what that was set to last, where it is certain.
+
+Registers that are set in several places are read where they come from, too, which `tidy` cannot do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from wingspan.plan.ir import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.passes.tidy import Replace
+from wingspan.plan.uses import sets
+
+
+class Known:
+    """The registers that hold a constant, or the same as another register does now, and which.
+
+    What becomes known in a branch lies on top of what was known before it.
+    """
+
+    def __init__(self, below: Known | None = None) -> None:
+        self.below = below
+        self._here: dict[str, Expr | None] = {}
+        """None for what is known below, and not here"""
+        self._copies: dict[str, set[str]] = {}
+        """the registers that were copies of a register at some time"""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What a register holds, if that is known."""
+        layer: Known | None = self
+        while layer is not None:
+            if name in layer._here:
+                found = layer._here[name]
+                return default if found is None else found
+            layer = layer.below
+        return default
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def learn(self, name: str, value: Expr | None) -> None:
+        """A register holds a value from here on, None if it is not known."""
+        self._here[name] = value
+        if isinstance(value, Reg):
+            self._copies.setdefault(value.name, set()).add(name)
+
+    def forget(self, *changed: Reg) -> None:
+        """These registers, and copies of them, may hold anything now."""
+        for reg in changed:
+            layer: Known | None = self
+            while layer is not None:
+                for copy in layer._copies.get(reg.name, ()):
+                    if getattr(self.get(copy), "name", None) == reg.name:
+                        self.learn(copy, None)
+                layer = layer.below
+            self._copies.pop(reg.name, None)
+            if reg.name in self:
+                self.learn(reg.name, None)
+
+    def join(self, one: Known, other: Known) -> None:
+        """What is known at the end of both branches is known here."""
+        for name in one._here.keys() | other._here.keys():
+            value = one.get(name)
+            self.learn(name, value if other.get(name) is value else None)
+
+
+def forward(made: Plan) -> Plan:
+    """The plan with constants and copies of registers read where they come from; tests that become certain are gone."""
+    return replace(made, body=_block(made.body, Known()))
+
+
+class _Read(Replace):
+    """Replaces what a statement reads; reports may go on to tell what the replaced registers hold."""
+
+    def origin(self, origin: Origin) -> Origin:
+        return origin
+
+
+def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
+    """A block that begins with `known`, which is changed to what is known at its end."""
+    read = _Read(known, set())
+    out: list[Stmt] = []
+    for s in body:
+        _statement(s, known, read, out)
+    return tuple(out)
+
+
+def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
+    if isinstance(s, While):
+        known.forget(*(reg for inner in walk((s,)) for reg in sets(inner)))
+        test = _block(s.test, known)
+        out.append(While(test, read.part(s.condition), _block(s.body, Known(known))))
+        return
+    s = read.changed(s)
+    match s:
+        case Set(reg=reg, value=value):
+            known.forget(reg)
+            if isinstance(value, Const | Reg) and value != reg:
+                known.learn(reg.name, value)
+        case When(condition=Const(value=holds), then=then, otherwise=otherwise):
+            out += _block(then if holds else otherwise, known)
+            return
+        case When(condition=condition, then=then, otherwise=otherwise):
+            at_end = Known(known), Known(known)
+            s = When(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
+            known.join(*at_end)
+        case Par(task=task, body=body):
+            inside = Known(known)
+            inside.forget(task)
+            s = replace(s, body=_block(body, inside))
+            known.forget(task, *s.joined)
+        case _:
+            known.forget(*sets(s))
+    out.append(s)

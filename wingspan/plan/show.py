@@ -1,0 +1,130 @@
+"""A plan as text, with the lines of the program that its statements come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wingspan.errors import Span
+from wingspan.lang import algebra
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt
+
+INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%"}
+
+
+def show(made: Plan) -> str:
+    """The buffers of a plan and its statements, each under the source line that it comes from."""
+    return "\n".join([*_buffers(made), "", *_Printer().block(made.body, 0)])
+
+
+def _buffers(made: Plan) -> Iterator[str]:
+    for group in made.groups:
+        if group.tensor and group.parent is not None:
+            keys = f"{group.keys} of them" if group.keys else "one for each position"
+            yield f"instances of {group.tensor} by {group.tag}: {keys}"
+        for b in group.buffers:
+            if b.depth < 0:
+                yield f"  {b.tensor}: {b.width}, shared"
+            else:
+                hashed = ", hashed" if b.hashed else ""
+                yield f"  {b.tensor}.{b.name}: {b.width}, level {b.level} {b.level_name}{hashed}"
+
+
+class _Printer:
+    """Writes statements line by line."""
+
+    def __init__(self) -> None:
+        self.line: Span | None = None
+
+    def block(self, body: tuple[Stmt, ...], depth: int) -> list[str]:
+        lines: list[str] = []
+        for s in body:
+            lines += self.source(s, depth)
+            lines += ["    " * depth + line for line in self.statement(s, depth)]
+        return lines
+
+    def source(self, s: Stmt, depth: int) -> list[str]:
+        """The source line of a statement, if the one before came from another."""
+        origin = getattr(s, "origin", None)
+        span: Span | None = origin.span if origin else None
+        if span is None or (self.line is not None and self.line.line == span.line):
+            return []
+        self.line = span
+        return ["    " * depth + f"# {span.line} │ {span.source.line(span.line).strip()}"]
+
+    def statement(self, s: Stmt, depth: int) -> list[str]:
+        match s:
+            case plan.When(condition=c, then=then, otherwise=otherwise):
+                lines = [f"if {text(c)}:", *self.inner(then)]
+                return [*lines, "else:", *self.inner(otherwise)] if otherwise else lines
+            case plan.While(test=test, condition=c, body=body):
+                if not test:
+                    return [f"while {text(c)}:", *self.inner(body)]
+                return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
+            case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
+                told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
+                return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
+        return [_simple(s)]
+
+    def inner(self, body: tuple[Stmt, ...]) -> list[str]:
+        return self.block(body, 1) or ["    pass"]
+
+
+def _simple(s: Stmt) -> str:
+    match s:
+        case plan.Set(reg=reg, value=value):
+            return f"{reg.name} = {text(value)}"
+        case plan.Compute(reg=reg, op=op, args=args):
+            return f"{reg.name} = {text(Op(op, args))}, checked"
+        case plan.Load(reg=reg, ref=ref, index=index):
+            return f"{reg.name} = {cell(ref, index)}"
+        case plan.Store(ref=ref, index=index, value=value):
+            return f"{cell(ref, index)} = {text(value)}"
+        case plan.Atomic(ref=ref, index=index, op=op, value=value):
+            return f"atomic {cell(ref, index)} {op}= {text(value)}"
+        case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
+            return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {step}"
+        case plan.Acquire(ref=ref, index=index):
+            return f"acquire {cell(ref, index)}"
+        case plan.Release(ref=ref, index=index):
+            return f"release {cell(ref, index)}"
+        case plan.Sort(ref=ref, count=count):
+            return f"sort {cell(ref, Const(1))[:-3]}[1:{text(count)}]"
+        case plan.Check(condition=c, message=message, values=values):
+            told = "".join(f", {name} = {text(value)}" for name, value in values)
+            return f'check {text(c)}, "{message}"{told}'
+        case plan.Child(reg=reg, parent=parent, key=key):
+            return f"{reg.name} = instance {text(key)} of {parent.name}"
+        case plan.Fresh(reg=reg):
+            return f"{reg.name} = an instance of this task's own"
+        case plan.Drop(reg=reg):
+            return f"drop {reg.name}"
+    raise AssertionError(s)
+
+
+def cell(ref: Ref, index: Expr) -> str:
+    """A cell of a buffer; the instance is named if it is not the tensor's only one."""
+    b = ref.buffer
+    instance = "" if ref.instance.name == f"root {b.tensor}" else f"⟨{ref.instance.name}⟩"
+    name = b.tensor if b.depth < 0 else f"{b.tensor}.{b.name}"
+    return f"{name}{instance}[{text(index)}]"
+
+
+def text(e: Expr) -> str:
+    """An expression."""
+    match e:
+        case Const(value=value):
+            return algebra.show(value)
+        case Reg(name=name):
+            return name
+        case Op(op=op, args=(x, y)) if op in INFIX:
+            return " ".join((_operand(x), op, _operand(y)))
+        case Op(op="not", args=(x,)):
+            return f"not {_operand(x)}"
+        case Op(op=op, args=args):
+            return f"{op}({', '.join(map(text, args))})"
+    raise AssertionError(e)
+
+
+def _operand(e: Expr) -> str:
+    return f"({text(e)})" if isinstance(e, Op) and (e.op in INFIX or e.op == "not") else text(e)

@@ -1,0 +1,82 @@
+"""What a statement of a plan sets and uses, and the blocks inside of it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Expr, Op, Par, Reg, Stmt, When, While
+
+
+def registers(e: Expr) -> Iterator[Reg]:
+    """The registers of an expression."""
+    if isinstance(e, Reg):
+        yield e
+    elif isinstance(e, Op):
+        for arg in e.args:
+            yield from registers(arg)
+
+
+def sets(s: Stmt) -> tuple[Reg, ...]:
+    """The registers that a statement itself sets."""
+    match s:
+        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
+            return (reg,)
+        case plan.Child(reg=reg) | plan.Fresh(reg=reg):
+            return (reg,)
+        case Par(task=task, joined=joined):
+            return (task, *joined)
+    return ()
+
+
+def operands(s: Stmt) -> Iterator[Expr]:
+    """The expressions that a statement itself works with, blocks inside of it apart; instances among them."""
+    if ref := getattr(s, "ref", None):
+        yield ref.instance
+    match s:
+        case plan.Compute(args=args):
+            yield from args
+        case plan.Check(condition=condition, values=values):
+            yield from (condition, *(value for _, value in values))
+        case plan.Store(index=index, value=value) | plan.Atomic(index=index, value=value):
+            yield from (index, value)
+        case plan.Child(parent=parent, key=key):
+            yield from (parent, key)
+        case plan.Drop(reg=reg):
+            yield reg
+        case (
+            plan.Set(value=e) | plan.Load(index=e) | plan.Acquire(index=e) | plan.Release(index=e) | plan.Sort(count=e)
+            | plan.Claim(stop=e) | When(condition=e) | While(condition=e)
+        ):  # fmt: skip
+            yield e
+        case Par():
+            yield s.tasks
+
+
+def told(s: Stmt) -> Iterator[Expr]:
+    """The expressions that only reports on a statement use."""
+    if place := getattr(s, "place", None):
+        yield from (e for e in (place.position, place.index) if e is not None)
+    if origin := getattr(s, "origin", None):
+        yield from (e for _, e in origin.indices)
+
+
+def reads(s: Stmt) -> frozenset[str]:
+    """The names of the registers that a statement itself reads or tells. The answer is kept in the statement."""
+    known: frozenset[str] | None = s.__dict__.get("_reads")
+    if known is None:
+        known = s.__dict__["_reads"] = frozenset(r.name for e in (*operands(s), *told(s)) for r in registers(e))
+    return known
+
+
+def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
+    """A statement with the blocks inside of it changed."""
+    match s:
+        case When(condition=condition, then=then, otherwise=otherwise):
+            return When(condition, change(then), change(otherwise))
+        case While(test=test, condition=condition, body=body):
+            return While(change(test), condition, change(body))
+        case Par(body=body):
+            return replace(s, body=change(body))
+    return s

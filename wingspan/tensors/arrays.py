@@ -1,0 +1,280 @@
+"""Between arrays and the elements that a tensor stores."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.errors import InputError
+from wingspan.lang.algebra import convert, exact
+from wingspan.lang.ir import Value
+from wingspan.levels import Tower
+from wingspan.tensors.cells import Entry
+from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, Stored, disorder
+
+LARGEST = 2**63 - 1
+
+
+def as_array(data: Any) -> np.ndarray:
+    """What is given, as an array, which may share its memory; an InputError if it is none."""
+    try:
+        return np.asarray(data)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"not an array: {error}", fix="use rows of one length") from None
+
+
+def numbers(data: Any) -> np.ndarray:
+    """An array of 64-bit integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError."""
+    array = as_array(data)
+    if array.dtype.kind == "O":
+        return _objects(array)
+    kinds: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
+        raise InputError(f"a tensor does not hold {array.dtype} elements", fix="use integers, doubles or booleans")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise _not_finite(array[~np.isfinite(array)][0])
+    if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
+        raise InputError(f"{array.max()} does not fit a 64-bit integer", fix="use smaller integers, or doubles")
+    return array.astype(kinds[array.dtype.kind], copy=False)
+
+
+def _objects(array: np.ndarray) -> np.ndarray:
+    made = np.empty(array.shape, dtype=object)
+    for k, value in enumerate(array.flat):
+        value = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(value, bool | int | float | Fraction):
+            raise InputError(
+                f"a tensor does not hold a {type(value).__name__}: {value!r}", fix="use integers, doubles or booleans"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _not_finite(value)
+        made.flat[k] = value
+    return made
+
+
+def _not_finite(value: Any) -> InputError:
+    return InputError(f"{value} is not a finite number, and results are exact only for those", fix="use finite numbers")
+
+
+def entries_of(data: Any, fill: Value) -> list[Entry]:
+    """The elements of a dense array that differ from `fill`, or those that a SciPy sparse array stores."""
+    return sparse_entries(data) if scipy.sparse.issparse(data) else dense_entries(data, fill)
+
+
+def dense_entries(data: Any, fill: Value) -> list[Entry]:
+    """The elements of a dense array that differ from `fill`."""
+    array = numbers(data)
+    chosen = _differing(array, exact(fill))
+    at = (np.argwhere(chosen) + 1).tolist()
+    return list(zip(map(tuple, at), array[chosen].tolist(), strict=True))
+
+
+def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
+    """Where an array differs from `fill`; numbers of other kinds are compared exactly, booleans differ from them."""
+    if array.dtype == object:
+        flags = [v != fill or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
+        return np.array(flags, dtype=np.bool_).reshape(array.shape)
+    same: Any = None
+    if (array.dtype == np.bool_) == isinstance(fill, bool):
+        try:
+            same = array.dtype.type(fill)
+        except OverflowError:
+            same = None
+    if same is None or exact(same.item()) != fill:
+        return np.ones(array.shape, dtype=np.bool_)
+    return np.asarray(array != same)
+
+
+def sparse_entries(matrix: Any) -> list[Entry]:
+    """The stored elements of a SciPy sparse array; duplicates are summed exactly, of booleans one is enough."""
+    coo = scipy.sparse.coo_array(in_order(matrix))
+    at = zip(*((axis + 1).tolist() for axis in coo.coords), strict=True)
+    entries: list[Entry] = list(zip(at, numbers(coo.data).tolist(), strict=True))
+    return entries if len({at for at, _ in entries}) == len(entries) else _summed(entries)
+
+
+def _summed(entries: list[Entry]) -> list[Entry]:
+    sums: dict[tuple[int, ...], Value] = {}
+    for at, value in entries:
+        if at not in sums:
+            sums[at] = exact(value)
+        elif isinstance(value, bool):
+            sums[at] = sums[at] or value
+        else:
+            sums[at] += exact(value)
+    return list(sums.items())
+
+
+# ---------------------------------------------------------------------------------------------------- without entries
+
+
+def checked(data: Any) -> Any:
+    """An array that a tensor may be made of: `numbers`, or a SciPy sparse array in order; else an InputError."""
+    if not scipy.sparse.issparse(data):
+        return numbers(data)
+    matrix = in_order(data)
+    values = numbers(matrix.data)
+    return matrix if values.dtype == matrix.dtype else matrix.astype(values.dtype)
+
+
+def in_order(matrix: Any) -> Any:
+    """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError."""
+    try:
+        wrong = _spoiled(matrix)
+        if not wrong and not (matrix.format in ("csc", "csr") and matrix.ndim == 2):
+            matrix = scipy.sparse.coo_array(matrix)
+            sides = zip(matrix.coords, matrix.shape, strict=True)
+            if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
+                wrong = "an index is out of bounds"
+    except Exception as error:  # SciPy raises whatever it meets in arrays that were replaced
+        wrong = str(error).partition("\n")[0] or type(error).__name__
+    if wrong and wrong != UNSORTED:
+        raise InputError(f"not a SciPy sparse array in order: {wrong}", fix="make it anew")
+    return matrix
+
+
+DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
+"""The axes of `data`, by format. What the other formats hold is no array."""
+
+
+def _spoiled(matrix: Any) -> str | None:
+    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+    if matrix.format not in DATA_AXES:
+        return None
+    names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
+    integers = {name: getattr(matrix, name) for name in names}
+    if matrix.format == "coo":
+        integers = {f"coords[{k}]": axis for k, axis in enumerate(matrix.coords)}
+    for name, array in {"data": matrix.data, **integers}.items():
+        axes = DATA_AXES[matrix.format] if name == "data" else 1
+        if not isinstance(array, np.ndarray) or array.ndim != axes:
+            return f"{name} is no array of {axes} {'axis' if axes == 1 else 'axes'}"
+        if name != "data" and array.dtype.kind not in "iu":
+            return f"{name} holds no integers"
+    if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
+        return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
+    return None if matrix.format in ("coo", "dia") else _wrong(matrix)
+
+
+def _wrong(matrix: Any) -> str | None:
+    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
+    shape = (1, *matrix.shape)[-2:]
+    sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
+    fibers, extent = sides[::-1] if matrix.format == "csc" else sides
+    return disorder(Stored(matrix.indptr, 1), Stored(matrix.indices, 1), len(matrix.data), fibers, extent)
+
+
+def size_of(data: Any) -> int:
+    """The length of an array, dense or SciPy sparse: of its elements or of its pointers."""
+    if not scipy.sparse.issparse(data):
+        return int(np.size(data))
+    return max(int(data.nnz), len(data.indptr) if data.format in ("csc", "csr") else 0)
+
+
+def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
+    """The `checked` data as the arrays of a tensor, its own ones where they fit and are no part of what is `lent`.
+
+    `lent` is the array, dense or SciPy sparse, that somebody else may change. None if that takes the entries: for other
+    levels, and for numbers or sums of duplicates that 64 bits do not hold exactly. A Fault if an element is of another
+    kind.
+    """
+    columns = Columns.of(tower)
+    if columns is None or data.dtype == object:
+        return None
+    if scipy.sparse.issparse(data):
+        return _from_sparse(columns, data, lent)
+    values = _converted(data, tower.kind)
+    if values is None:
+        return None
+    flat = values.ravel(order="F")
+    if not columns.sparse:
+        return columns.frozen(_kept(flat, lent))
+    chosen = _differing(flat, exact(tower.fill))
+    counts = np.count_nonzero(chosen.reshape(columns.fibers, columns.extent), axis=1)
+    idx = np.flatnonzero(chosen)
+    idx %= max(columns.extent, 1)
+    return columns.frozen(flat[chosen], np.concatenate([[0], np.cumsum(counts)]), idx)
+
+
+def _from_sparse(columns: Columns, data: Any, lent: Any) -> Frozen | None:
+    matrix = _columns(columns, data)
+    values = None if matrix is None else _converted(matrix.data[: matrix.nnz], columns.tower.kind)
+    if matrix is None or values is None:
+        return None
+    if columns.sparse:
+        indptr, indices = _kept(matrix.indptr, lent), _kept(matrix.indices[: matrix.nnz], lent)
+        return columns.frozen(_kept(values, lent), indptr, indices)
+    array: np.ndarray = np.full(columns.fibers * columns.extent, columns.tower.fill, dtype=values.dtype)
+    fiber = np.repeat(np.arange(columns.fibers), np.diff(matrix.indptr))
+    array[fiber * columns.extent + matrix.indices[: matrix.nnz]] = values
+    return columns.frozen(array)
+
+
+def _columns(columns: Columns, data: Any) -> Any:
+    """A matrix in CSC, the first axis down and all others across, sorted; None if SciPy cannot sum duplicates."""
+    if data.ndim != 2:
+        coo = scipy.sparse.coo_array(data)
+        across = np.zeros(coo.nnz, dtype=np.int64)
+        for axis, extent in zip(coo.coords[:0:-1], coo.shape[:0:-1], strict=True):
+            across = across * extent + axis
+        data = scipy.sparse.coo_array((coo.data, (coo.coords[0], across)), shape=(columns.extent, columns.fibers))
+    matrix = scipy.sparse.csc_array(data)
+    summed = matrix.nnz != data.nnz
+    if _wrong(matrix):
+        matrix = matrix.copy()
+        matrix.has_sorted_indices = False
+        matrix.sort_indices()
+        if _wrong(matrix):
+            matrix.has_canonical_format = False
+            matrix.sum_duplicates()
+            summed = True
+    return matrix if not summed or _sums_exactly(data.data) else None
+
+
+def _sums_exactly(values: np.ndarray) -> bool:
+    """Whether the sum of any of these is exact, whatever the order."""
+    if values.dtype == np.bool_:
+        return True
+    whole = values.dtype == np.int64 or bool((values == np.trunc(values)).all())
+    return whole and float(np.abs(values.astype(np.float64)).max(initial=0)) * len(values) < EXACT
+
+
+def _converted(array: np.ndarray, kind: str) -> np.ndarray | None:
+    """The elements as such of a kind; a Fault if one is none, None if doubles do not hold all of them exactly."""
+    if array.dtype == DTYPES[kind]:
+        return array
+    wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)
+    if "bool" in (kind, array.dtype.name):
+        wrong[...] = True
+    elif kind == "float":
+        if array.size and not (array.min() >= -EXACT and array.max() <= EXACT):
+            return None
+    else:
+        wrong = (array != np.trunc(array)) | (array < -float(LARGEST)) | (array >= float(LARGEST))
+    if wrong.any():
+        convert(array[wrong][0].item(), kind)
+    return array.astype(DTYPES[kind])
+
+
+EXACT = 2**53
+"""Doubles hold all integers up to here."""
+
+
+def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
+    """The array, in one piece, not to be written; a copy if it is a part of what is lent."""
+    kept = np.require(array, requirements=["C", "A"])
+    view = kept.copy() if any(np.may_share_memory(kept, each) for each in _parts(lent)) else kept.view()
+    view.flags.writeable = False
+    return view
+
+
+def _parts(data: Any) -> list[np.ndarray]:
+    """The arrays that an array, dense or SciPy sparse, consists of."""
+    if scipy.sparse.issparse(data):
+        held = [getattr(data, name, None) for name in ("data", "indices", "indptr")]
+        return [part for part in (*held, *getattr(data, "coords", ())) if isinstance(part, np.ndarray)]
+    return [data] if isinstance(data, np.ndarray) else []

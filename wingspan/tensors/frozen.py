@@ -1,0 +1,241 @@
+"""Tensors in read mode as arrays: one for each buffer of each instance, in place of a dictionary of cells.
+
+SciPy's arrays are used as they are: `shift` is what their numbers, which count from 0, lack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from wingspan.buffers.frames import Cell
+from wingspan.lang.algebra import double, exact
+from wingspan.lang.ir import Instance
+from wingspan.levels.atomic import Atomic
+from wingspan.levels.base import Tower
+from wingspan.levels.dense import Dense
+from wingspan.levels.element import Element
+from wingspan.levels.sparse_list import SparseList
+
+Key = tuple[int, str, Instance]
+"""A buffer in an instance: the depth of its level, its name, the keys that lead there."""
+
+DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+"""What elements of each kind are in arrays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What the cells of a buffer hold: cell k holds `values[k - 1] + shift`, and those beyond hold zero."""
+
+    values: np.ndarray
+    shift: int = 0
+    at: np.ndarray | None = None
+    """if there are few cells in use, which ones, ascending: cell `at[k]` holds `values[k] + shift`"""
+
+    @staticmethod
+    def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
+        """A buffer of which few cells are in use, given in any order, each once."""
+        order = np.argsort(cells)
+        return Stored(values[order], at=cells[order])
+
+    def __getitem__(self, cells: np.ndarray) -> np.ndarray:
+        """What these cells hold; doubles and truth values as they are, other numbers as 64-bit integers."""
+        k = cells - 1 if self.at is None else np.searchsorted(self.at, cells)
+        there = (k >= 0) & (k < len(self.values))
+        if self.at is not None:
+            there[there] = self.at[k[there]] == cells[there]
+        whole = self.values.dtype.kind in "iu"
+        found = np.zeros(len(cells), dtype=np.int64 if whole else self.values.dtype)
+        found[there] = self.values[k[there]]
+        if self.shift:
+            found[there] += self.shift
+        return found
+
+    def logical(self, dtype: type) -> np.ndarray:
+        """All cells from 1 on as an array of this type, without copying if they are kept so."""
+        assert self.at is None
+        if not self.shift:
+            return self.values.astype(dtype, copy=False)
+        shifted: np.ndarray = np.add(self.values, self.shift, dtype=dtype, casting="unsafe")
+        return shifted
+
+    def minus_1(self) -> np.ndarray:
+        """All cells from 1 on, as numbers that count from 0; without copying if they are kept so."""
+        return self.values if self.shift == 1 else self.values + (self.shift - 1)
+
+    def cells(self) -> Iterator[int]:
+        """The numbers of the cells in use."""
+        return iter(range(1, len(self.values) + 1) if self.at is None else self.at.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen(Mapping[Cell, Any]):
+    """The cells of a tensor, read from arrays as they are asked for; doubles are rationals, as in every dictionary."""
+
+    tower: Tower
+    arrays: Mapping[Key, Stored]
+
+    def __getitem__(self, cell: Cell) -> Any:
+        stored = self.arrays.get(cell[1:4])
+        if stored is None:
+            raise KeyError(cell)
+        k = cell.offset - 1
+        if stored.at is not None:
+            k = int(np.searchsorted(stored.at, cell.offset))
+            if k < len(stored.at) and stored.at[k] != cell.offset:
+                raise KeyError(cell)
+        if not 0 <= k < len(stored.values):
+            raise KeyError(cell)
+        return self._value(cell.depth, cell.buffer)(stored.values[k].item() + stored.shift)
+
+    def __iter__(self) -> Iterator[Cell]:
+        for key, stored in self.arrays.items():
+            yield from (Cell("", *key, offset) for offset in stored.cells())
+
+    def __len__(self) -> int:
+        return sum(len(stored.values) for stored in self.arrays.values())
+
+    def dictionary(self) -> dict[Cell, Any]:
+        """All cells."""
+        made: dict[Cell, Any] = {}
+        for (depth, name, instance), stored in self.arrays.items():
+            cells = map(Cell, repeat(""), repeat(depth), repeat(name), repeat(instance), stored.cells())
+            values = map(self._value(depth, name), (v + stored.shift for v in stored.values.tolist()))
+            made.update(zip(cells, values, strict=True))
+        return made
+
+    def _value(self, depth: int, name: str) -> Callable[[Any], Any]:
+        buffers = self.tower.levels[depth].buffers
+        if not any(buffer.name == name and buffer.cell == "value" for buffer in buffers):
+            return int
+        return exact_elements[self.tower.kind]
+
+
+def _finite(value: float) -> Any:
+    return exact(value) if math.isfinite(value) else value
+
+
+exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": _finite, "bool": bool}
+"""From what an array holds to an element of each kind; what is not finite, only an engine makes, and it stays so."""
+
+
+def collect(tower: Tower, cells: Mapping[Cell, Any]) -> Frozen:
+    """The cells of a dictionary as arrays: from cell 1 on, or those in use if the buffer is hashed."""
+    known = {(depth, b.name): b for depth, level in enumerate(tower.levels) for b in level.buffers}
+    groups: dict[Key, dict[int, Any]] = {}
+    for cell, value in cells.items():
+        if (cell.depth, cell.buffer) in known:
+            groups.setdefault(cell[1:4], {})[cell.offset] = value
+    made: dict[Key, Stored] = {}
+    for key, group in groups.items():
+        buffer = known[key[:2]]
+        dtype = {"flag": np.uint8, "value": DTYPES[tower.kind]}.get(buffer.cell, np.int64)
+        at = np.fromiter(group, np.int64, len(group))
+        values: np.ndarray = np.array([double(value) for value in group.values()], dtype=dtype)
+        if buffer.hashed:
+            made[key] = Stored.scattered(at, values)
+            continue
+        array: np.ndarray = np.zeros(at.max(), dtype=dtype)
+        array[at - 1] = values
+        made[key] = Stored(array)
+    return Frozen(tower, made)
+
+
+# ------------------------------------------------------------------------------------------------ arrays in one piece
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A tower of Dense levels around the leaf, or around one last SparseList: its elements lie in one array.
+
+    They are in column-major order: `fibers` fibers, one after the other, of the `extent` of the first axis.
+    """
+
+    tower: Tower
+
+    @staticmethod
+    def of(tower: Tower) -> Columns | None:
+        """None if the tower has other levels."""
+        kinds = [type(level) for level in tower.levels]
+        outer, last, leaf = set(kinds[:-2]), set(kinds[-2:-1]), kinds[-1]
+        plain = outer <= {Dense} and last <= {Dense, SparseList} and leaf in (Element, Atomic)
+        return Columns(tower) if plain else None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there is a SparseList."""
+        return len(self.tower.levels) > 1 and type(self.tower.levels[-2]) is SparseList
+
+    @property
+    def extent(self) -> int:
+        return self.tower.shape[0] if self.tower.shape else 1
+
+    @property
+    def fibers(self) -> int:
+        return math.prod(self.tower.shape[1:])
+
+    def frozen(self, values: np.ndarray, ptr: np.ndarray | None = None, idx: np.ndarray | None = None) -> Frozen:
+        """The cells of a tensor with these elements; the pointers and indices of its SparseList count from 0."""
+        leaf = len(self.tower.levels) - 1
+        arrays: dict[Key, Stored] = {(leaf, "val", ()): Stored(values)}
+        if ptr is not None and idx is not None:
+            last = np.searchsorted(ptr, ptr[-1:])
+            found = {"ptr": Stored(ptr, 1), "idx": Stored(idx, 1), "fill": Stored(ptr[-1:]), "prev": Stored(last)}
+            arrays.update({(leaf - 1, name, ()): stored for name, stored in found.items()})
+        return Frozen(self.tower, arrays)
+
+    def disorder(self, frozen: Frozen) -> str | None:
+        """What breaks the invariants of the levels; None if nothing does."""
+        values, ptr, idx = self._arrays(frozen)
+        if self.sparse:
+            return disorder(ptr, idx, len(values), self.fibers, self.extent)
+        size = self.fibers * self.extent
+        return f"it has {len(values)} elements at {size} positions" if len(values) < size else None
+
+    def parts(self, frozen: Frozen) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+        """The elements, pointers and indices of a tensor, cut to what is in use; None if they are not in order."""
+        if self.disorder(frozen):
+            return None
+        values, ptr, idx = self._arrays(frozen)
+        if values.dtype == np.uint8:
+            values = values.view(np.bool_)
+        if not self.sparse:
+            return (values[: self.fibers * self.extent],)
+        entries = int(ptr.values[-1]) + ptr.shift - 1
+        return values[:entries], ptr, Stored(idx.values[:entries], idx.shift)
+
+    def _arrays(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
+        leaf = len(self.tower.levels) - 1
+        val = frozen.arrays.get((leaf, "val", ()), Stored(np.zeros(0, DTYPES[self.tower.kind])))
+        ptr, idx = (frozen.arrays.get((leaf - 1, name, ()), Stored(np.zeros(0, np.int64))) for name in ("ptr", "idx"))
+        return val.values, Stored(ptr.values[: self.fibers + 1], ptr.shift), idx
+
+
+UNSORTED = "the indices of a fiber do not ascend"
+
+
+def disorder(ptr: Stored, idx: Stored, children: int, fibers: int, extent: int) -> str | None:
+    """What breaks the invariant of a frozen SparseList with so many fibers and children; None if nothing does."""
+    first, pointers, indices = 1 - ptr.shift, ptr.values, idx.values
+    if len(pointers) != fibers + 1:
+        return f"it has {len(pointers)} pointers for {fibers} fibers"
+    if pointers[0] != first:
+        return "its pointers do not begin at the first entry"
+    if (pointers[1:] < pointers[:-1]).any():
+        return "its pointers do not ascend"
+    entries = int(pointers[-1]) - first
+    if entries > len(indices) or entries > children:
+        return f"its pointers announce {entries} entries, and there are {min(len(indices), children)}"
+    indices = indices[:entries]
+    if entries and not (indices.min() + idx.shift >= 1 and indices.max() + idx.shift <= extent):
+        return "an index is out of bounds"
+    falls = indices[1:] <= indices[:-1]
+    begins = pointers[1:-1] - first
+    falls[begins[(begins > 0) & (begins < entries)] - 1] = False
+    return UNSORTED if falls.any() else None

@@ -1,0 +1,389 @@
+"""Tensors at rest: a tower of levels and its cells. They come from and go to NumPy, SciPy and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.errors import Fault, InputError
+from wingspan.lang import ir, parser
+from wingspan.lang.algebra import KINDS, convert, double, exact, show
+from wingspan.lang.devices import Device
+from wingspan.lang.ir import Instance
+from wingspan.levels import Tower, resolve
+from wingspan.paths import named
+from wingspan.tensors.arrays import as_array, checked, dense_entries, entries_of, frozen, size_of
+from wingspan.tensors.cells import Cells, Entry, Reader, Writer
+from wingspan.tensors.files import read_file, write_file
+from wingspan.tensors.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
+from wingspan.tensors.walk import Elements, elements
+
+__all__ = [
+    "Cells",
+    "Entry",
+    "Tensor",
+    "adapt",
+    "checked",
+    "entries_of",
+    "from_exact",
+    "hold",
+    "load",
+    "read_file",
+    "require_order",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor in read mode: its levels, their cells and its fill value.
+
+    A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
+    in memory fits: if the levels are `Dense` around the leaf, or around a last `SparseList`, and the data is in
+    column-major order, or CSC without duplicates. The caller must then leave them as they are.
+
+    >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
+    >>> t.shape, t.nnz
+    ((2, 2), 2)
+    >>> t
+    Dense(SparseList(Element(0.0)))  2×2
+    ├─ [:, 1]
+    │  └─ 2: 1.0
+    └─ [:, 2]
+       └─ 1: 2.5
+    >>> t.to_scipy().toarray().tolist()
+    [[0.0, 2.5], [1.0, 0.0]]
+    """
+
+    tower: Tower
+    data: Cells | Frozen = field(repr=False)
+    fill: ir.Value
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells as a dictionary. InputError if there are too many."""
+        if isinstance(self.data, Cells):
+            return self.data
+        _check_room(self.tower, LARGEST)
+        return Cells(self.data.dictionary())
+
+    # ------------------------------------------------------------------------------------------------------ from data
+
+    @staticmethod
+    def from_numpy(
+        form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
+    ) -> Tensor:
+        """A tensor of the given format with the elements of a dense array; levels store those that differ from fill.
+
+        `devices` gives the number of threads of each device that the format names. InputError if the ranks disagree or
+        an element is not of the format's kind.
+        """
+        if scipy.sparse.issparse(array):
+            raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
+        return _of(form, array, devices, borrow)
+
+    @staticmethod
+    def from_scipy(
+        form: str | ir.Format, matrix: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
+    ) -> Tensor:
+        """A tensor with the stored elements of a SciPy sparse array; unsorted ones are sorted, duplicates summed."""
+        if not scipy.sparse.issparse(matrix):
+            raise InputError(f"a {type(matrix).__name__} is not a SciPy sparse array", fix="use Tensor.from_numpy")
+        return _of(form, matrix, devices, borrow)
+
+    @staticmethod
+    def from_file(
+        form: str | ir.Format, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
+    ) -> Tensor:
+        """A tensor from a `.mtx`, `.npy` or `.npz` file."""
+        return _of(form, read_file(named(path)), devices, borrow=True)
+
+    # -------------------------------------------------------------------------------------------------------- to data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, in the order of the subscripts."""
+        return self.tower.shape
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements."""
+        if (parts := self._parts()) is not None:
+            return len(parts[0])
+        found = self._elements()
+        return sum(1 for _ in self._leaves()) if found is None else len(found[1])
+
+    def entries(self) -> Iterator[Entry]:
+        """The stored elements, in column-major order."""
+        found = self._elements()
+        if found is None:
+            return self._leaves()
+        subscripts, values = found
+        at = zip(*(axis.tolist() for axis in subscripts), strict=True) if subscripts else iter([()] * len(values))
+        return zip(at, map(exact_elements[self.tower.kind], values.tolist()), strict=True)
+
+    def to_exact(self) -> np.ndarray:
+        """The dense array of exact values (`object`): integers, booleans, and rationals for doubles."""
+        array = np.full(self.shape, self.fill, dtype=object)
+        for subscripts, value in self.entries():
+            array[tuple(i - 1 for i in subscripts)] = value
+        return array
+
+    def to_numpy(self) -> np.ndarray:
+        """The dense array, of 64-bit integers, doubles (the nearest ones) or booleans.
+
+        What an engine has computed is not copied if all levels are dense.
+        """
+        parts = self._parts()
+        if parts is not None and len(parts) == 1:
+            return _own(parts[0]).reshape(self.shape, order="F")
+        array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
+        subscripts, values = self._coordinates()
+        if len(values):
+            array[tuple(axis - 1 for axis in subscripts)] = values if self.shape else values[0]
+        return array
+
+    def to_scipy(self) -> Any:
+        """A SciPy sparse array: CSC for matrices, COO for other ranks.
+
+        ValueError if the fill value is not zero or the rank is.
+        """
+        if self.fill != 0:
+            raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
+        if not self.shape:
+            raise ValueError("SciPy's sparse arrays have at least one axis")
+        parts = self._parts()
+        if len(self.shape) == 2 and parts is not None and len(parts) == 3:
+            values, ptr, idx = parts
+            made = _own(values), _own(idx.minus_1()), _own(ptr.minus_1())
+            return scipy.sparse.csc_array(made, shape=self.shape)
+        return self._coo().tocsc() if len(self.shape) == 2 else self._coo()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a `.mtx`, `.npy` or `.npz` file, replaced in one step. InputError if it cannot hold this."""
+        path = named(path)
+        fix = "use .npy"
+        if path.suffix in (".mtx", ".npz") and (self.fill != 0 or not self.shape):
+            what = f"fill value {show(self.fill)}" if self.shape else "no axes"
+            raise InputError(f"{path}: a {path.suffix} file does not hold a tensor with {what}", fix=fix)
+        if path.suffix == ".mtx" and len(self.shape) != 2:
+            raise InputError(f"{path}: a .mtx file holds a matrix, the tensor has rank {len(self.shape)}", fix=fix)
+        if path.suffix == ".mtx" and self.tower.kind == "bool":
+            raise InputError(f"{path}: a .mtx file holds numbers, not booleans", fix="use .npz")
+        write_file(path, self.to_scipy() if path.suffix in (".mtx", ".npz") else self.to_numpy())
+
+    def disorder(self) -> str | None:
+        """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
+        columns = Columns.of(self.tower)
+        return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
+
+    def _parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+        """The elements, pointers and indices, if that is how they lie."""
+        columns = Columns.of(self.tower)
+        return columns.parts(self.data) if columns and isinstance(self.data, Frozen) else None
+
+    def _elements(self) -> Elements | None:
+        """All stored elements at once, if they are kept in arrays that are in order."""
+        return elements(self.data) if isinstance(self.data, Frozen) else None
+
+    def _coordinates(self) -> Elements:
+        """Subscripts and values as arrays; doubles are the nearest ones."""
+        found = self._elements()
+        if found is not None:
+            return found
+        entries = list(self._leaves())
+        values: Any = np.array([double(value) for _, value in entries], dtype=DTYPES[self.tower.kind])
+        at = np.array([at for at, _ in entries], dtype=np.int64).reshape(len(entries), len(self.shape))
+        return list(at.T), values
+
+    def _coo(self) -> Any:
+        subscripts, values = self._coordinates()
+        return scipy.sparse.coo_array((values, tuple(axis - 1 for axis in subscripts)), shape=self.shape)
+
+    def _leaves(self) -> Iterator[Entry]:
+        return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())
+
+    def _reader(self) -> Reader:
+        return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
+
+    def __repr__(self) -> str:
+        return _drawing(self.tower, self.fill, self._reader())
+
+
+# ------------------------------------------------------------------------------------------------------------- loading
+
+
+LARGEST = 10_000_000
+"""Positions that the levels in which every index takes room may have together, as a dictionary of cells."""
+
+HUGE = 2**33
+"""The same for a tensor that a program declares, which may be an array of an engine's."""
+
+SMALLER = "use smaller extents, or a SparseList"
+
+
+def too_large(name: str, tower: Tower, most: int) -> str:
+    """What to say of a tensor with more positions."""
+    names = " and ".join(dict.fromkeys(level.name for level in tower.levels if level.full))
+    return f"{names} of {name} would have {tower.room} positions, and {most} is the most"
+
+
+def room_with(data: Any) -> int:
+    """The positions that a tensor with this data may have: what is there already, the data may take."""
+    return max(LARGEST, data.tower.room if isinstance(data, Tensor) else size_of(data))
+
+
+def _check_room(tower: Tower, most: int) -> None:
+    if tower.room > most:
+        raise InputError(too_large(str(tower), tower, most), fix=SMALLER)
+
+
+def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
+    """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
+    _check_room(tower, room_with(data))
+    try:
+        arrays = frozen(tower, data, lent)
+    except Fault as fault:
+        raise _wrong_kind(tower, fault) from None
+    return load(tower, entries_of(data, tower.fill)) if arrays is None else Tensor(tower, arrays, exact(tower.fill))
+
+
+def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
+    return InputError(f"{fault.message}, which {tower} stores", fix=f"use {KINDS[tower.kind]}s")
+
+
+def _own(array: np.ndarray) -> np.ndarray:
+    """An array that may be handed out: a copy if it is only to be read."""
+    return array if array.flags.writeable else array.copy()
+
+
+def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
+    """A tensor that stores these elements, each subscript once, and all others if its levels are dense."""
+    fill = exact(tower.fill)
+    _check_room(tower, LARGEST)
+    try:
+        data = [(at, convert(value, tower.kind)) for at, value in entries]
+    except Fault as fault:
+        raise _wrong_kind(tower, fault) from None
+    data.sort(key=lambda entry: entry[0][::-1])
+    cells = Cells()
+    try:
+        Writer(tower, cells.values, fill).write(data)
+    except Fault as fault:
+        raise InputError(f"the data does not fit {tower}{fault.message}", fix="use another format") from None
+    return Tensor(tower, cells, fill)
+
+
+def adapt(tensor: Tensor, tower: Tower) -> Tensor:
+    """The tensor in the levels of a tower: with what it stores, or, if the fill values differ, what differs from fill.
+
+    It stays as it is if its arrays are those that it would get. InputError if they are spoiled.
+    """
+    if wrong := tensor.disorder():
+        raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
+    if tensor.fill != tower.fill:
+        return from_exact(tower, tensor.to_exact())
+    if not isinstance(tensor.data, Frozen) or not tower.rank:
+        return load(tower, tensor.entries())
+    return _sealed(tensor, tensor.data) if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
+
+
+def _sealed(tensor: Tensor, data: Frozen) -> Tensor:
+    """The tensor, with copies in place of arrays of an engine's that `to_numpy` may have handed out."""
+    writeable = {key: stored for key, stored in data.arrays.items() if stored.values.flags.writeable}
+    copies = {key: replace(stored, values=stored.values.copy()) for key, stored in writeable.items()}
+    for stored in copies.values():
+        stored.values.flags.writeable = False
+    return Tensor(tensor.tower, Frozen(tensor.tower, {**data.arrays, **copies}), tensor.fill) if copies else tensor
+
+
+DISORDER, ANEW = "not a tensor in order", "make it anew by Tensor.from_scipy"
+
+
+def require_order(name: str, tensor: Tensor) -> None:
+    """InputError if arrays that a tensor borrows have been spoiled. Nothing may run on such an input."""
+    if wrong := tensor.disorder():
+        raise InputError(f"{name}: {DISORDER}: {wrong}", fix=ANEW)
+
+
+def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
+    """A tensor with the elements of an array of exact values that differ from the format's fill value."""
+    return load(tower, dense_entries(array, tower.fill))
+
+
+def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
+    if isinstance(form, str):
+        form = _format(form)
+    root = resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
+    given = data if scipy.sparse.issparse(data) else as_array(data)
+    data = checked(given)
+    tower = Tower.of(root, tuple(int(n) for n in data.shape))
+    if tower.rank != len(tower.shape):
+        raise InputError(f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}")
+    return hold(tower, data, None if borrow else given)
+
+
+def _format(text: str) -> ir.Format:
+    match parser.parse(f"T = Tensor({text})", "format").body.statements:
+        case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
+            return form
+    raise InputError(f"`{text}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")
+
+
+# ------------------------------------------------------------------------------------------------------------- drawing
+
+MOST = 12
+"""children drawn of one fiber"""
+
+
+def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
+    """The fibertree, a line for each fiber and each stored element."""
+    title = str(tower)
+    if tower.rank == 0:
+        return f"{title}: {show(reader.value(1, ()))}"
+    title += "  " + "×".join(map(str, tower.shape))
+    if fill != exact(tower.fill):
+        title += f"  fill {show(fill)}"
+    return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
+
+
+def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[int, ...]) -> list[str]:
+    children = reader.children(number, position, instance)
+    drawn = list(islice(children, MOST))
+    modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
+    nothing = "unclaimed" if any(level.owned for level in modifiers) else "empty"
+    more = _rest(reader.tower, number, children)
+    lines: list[str] = []
+    for k, (index, child, inside) in enumerate(drawn):
+        last = k == len(drawn) - 1 and not more
+        below: list[str] = []
+        if number == 2:
+            text = f"{index}: {show(reader.value(child, inside))}" if child else f"{index}: {nothing}"
+        else:
+            text = "[" + ", ".join([":"] * (number - 2) + [str(i) for i in (index, *outer)]) + "]"
+            text += _owner(reader.tower, len(instance), inside) if child else f"  {nothing}"
+            below = _branches(reader, number - 1, child, inside, (index, *outer)) if child else []
+        lines.append(("└─ " if last else "├─ ") + text)
+        lines += [("   " if last else "│  ") + line for line in below]
+    return [*lines, f"└─ … {more} more"] if more else lines
+
+
+def _owner(tower: Tower, outer: int, instance: Instance) -> str:
+    """Which threads own what an instance holds, those of its first `outer` keys apart."""
+    keyed = [level for level in tower.levels if level.key]
+    keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
+    return "".join(f"  thread {key}" for level, key in keys[outer:] if level.owned)
+
+
+def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:
+    """How many children are left; a level that computes their positions has as many as its extent says."""
+    depth = tower.depths[number]
+    if not tower.levels[depth].lookup:
+        return sum(1 for _ in children)
+    return max(tower.extent(depth) - MOST, 0) if next(children, None) is not None else 0

@@ -1,0 +1,229 @@
+"""What the level dependence test says, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Test, Witness
+from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.lang import ir
+from wingspan.levels.base import Dependence
+from wingspan.views.terminal import MOST, aligned, some, table
+from wingspan.views.values import count, in_order, task
+from wingspan.views.view import CheckReport
+
+SAFE = (
+    "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
+    "wrong type), which may occur in some interleavings only"
+)
+ACCEPTED: dict[Test, str] = {
+    "printed": "Algorithm 1 as the paper prints it accepts programs that race: do not rely on it",
+    "repaired": SAFE,
+    "exact": SAFE,
+}
+"""What it is worth that a test calls a program safe."""
+REFUSED = "what it does not accept may be safe, too"
+
+WIDEST = 48
+"""Longer accesses are cut in headlines and tables."""
+
+ONE_TASK = ("order", "overlap", "deadlock")
+"""The topics that two iterations of one task are enough for."""
+
+TITLES = {
+    "level-dependence": "{who} may race{when}",
+    "gate": "{who} may be updated outside of the device of {level}",
+    "claim": "{who} may bring two threads to one position of {level}{when}",
+    "order": "{who} may come to {level} out of order, or twice{when}",
+    "overlap": "{who} may visit a fiber of {level} while a visit of it goes on",
+    "deadlock": "{who} may wait for a lock for ever{when}",
+    "variable": "the variable {tensor} may race{when}",
+    "order-dependence": "the result of {who} depends on which task is first{when}",
+    "merge": "copies of {tensor} may be merged to another result than the serial one",
+}
+"""The headline of each topic."""
+
+
+def check(told: CheckReport) -> str:
+    """The verdict and all that it rests on, parts separated by empty lines."""
+    report = told.report
+    headline = f"{report.verdict}  {told.invocation.file}: {_summary(told)}"
+    if report.verdict == "safe":
+        return "\n\n".join([headline, *_proofs(told), *_advice(FURTHER, report.advice), _reach(report)])
+    messages = some(told.messages, "finding", lambda found: _message(found, told))
+    helpless = HELPLESS if report.advice_complete else INTERRUPTED
+    ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [helpless]
+    return "\n\n".join([headline, *messages, *ranked, _reach(report)])
+
+
+def refusal(told: CheckReport) -> str:
+    """Why a program is not run: the findings, and what may be done."""
+    messages = some(told.messages, "finding", lambda found: _message(found, told))
+    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", "--unsafe runs it all the same")]
+    return "\n\n".join([*messages, "\n".join(aligned(ways))])
+
+
+def _summary(told: CheckReport) -> str:
+    if told.report.verdict != "safe":
+        tensors = dict.fromkeys(found.tensor for found in told.report.findings)
+        return f"{count(len(told.messages), 'finding')} in {', '.join(tensors)}"
+    if any(isinstance(node, ir.Parallel) for node in told.program.walk()):
+        return "its parallel loops do nothing that its formats do not support"
+    return "it has no parallel loop"
+
+
+def _reach(report: Report) -> str:
+    """What the verdict covers."""
+    worth = ACCEPTED[report.test] if report.verdict == "safe" else REFUSED
+    notes = [("test", f"{report.test}: {worth}")]
+    if report.alike:
+        notes.append(("alike", f"{count(report.alike, 'more place')} of the program, each like four of those compared"))
+    if report.symbols:
+        notes.append(("open", f"{', '.join(report.symbols)}; the verdict holds for all that they can be"))
+    return "\n".join(aligned(notes))
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _message(group: Sequence[Finding], told: CheckReport) -> str:
+    """One message on findings that differ in their levels only."""
+    first = group[0]
+    loop = first.loop
+    when = f" when {loop.index} is parallel on {told.device(loop)}" if loop else ""
+    title = TITLES[first.topic].format(who=_who(first), when=when, level=_level(first), tensor=first.tensor)
+    seen = next((found for found in reversed(_ranked(group)) if found.witness), first)
+    label = _both(seen.witness, seen, told) if seen.witness else ""
+    notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
+    notes += [("fix", told.report.advice[0].change)] if told.report.advice else []
+    notes += [] if told.report.symbols else [("see", told.invocation.explore())]
+    marks = (*_other(first), *_loop(group, told))
+    return Diagnostic("error", first.topic, title, first.access, label, marks, tuple(notes)).render()
+
+
+def _who(found: Finding) -> str:
+    """The accesses, told apart by their lines if they read the same."""
+    if found.access is None:
+        return found.tensor
+    if found.other is None or found.other == found.access:
+        return _short(found.access)
+    spans = (found.access, found.other)
+    alike = found.access.text == found.other.text
+    return " and ".join(f"{_short(span)} (line {span.line})" if alike else _short(span) for span in spans)
+
+
+def _short(span: Span) -> str:
+    """A source text that fits into a headline; the excerpt shows it as a whole."""
+    return span.text if len(span.text) <= WIDEST else f"{span.text[: WIDEST - 1]}…"
+
+
+def _level(found: Finding) -> str:
+    return found.tensor if found.level is None else f"level {found.level} {found.level_name} of {found.tensor}"
+
+
+def _both(witness: Witness, found: Finding, told: CheckReport) -> str:
+    """Two iterations in which it happens, or may; of a fiber or a level at which of its levels, of an element not."""
+    one, other = (_task(at, told) for at in (witness.first, witness.second))
+    where = witness.element + (f" at level {found.level}" if ":" in witness.element else "")
+    does = "use" if found.topic == "variable" else "update"
+    if one == other:
+        return f"e.g. {one} {f'{does}s' if witness.certain else f'may {does}'} {where} twice"
+    alone = witness.first.task == witness.second.task
+    link, then = ("and then", "") if alone and found.topic in ONE_TASK else ("and", ", on two tasks if there are more")
+    both = f"e.g. {one} {link} {other} {'' if witness.certain else 'may '}both {does} {where}"
+    return both + (then if alone else "")
+
+
+def _task(at: Iteration, told: CheckReport) -> str:
+    return task(at.task, list(told.written(dict(at.indices)).items()))
+
+
+def _other(found: Finding) -> list[Mark]:
+    return [Mark(found.other, "the other access")] if found.other and found.other != found.access else []
+
+
+def _loop(group: Sequence[Finding], told: CheckReport) -> list[Mark]:
+    """The index of the loop to blame, unless its line is shown already."""
+    first = group[0]
+    header = first.loop.span if first.loop else None
+    if first.loop is None or header is None or header.line in {s.line for s in (first.access, first.other) if s}:
+        return []
+    start = header.column + len(header.text) - len(header.text.removeprefix("for").lstrip())
+    index = replace(header, column=start, end_line=header.line, end_column=start + len(first.loop.index))
+    return [Mark(index, f"this loop carries the dependence{_direction(group, told)}")]
+
+
+def _direction(group: Sequence[Finding], told: CheckReport) -> str:
+    """The direction of the dependence on each loop; `*` where the levels differ."""
+    signs: dict[str, set[str]] = {}
+    for found in group:
+        for index, sign in told.written(found.direction).items():
+            signs.setdefault(index, set()).add(sign)
+    on = [f"{sign if not others else '*'} on {index}" for index, (sign, *others) in signs.items()]
+    return f": direction {', '.join(on)}" if on else ""
+
+
+def _levels(group: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Both sides of W ⊆ S at each level where it fails."""
+    ranked = _ranked(group)
+    sides = [[f"needs {_set(found.required)}", f"supports {_set(found.stability)}"] for found in ranked]
+    rows = table([[found.level_name, *side] for found, side in zip(ranked, sides, strict=True)], 0)
+    return [(f"level {found.level}", row.strip()) for found, row in zip(ranked, rows, strict=True)]
+
+
+def _ranked(group: Sequence[Finding]) -> list[Finding]:
+    """The findings from the root to the leaf."""
+    return sorted(group, key=lambda found: -(found.level or 0))
+
+
+def _set(kinds: frozenset[Dependence]) -> str:
+    return f"{{{', '.join(in_order(kinds))}}}"
+
+
+def _reasons(group: Sequence[Finding]) -> list[tuple[str, str]]:
+    return [("why", reason) for reason in dict.fromkeys(found.reason for found in group)]
+
+
+# -------------------------------------------------------------------------------------------------- proofs and advice
+
+FURTHER = "these loops could be parallel, too, one at a time:"
+CURES = "advice: the test accepts the program with any one of these changes"
+HELPLESS = "advice: none; with each change that was tried the test still finds something"
+INTERRUPTED = "advice: none; the search was interrupted"
+
+
+def _advice(title: str, advice: Sequence[Advice]) -> list[str]:
+    """The changes, cheapest first."""
+    if not advice:
+        return []
+    width = max(len("cost"), *(len(str(one.cost)) for one in advice))
+    lines = [title, f"  {'cost':>{width}}  change"]
+    for one in advice[:MOST]:
+        first, *rest = one.change.splitlines()
+        lines.append(f"  {one.cost:>{width}}  {first}")
+        lines += [f"  {'':>{width}}  {line}" for line in rest]
+    more = len(advice) - MOST
+    lines += [f"  and {count(more, 'more change')}: --json lists them all"] if more > 0 else []
+    return ["\n".join(lines)]
+
+
+def _proofs(told: CheckReport) -> list[str]:
+    """Why each parallel loop is safe: what disproved the dependences that a level lacks."""
+    loops: dict[Span | None, dict[tuple[str, str], None]] = {}
+    for proof in told.report.proofs:
+        loops.setdefault(proof.loop.span, {})[_pair(proof), proof.reason] = None
+    parts = []
+    for header, reasons in sorted(loops.items(), key=lambda item: item[0].line if item[0] else 0):
+        title = f"{header.text}  (line {header.line})" if header else "a parallel loop"
+        shown = list(reasons)[:MOST]
+        rows = [[pair if k == 0 else "", each] for pair, reason in shown for k, each in enumerate(reason.split("; "))]
+        more = len(reasons) - MOST
+        rest = [f"  and {count(more, 'more proof')}: --json lists them all"] if more > 0 else []
+        parts.append("\n".join([title, *table(rows, 0), *rest]))
+    return parts
+
+
+def _pair(proof: Proof) -> str:
+    spans = dict.fromkeys(_short(span) for span in (proof.access, proof.other) if span)
+    return ", ".join(spans) or proof.tensor

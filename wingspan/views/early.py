@@ -1,0 +1,62 @@
+"""What a search has found, shown while it goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from threading import Lock, Timer
+from types import TracebackType
+
+from wingspan.api import Sighting
+from wingspan.errors import printable
+from wingspan.views.paint import Line
+
+ON_TERMINAL, ELSEWHERE = 1.0, 10.0
+"""A search that ends in so many seconds shows its findings in its report only."""
+
+
+class Early:
+    """The first finding of each kind, on standard error: above the `line` of progress, if there is one."""
+
+    def __init__(self, render: Callable[[Sighting], str], line: Line | None) -> None:
+        self.render, self.line = render, line
+        self.due = time.monotonic() + (ELSEWHERE if line is None else ON_TERMINAL)
+        self.kinds: set[type] = set()
+        self.waiting: list[str] = []
+        self.timer: Timer | None = None
+        self.lock = Lock()
+
+    def __enter__(self) -> Early:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer.join()
+
+    def found(self, sighting: Sighting) -> None:
+        """Show a finding, or keep it until the search has taken a while."""
+        if type(sighting.finding) in self.kinds:
+            return
+        self.kinds.add(type(sighting.finding))
+        with self.lock:
+            self.waiting.append(printable(self.render(sighting)))
+        left = self.due - time.monotonic()
+        if left <= 0:
+            self.show()
+        elif self.timer is None:
+            self.timer = Timer(left, self.show)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def show(self) -> None:
+        """Show what waits."""
+        with self.lock:
+            for text in self.waiting:
+                if self.line is not None:
+                    self.line.above(f"{text}\n")
+                else:
+                    sys.stderr.write(f"{text}\n\n")
+                    sys.stderr.flush()
+            self.waiting.clear()

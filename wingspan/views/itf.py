@@ -1,0 +1,70 @@
+"""A replay in Apalache's Informal Trace Format, for the tools that browse such traces or test against them.
+
+https://apalache-mc.org/docs/adr/015adr-trace.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wingspan.errors import Span
+from wingspan.explorer.machine import Touch
+from wingspan.lang.printer import value
+from wingspan.views.order import by_path
+from wingspan.views.view import ReplayReport
+
+
+def replay(report: ReplayReport) -> dict[str, Any]:
+    """A state before the first visible step, and one after each and the private steps that follow it."""
+    states = [{"#meta": {"index": index}, **state} for index, state in enumerate(_states(report))]
+    return {
+        "#meta": {
+            "format": "ITF",
+            "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
+            "source": report.invocation.file,
+            "description": report.invocation.replay(report.interleaving),
+            "status": report.end,
+            "message": report.incident.message if report.incident else None,
+            "mismatch": report.mismatch.message if report.mismatch else None,
+        },
+        "vars": ["cells", "task", "rule", "at"],
+        "states": states,
+    }
+
+
+def _states(report: ReplayReport) -> Iterator[dict[str, Any]]:
+    """What the cells that were touched hold, which task stepped by which rule, and where each task stands."""
+    cells: dict[str, Any] = {}
+    task = rule = ""
+    places = iter(report.places)
+    for action in report.actions:
+        if action.visible:
+            yield _state(cells, task, rule, next(places))
+            task, rule = action.task, action.rule
+        cells |= {str(touch.cell): _value(touch) for touch in action.touches}
+    yield _state(cells, task, rule, next(places))
+
+
+def _state(cells: dict[str, Any], task: str, rule: str, places: Mapping[str, Span | None]) -> dict[str, Any]:
+    at = {task: f"{span.line}:{span.column}" if span else "" for task, span in places.items()}
+    return {
+        "cells": {"#map": [[cell, held] for cell, held in cells.items()]},
+        "task": task,
+        "rule": rule,
+        "at": {"#map": [[task, at[task]] for task in sorted(at, key=by_path)]},
+    }
+
+
+def _value(touch: Touch) -> Any:
+    """What a cell holds after it was touched. The format has no numbers but integers; a lock holds the task, or ""."""
+    match touch.effect, touch.value:
+        case "acquire", holder:
+            return holder or "0"
+        case "release", _:
+            return ""
+        case _, bool() as held:
+            return held
+        case _, int() as held:
+            return {"#bigint": str(held)}
+    return value(touch.value)

@@ -1,0 +1,279 @@
+"""Reports as JSON objects."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from wingspan.api import Run
+from wingspan.comparison import Comparison
+from wingspan.dependence import Finding, Proof, Witness
+from wingspan.errors import Span
+from wingspan.explorer.incident import FaultReport, Incident
+from wingspan.explorer.interleaving import Mismatch
+from wingspan.explorer.machine import Blocked, Touch
+from wingspan.explorer.races import OPERATIONS
+from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.histogram import Histogram
+from wingspan.lang.ir import Value
+from wingspan.outcome import Outcome
+from wingspan.tensors.tensor import Tensor
+from wingspan.views.values import in_order
+from wingspan.views.view import Action, CheckReport, Ending, ExploreReport, ReplayReport, number
+
+MOST_VALUES = 256
+"""A run lists the elements of tensors that have no more."""
+
+
+def explore(report: ExploreReport) -> dict[str, Any]:
+    """A verdict."""
+    verdict = report.verdict
+    return {
+        "verdict": verdict.verdict,
+        "complete": verdict.complete,
+        "stopped_by": verdict.stopped_by,
+        "strategy": verdict.strategy,
+        "reason": verdict.reason,
+        "remark": verdict.remark,
+        "machine": verdict.machine,
+        "processes": verdict.processes,
+        "symmetry": verdict.symmetry,
+        "told_apart": verdict.told_apart,
+        "left_out": [{"what": what, "bound": bound} for what, bound in verdict.left_out],
+        "executions": verdict.executions,
+        "interleavings": verdict.interleavings,
+        "states": verdict.states,
+        "steps": verdict.steps,
+        "seconds": verdict.seconds,
+        "outcomes": len(report.endings),
+        "results": [_ending(ending) for ending in report.endings],
+        "races": [_race(race) for race in verdict.races],
+        "faults": [_incident(fault) for fault in verdict.faults],
+        "deadlocks": [_incident(deadlock) for deadlock in verdict.deadlocks],
+    }
+
+
+def _ending(ending: Ending) -> dict[str, Any]:
+    return {
+        "values": ending.outcome.values(),
+        "interleavings": ending.interleavings,
+        "executions": ending.executions,
+        "probability": ending.probability,
+        "interleaving": ending.interleaving,
+    }
+
+
+def _race(race: Race) -> dict[str, Any]:
+    return {
+        "tensor": race.tensor,
+        "level": race.level,
+        "level_name": race.level_name,
+        "kind": race.kind,
+        "cell": race.cell,
+        "first": _access(race.first),
+        "second": _access(race.second),
+        "interleaving": race.interleaving,
+    }
+
+
+def _access(access: AccessReport) -> dict[str, Any]:
+    return {
+        "task": access.task or "0",
+        **_place(access.span),
+        "rule": access.rule,
+        "operation": access.operation,
+        "position": access.position,
+        "index": access.index,
+    }
+
+
+def _place(span: Span | None) -> dict[str, int | None]:
+    return {"line": span.line if span else None, "column": span.column if span else None}
+
+
+def _incident(incident: Incident) -> dict[str, Any]:
+    who = (
+        {"task": incident.task or "0", "rule": incident.rule}
+        if isinstance(incident, FaultReport)
+        else {"waiting": [_waiting(blocked) for blocked in incident.waiting]}
+    )
+    return {"message": incident.message, **who, **_place(incident.span), "interleaving": incident.interleaving}
+
+
+def _waiting(blocked: Blocked) -> dict[str, Any]:
+    holder = None if blocked.holder is None else blocked.holder or "0"
+    return {
+        "task": blocked.task or "0",
+        "waits_for": blocked.waits_for,
+        "holder": holder,
+        **_place(blocked.span),
+    }
+
+
+def replay(report: ReplayReport) -> dict[str, Any]:
+    """A run, step by step."""
+    return {
+        "steps": [_action(action) for action in report.actions],
+        "mismatch": _mismatch(report.mismatch) if report.mismatch else None,
+        "end": report.end,
+        "message": report.incident.message if report.incident else None,
+        "incident": _incident(report.incident) if report.incident else None,
+        "values": report.outcome.values() if report.outcome else None,
+    }
+
+
+def _mismatch(found: Mismatch) -> dict[str, Any]:
+    return {
+        "step": found.step,
+        "task": found.task or "0",
+        "reason": found.reason,
+        "able": [{"task": task or "0", "rule": rule} for task, rule in found.able],
+        **_place(found.span),
+        "followed": found.followed,
+        "left": found.left,
+    }
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        "task": action.task,
+        "rule": action.rule,
+        **_place(action.span),
+        "indices": dict(action.indices),
+        "touches": [_touch(touch) for touch in action.touches],
+        "visible": action.visible,
+    }
+
+
+def _touch(touch: Touch) -> dict[str, Any]:
+    return {
+        "tensor": touch.tensor,
+        "level": touch.level,
+        "level_name": touch.level_name,
+        "buffer": touch.buffer,
+        "cell": str(touch.cell),
+        "operation": OPERATIONS[touch.effect],
+        "position": touch.position,
+        "index": touch.index,
+        "value": number(touch.value),
+    }
+
+
+def check(told: CheckReport) -> dict[str, Any]:
+    """What the level dependence test says."""
+    report = told.report
+    return {
+        "verdict": report.verdict,
+        "test": report.test,
+        "findings": [_finding(found, told) for found in report.findings],
+        "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
+        "advice_complete": report.advice_complete,
+        "proofs": [_proof(proof) for proof in report.proofs],
+        "symbols": list(report.symbols),
+        "alike": report.alike,
+    }
+
+
+def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
+    other = _place(found.other)
+    return {
+        "topic": found.topic,
+        "loop": _text(found.loop.span) if found.loop else None,
+        "device": told.device(found.loop) if found.loop else None,
+        "tensor": found.tensor,
+        "access": _text(found.access),
+        "other": _text(found.other),
+        "level": found.level,
+        "level_name": found.level_name,
+        **{key: in_order(getattr(found, key)) for key in ("required", "stability", "missing")},
+        "direction": told.written(found.direction),
+        **_place(found.access),
+        "other_line": other["line"],
+        "other_column": other["column"],
+        "reason": found.reason,
+        "witness": _witness(found.witness, told) if found.witness else None,
+    }
+
+
+def _witness(witness: Witness, told: CheckReport) -> dict[str, Any]:
+    sides = {"first": witness.first, "second": witness.second}
+    tasks = {side: {"task": at.task or "0", "indices": told.written(dict(at.indices))} for side, at in sides.items()}
+    return {**tasks, "element": witness.element, "certain": witness.certain}
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    return {
+        "loop": _text(proof.loop.span),
+        "tensor": proof.tensor,
+        "access": _text(proof.access),
+        "other": _text(proof.other),
+        "reason": proof.reason,
+    }
+
+
+def _text(span: Span | None) -> str | None:
+    return span.text if span else None
+
+
+def run(made: Run) -> dict[str, Any]:
+    """What a run computed."""
+    small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
+    values = Outcome.of(small, made.variables).values()
+    return {
+        "tensors": {name: _tensor(tensor, values.get(name)) for name, tensor in made.tensors.items()},
+        "variables": {name: values[name] for name in sorted(made.variables)},
+        "seconds": made.seconds,
+    }
+
+
+def _tensor(tensor: Tensor, values: Any) -> dict[str, Any]:
+    return {
+        "shape": list(tensor.shape),
+        "format": str(tensor.tower),
+        "nnz": tensor.nnz,
+        "values": values,
+    }
+
+
+def diff(made: Comparison) -> dict[str, Any]:
+    """What came of comparing engines."""
+    found = made.difference
+    return {
+        "agree": found is None,
+        "runs": [
+            {"engine": end.engine, "fault": end.fault, "defect": end.defect, "seconds": end.seconds}
+            for end in made.endings
+        ],
+        "left_out": dict(made.left_out),
+        "difference": None if found is None else {
+            "place": found.place,
+            "first": {"engine": found.first, "has": _finite(found.first_has)},
+            "second": {"engine": found.second, "has": _finite(found.second_has)},
+        },
+    }  # fmt: skip
+
+
+def _finite(held: Value | str) -> Value | str:
+    """A value that JSON can hold: infinite ones and those that are no numbers as text."""
+    return str(held) if isinstance(held, float) and not math.isfinite(held) else held
+
+
+def race(made: Histogram) -> dict[str, Any]:
+    """How often runs ended in which way."""
+    return {
+        "runs": made.runs,
+        "mode": made.mode,
+        "machine": made.verdict.machine,
+        "complete": made.verdict.complete,
+        "surprises": len(made.surprises),
+        "observed": [
+            {
+                "values": one.end.values() if isinstance(one.end, Outcome) else None,
+                "fault": None if isinstance(one.end, Outcome) else one.end,
+                "runs": one.runs,
+                "predicted": one.predicted,
+            }
+            for one in made.observed
+        ],
+        "seconds": made.seconds,
+    }

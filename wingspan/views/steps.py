@@ -1,0 +1,123 @@
+"""A replay as text: one line for each step, in the lane of its task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from wingspan.errors import Diagnostic
+from wingspan.explorer.interleaving import Mismatch
+from wingspan.explorer.machine import Touch
+from wingspan.explorer.races import OPERATIONS
+from wingspan.lang.printer import value
+from wingspan.views.incident import incident
+from wingspan.views.order import by_path
+from wingspan.views.values import VERBS, count, listing
+from wingspan.views.view import Action, ReplayReport
+
+MOST_LANES = 12
+"""More tasks share one lane."""
+WIDEST = 48
+"""Touches with longer texts stick out of their column."""
+
+
+def replay(report: ReplayReport, every: bool = False) -> str:
+    """The steps, how the run ended and what it computed. The steps that other tasks can observe are numbered.
+
+    The others are private; a line stands for all those that a task takes in a row, unless `every` step is asked for.
+    """
+    headline = f"replay  {report.invocation.file}: interleaving {report.interleaving}"
+    return "\n".join([headline, "", *_steps(report, every), "", *_end(report)])
+
+
+def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
+    groups = list(_groups(report.actions, every))
+    digits = len(str(len(report.visible)))
+    rules = max((len(group[0].rule) for group in groups if len(group) == 1), default=0)
+    widest = max((len(text) for text in map(_does, report.actions) if len(text) <= WIDEST), default=0)
+    number = 0
+    for group, lane in zip(groups, _lanes([group[0].task for group in groups]), strict=True):
+        action = group[0]
+        if action.visible and number == report.followed and report.mismatch:
+            yield f"  {'':>{digits}}  ── {report.mismatch.message}"
+        number += action.visible
+        told = _folded(group) if len(group) > 1 else f"{action.rule:<{rules}}  {_does(action):<{widest}}  {_at(action)}"
+        yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {told}".rstrip()
+        if action.visible and number == report.followed:
+            yield from (f"  {'':>{digits}}  ── {text}" for text in _followed(report))
+
+
+def _groups(actions: Sequence[Action], every: bool) -> Iterator[list[Action]]:
+    """The steps that a line is for."""
+    for (_, visible), group in groupby(actions, lambda action: (action.task, action.visible)):
+        if visible or every:
+            yield from ([action] for action in group)
+        else:
+            yield list(group)
+
+
+def _folded(group: Sequence[Action]) -> str:
+    return f"{group[0].rule} … {group[-1].rule}: {count(len(group), 'private step')}"
+
+
+def _does(action: Action) -> str:
+    return "; ".join(map(touched, action.touches))
+
+
+def touched(touch: Touch) -> str:
+    """What a step does to a cell: `writes c.val[3] = 1`, `takes c.lock[1]`."""
+    does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
+    return does if touch.effect in ("acquire", "release") else f"{does} = {value(touch.value)}"
+
+
+def indices(action: Action) -> str:
+    """The loop indices in force at a step: ` (i = 2)`."""
+    told = ", ".join(f"{name} = {index}" for name, index in action.indices)
+    return f" ({told})" if told else ""
+
+
+def _at(action: Action) -> str:
+    """The place of a step."""
+    return f"{action.span.line}:{action.span.column} {action.span.text}{indices(action)}" if action.span else ""
+
+
+def _followed(report: ReplayReport) -> Iterator[str]:
+    """What there is to say after the last of the steps that were asked for."""
+    number = report.followed
+    if report.racing is not None:
+        yield f"steps {number - 1} and {number} conflict: both touch {report.racing.cell}, at least one writes it"
+    if report.mismatch is None and number < len(report.visible):
+        yield "the given interleaving ends here; the run goes on with the first task that can step"
+
+
+def _lanes(stepping: Sequence[str]) -> Iterator[str]:
+    """For each line the lanes of all tasks: the name of the one that steps, a line for those that are under way."""
+    tasks = sorted(set(stepping), key=by_path)
+    if len(tasks) > MOST_LANES:
+        width = max(map(len, tasks))
+        yield from (f"{task:<{width}}" for task in stepping)
+        return
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for at, task in enumerate(stepping):
+        first.setdefault(task, at)
+        last[task] = at
+    for at, name in enumerate(stepping):
+        marks = {task: "│" if first[task] < at < last[task] else "" for task in tasks} | {name: name}
+        yield " ".join(f"{marks[task]:^{len(task)}}" for task in tasks)
+
+
+def _end(report: ReplayReport) -> list[str]:
+    """How the run ended, its result if it has one, and where it left the interleaving."""
+    left = [] if report.mismatch is None else ["", mismatch(report.mismatch)]
+    if report.incident is not None:
+        return [incident(report.incident, report.program, report.invocation), *left]
+    assert report.outcome is not None
+    taken = f"{count(len(report.actions), 'step')}, of which other tasks can observe {len(report.visible)}"
+    return [f"{report.end}  after {taken}", f"  result  {listing(report.outcome)}", *left]
+
+
+def mismatch(found: Mismatch) -> str:
+    """The message about an interleaving that the run did not follow to its end."""
+    notes = (("followed", found.followed), ("left    ", found.left))
+    return Diagnostic("error", "mismatch", found.message, found.span, notes=notes).render()

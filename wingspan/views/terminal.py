@@ -1,0 +1,371 @@
+"""Reports as text. It reads the same without colours; no line is wrapped or cropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TypeVar
+
+from wingspan.api import Run
+from wingspan.comparison import Comparison
+from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.histogram import Histogram
+from wingspan.lang import ir
+from wingspan.lang.devices import Device
+from wingspan.lang.printer import value
+from wingspan.outcome import Outcome
+from wingspan.tensors.tensor import Tensor
+from wingspan.views.incident import incident
+from wingspan.views.values import (
+    BOUNDS,
+    VERBS,
+    chance,
+    count,
+    differences,
+    digits,
+    listing,
+    reach,
+    seconds,
+    share,
+    task,
+)
+from wingspan.views.view import Ending, Explored, ExploreReport, SightingReport, written
+
+MOST = 8
+"""Races, faults, deadlocks and results shown, of each kind."""
+MOST_ENDS = 20
+"""Ends of racing runs shown."""
+MOST_LINES = 40
+"""Lines drawn of one tensor."""
+
+KINDS = {
+    "node": "the same index of the same fiber",
+    "sibling": "different indices of the same fiber, which share this cell",
+    "cousin": "different fibers of the level, which share this cell",
+}
+UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
+"""What the executions of a strategy are called, where their numbers say something."""
+
+T = TypeVar("T")
+
+
+def explore(report: ExploreReport) -> str:
+    """The verdict and all that it rests on, parts separated by empty lines."""
+    verdict = report.verdict
+    headline = f"{verdict.verdict}  {report.invocation.file}: {_summary(report)}"
+    if verdict.verdict in ("safe", "incomplete"):
+        return "\n".join([headline, *aligned(_notes(report))])
+    return "\n\n".join(
+        [
+            headline,
+            *some(verdict.faults, "fault", lambda fault: _incident(fault, report)),
+            *some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
+            *some(verdict.races, "race", lambda race: _race(race, report)),
+            *(["\n".join(_results(report))] if report.endings else []),
+            "\n".join(aligned(_notes(report))),
+        ]
+    )
+
+
+def sighted(report: SightingReport) -> str:
+    """One finding of a search that goes on, as its verdict will tell it."""
+    found = report.finding
+    match found:
+        case Race():
+            return _race(found, report)
+        case FaultReport() | Deadlock():
+            return _incident(found, report)
+    assert isinstance(found.outcome, Outcome)
+    see = report.invocation.replay(found.interleaving)
+    if report.expected is None:
+        return f"another result: {listing(found.outcome)}\n  see  {see}"
+    why = f"differs from the serial meaning: {differences(found.outcome, report.expected)}"
+    return f"wrong result: {listing(found.outcome)}\n  why  {why}\n  see  {see}"
+
+
+def some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
+    """The texts of the first few, and how many more there are."""
+    more = len(found) - MOST
+    return [
+        *map(text, found[:MOST]),
+        *([f"and {count(more, f'more {noun}')}: --json lists them all"] if more > 0 else []),
+    ]
+
+
+def _summary(report: ExploreReport) -> str:
+    verdict = report.verdict
+    many = count(len(report.endings), "result")
+    match verdict.verdict:
+        case "safe" if report.expected is None:
+            return f"{_ways(report)} one result; the serial meaning is a fault, so there is nothing to compare it with"
+        case "safe":
+            return f"{_ways(report)} one result, which is the serial one"
+        case "wrong":
+            return f"{_ways(report)} one result, which is not the serial one"
+        case "order-dependent":
+            return f"no race, but {_ways(report)} {many}"
+        case "incomplete":
+            return "nothing wrong was found in a part of the interleavings, which proves nothing"
+    found = (
+        *_ends(report),
+        (verdict.races, "race"),
+        (report.endings, "result"),
+    )
+    return ", ".join(count(len(some), noun) for some, noun in found if some)
+
+
+def _ends(report: ExploreReport) -> tuple[tuple[Sequence[Incident], str], ...]:
+    """What ends runs without a result, and what it is called."""
+    return (report.verdict.faults, "fault"), (report.verdict.deadlocks, "deadlock")
+
+
+def _ways(report: ExploreReport) -> str:
+    total, verdict = report.verdict.interleavings, report.verdict
+    if not verdict.complete:
+        return "the runs so far give"
+    if total is None:
+        return (
+            f"all interleavings, {count(verdict.executions, 'trace')}, give"
+            if verdict.strategy == "dpor"
+            else "all give"
+        )
+    return "the only interleaving gives" if total == 1 else f"all {digits(total)} interleavings give"
+
+
+def _notes(report: ExploreReport) -> list[tuple[str, str]]:
+    verdict = report.verdict
+    notes = []
+    if verdict.verdict in ("safe", "incomplete"):
+        so_far = "" if verdict.complete else "  so far"
+        notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings]
+    if report.expected is None and verdict.faults:
+        notes.append(("serial", "the serial meaning is a fault, too"))
+    elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
+        notes.append(("serial", listing(report.expected)))
+    if verdict.verdict == "safe" and verdict.machine == "semantics":
+        notes.append(("values", "exact: 64-bit integers and rationals, so results never differ merely by rounding"))
+    elif verdict.machine == "native" and verdict.verdict in ("safe", "wrong", "order-dependent"):
+        notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
+    unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
+    states = count(verdict.states, "state") + (" up to names of tasks" if verdict.symmetry else "")
+    covered = f"{states}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
+    why = f", as {verdict.reason}" if verdict.reason else ""
+    many = f", {verdict.processes} processes" if verdict.processes > 1 else ""
+    method = f"strategy {verdict.strategy}{why}{many}; machine {verdict.machine}"
+    if verdict.remark:
+        notes.append(("bound", verdict.remark))
+    notes += [("left out", f"{what} ({BOUNDS.get(bound, bound)})") for what, bound in verdict.left_out]
+    if verdict.told_apart:
+        notes.append(("symmetry", f"none: {verdict.told_apart}"))
+    notes.append(("search", f"{reach(verdict)}: {covered}, in {seconds(verdict.seconds)} ({method})"))
+    return notes
+
+
+def aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of keys and texts, the texts below each other."""
+    width = max((len(key) for key, _ in notes), default=0)
+    return [f"  {key:<{width}}  {text}" for key, text in notes]
+
+
+# ---------------------------------------------------------------------------------------------------- what went wrong
+
+
+def _incident(found: Incident, report: Explored) -> str:
+    return incident(found, report.program, report.invocation)
+
+
+def _race(race: Race, report: Explored) -> str:
+    first, second = race.first, race.second
+    one, other = _task(first, report), _task(second, report)
+    does = f"{one} {VERBS[first.operation]} {race.cell}"
+    then = f"{other} can {second.operation.replace('atomic ', 'atomically ')} it in the same moment"
+    same = first.span == second.span
+    marks = [] if same or second.span is None else [Mark(second.span, then)]
+    sides = table([_side(one, first, race), _side(other, second, race)], 0)
+    notes = (
+        ("first", sides[0].strip()),
+        ("second", sides[1].strip()),
+        ("kind", _kind(race)),
+        ("see", report.invocation.replay(race.interleaving)),
+    )
+    padded = tuple((key.ljust(6), text) for key, text in notes)
+    label = f"{does}, and {then}" if same else does
+    return Diagnostic(
+        "error", "race", _title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
+    ).render()
+
+
+def _loop(race: Race, report: Explored) -> list[Mark]:
+    """The loop that started the two tasks, unless its line is shown already."""
+    loop = report.parallel_loop(race)
+    if loop is None or loop.span is None or loop.span.line in _lines(race.first.span, race.second.span):
+        return []
+    assert isinstance(loop.range, ir.Parallel) and isinstance(loop.range.device, Device)
+    return [Mark(loop.span, f"these iterations run on {count(loop.range.device.nthreads, 'thread')}")]
+
+
+def _kind(race: Race) -> str:
+    """In one phrase what makes two accesses to a cell a node, sibling or cousin dependence."""
+    if race.kind == "node" and race.first.index is None:
+        return "node: the same position of the same level"
+    return f"{race.kind}: {KINDS[race.kind]}" if race.kind else "the same variable"
+
+
+def _title(race: Race, report: Explored) -> str:
+    one, other = (report.statement(access) for access in (race.first, race.second))
+    kind = f"a {race.kind} race" if race.kind else "a race"
+    names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
+    if one != other and names[0] == names[1]:
+        names = [f"{name} (line {line})" for name, line in zip(names, _lines(one, other), strict=False)]
+    return f"{names[0]} races with {'itself' if one == other else names[1]}: {kind} on {_where(race)}"
+
+
+def _lines(*spans: Span | None) -> list[int]:
+    return [span.line for span in spans if span is not None]
+
+
+def _where(race: Race) -> str:
+    if race.level is None:
+        return f"the variable {race.tensor}"
+    return f"level {race.level} {race.level_name} of {race.tensor}"
+
+
+def _task(access: AccessReport, report: Explored) -> str:
+    return task(access.task, written(access.indices, report.program))
+
+
+def _side(who: str, access: AccessReport, race: Race) -> list[str]:
+    """One access, ready to be compared with the other."""
+    place = [] if race.level is None else [_where(race)]
+    place += [] if access.position is None else [f"position {access.position}"]
+    place += [] if access.index is None else [f"index {access.index}"]
+    return [who, access.rule, f"{VERBS[access.operation]} {race.cell}", ", ".join(place)]
+
+
+# ------------------------------------------------------------------------------------------------------------ results
+
+
+def _results(report: ExploreReport) -> list[str]:
+    """A table of the results, the most frequent first, each but the serial one with the command that shows it."""
+    shown, varying = report.endings[:MOST], report.differing
+    rows = [["result", ""], *([listing(ending.outcome, varying or None), _remark(ending, report)] for ending in shown)]
+    left = _shares(report, shown)
+    rows = [[*one, *other] for one, other in zip(left, [*rows, *[["", ""]] * (len(left) - len(rows))], strict=True)]
+    if len(left) > len(shown) + 1:
+        instead = " or ".join(f"a {noun}" for some, noun in _ends(report) if some)
+        rows[-1][-2] = f"none, but {instead}"
+    lines = [f"results: {_distinct(report)}"]
+    sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
+    for line, see in zip_longest(table(rows, len(left[0])), sees):
+        lines += [line, f"      see  {see}"] if see else [line]
+    more = len(report.endings) - MOST
+    return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
+
+
+def _shares(report: ExploreReport, shown: Sequence[Ending]) -> list[list[str]]:
+    """For each of the results how often it comes about; a heading before, and what ends without a result after them.
+
+    Interleavings if they are counted, with how likely each result is when tasks are picked at random; else traces or
+    runs, if they were; the runs of other searches mean nothing.
+    """
+    verdict = report.verdict
+    if verdict.interleavings is not None:
+        total, of = verdict.interleavings, {id(e): e.interleavings or 0 for e in report.endings}
+        rows = [["share", "chance", "interleavings"]]
+        rows += [[share(of[id(e)], total), chance(e.probability or 0), digits(of[id(e)])] for e in shown]
+        lost, missed = total - sum(of.values()), 1 - sum(e.probability or 0 for e in report.endings)
+        return [*rows, [share(lost, total), chance(missed), digits(lost)]] if lost else rows
+    if verdict.strategy not in UNITS or not verdict.executions:
+        return [[] for _ in range(len(shown) + 1)]
+    total = verdict.executions
+    rows = [["share", UNITS[verdict.strategy]]]
+    rows += [[share(e.executions, total), digits(e.executions)] for e in shown]
+    lost = total - sum(e.executions for e in report.endings)
+    return [*rows, [share(lost, total), digits(lost)]] if lost else rows
+
+
+def _distinct(report: ExploreReport) -> str:
+    total, varying = report.verdict.interleavings, report.differing
+    text = digits(len(report.endings)) + ("" if report.verdict.complete else " so far")
+    text += "" if total is None else f", from {count(total, 'interleaving')}"
+    return text + (f"; they differ in {', '.join(varying)}" if varying else "")
+
+
+def _remark(ending: Ending, report: ExploreReport) -> str:
+    """How a result relates to the serial meaning, or to the most frequent result if there is none."""
+    if ending.serial:
+        return "the serial meaning"
+    if report.expected is not None:
+        return f"differs from the serial meaning: {differences(ending.outcome, report.expected)}"
+    if ending is report.endings[0]:
+        return "the serial meaning is a fault"
+    return f"differs from the first: {differences(ending.outcome, report.endings[0].outcome)}"
+
+
+def table(rows: Sequence[Sequence[str]], right: int) -> list[str]:
+    """Rows with their columns aligned, the first few to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [">" if k < right else "<" for k in range(len(widths))]
+    texts = ([f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)] for row in rows)
+    return [("  " + "  ".join(text)).rstrip() for text in texts]
+
+
+# ---------------------------------------------------------------------------------------------------------------- run
+
+
+def run(made: Run) -> str:
+    """The tensors drawn, each with its name, and the variables."""
+    parts = [_drawing(name, tensor) for name, tensor in made.tensors.items()]
+    if made.variables:
+        parts.append("\n".join(f"{name} = {value(held)}" for name, held in sorted(made.variables.items())))
+    return "\n\n".join(parts)
+
+
+def _drawing(name: str, tensor: Tensor) -> str:
+    lines = f"{name} = {tensor!r}".splitlines()
+    more = len(lines) - MOST_LINES
+    return "\n".join([*lines[:MOST_LINES], *([f"… {count(more, 'more line')}"] if more > 0 else [])])
+
+
+# --------------------------------------------------------------------------------------------------------------- diff
+
+
+def diff(made: Comparison, file: str) -> str:
+    """Whether the engines agree, and the first difference."""
+    runs = count(len(made.endings), "run")
+    faults = dict.fromkeys((end.engine, end.fault) for end in made.endings if end.fault)
+    notes = [("fault", f"{name}: {message}") for name, message in faults]
+    notes += [("left out", f"{name}: {why}") for name, why in made.left_out.items()]
+    found = made.difference
+    if found is None:
+        return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *aligned(notes)])
+    has = [(found.first, found.first_has), (found.second, found.second_has)]
+    rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]
+    return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
+
+
+# --------------------------------------------------------------------------------------------------------------- race
+
+
+def race(made: Histogram, file: str) -> str:
+    """How often runs ended in which way, beside what was predicted."""
+    seen = [one for one in made.observed if one.runs]
+    ends = f"{count(made.runs, 'run')} ended in {count(len(seen), 'way')}"
+    surprising = {"plain": "not predicted"}.get(made.mode, "NOT PREDICTED") if made.verdict.complete else "unknown"
+    rows = [
+        [digits(one.runs), share(one.runs, made.runs), "predicted" if one.predicted else surprising, _end(one.end)]
+        for one in made.observed[:MOST_ENDS]
+    ]
+    more = len(made.observed) - MOST_ENDS
+    stopped = made.verdict.stopped_by
+    bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
+    tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
+    tail += [f"  {bound}"] if bound else []
+    head = "surprise" if made.surprises and made.mode != "plain" else "raced"
+    return "\n".join([f"{head}  {file}: {ends}, of {len(made.observed)} known", *table(rows, 2), *tail])
+
+
+def _end(end: Outcome | str) -> str:
+    return listing(end) if isinstance(end, Outcome) else f"a fault: {end}"

@@ -1,0 +1,159 @@
+"""Numbers and results as text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any, get_args
+
+from wingspan.explorer.verdict import Verdict
+from wingspan.lang.printer import value
+from wingspan.levels.base import Dependence
+from wingspan.outcome import Outcome, differing
+from wingspan.views.view import elements, names
+
+LISTED = 24
+"""Tensors with more elements are described by the elements that differ."""
+MOST = 4
+"""differing elements named of one result"""
+
+VERBS = {
+    "read": "reads", "atomic read": "atomically reads", "write": "writes", "atomic update": "atomically updates",
+    "acquire": "takes", "release": "gives back",
+}  # fmt: skip
+"""What a task does that performs an operation."""
+BOUNDS = {
+    "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
+    "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C",
+}  # fmt: skip
+"""What stops a search, as the user knows it."""
+
+
+def count(n: int, noun: str) -> str:
+    """A number with its noun; numbers of more than 15 digits are rounded.
+
+    >>> count(1, "race"), count(1234567, "state"), count(10**40 + 1, "interleaving")
+    ('1 race', '1 234 567 states', '1.000e+40 interleavings')
+    """
+    return f"{digits(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def digits(n: int) -> str:
+    """A natural number, its digits in groups of three."""
+    return f"{n:,}".replace(",", " ") if n < 10**15 else f"{Decimal(n):.3e}"
+
+
+def share(part: int, whole: int) -> str:
+    """A part as a percentage that is 0 or 100 only if it is all or nothing.
+
+    >>> share(1, 3), share(1, 10**30), share(10**30 - 1, 10**30), share(7, 7)
+    ('33.3 %', '<0.1 %', '>99.9 %', '100 %')
+    """
+    thousandths = (2000 * part + whole) // (2 * whole)
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    if not 0 < thousandths < 1000:
+        return ">99.9 %" if thousandths else "<0.1 %"
+    return f"{thousandths // 10}.{thousandths % 10} %"
+
+
+def chance(probability: float) -> str:
+    """A probability as a percentage.
+
+    >>> chance(0.25), chance(1e-9), chance(1.0)
+    ('25.0 %', '<0.1 %', '100 %')
+    """
+    return share(round(probability * 10**15), 10**15)
+
+
+def seconds(elapsed: float) -> str:
+    """A time with two digits that count.
+
+    >>> seconds(0.00123), seconds(0.25), seconds(42.125)
+    ('0.001 s', '0.25 s', '42.1 s')
+    """
+    return f"{elapsed:.3f} s" if elapsed < 0.1 else f"{elapsed:.2f} s" if elapsed < 10 else f"{elapsed:.1f} s"
+
+
+def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
+    """A task with the loop indices in force.
+
+    >>> task("1.2", [("i", 3), ("j", 1)]), task("", [])
+    ('task 1.2 (i = 3, j = 1)', 'task 0')
+    """
+    at = ", ".join(f"{name} = {index}" for name, index in indices)
+    return f"task {path or '0'}" + (f" ({at})" if at else "")
+
+
+def reach(verdict: Verdict) -> str:
+    """Whether a search has covered all interleavings."""
+    if verdict.stopped_by == "first":
+        return "stopped at the first finding (--first), so there may be more to find"
+    bound = BOUNDS.get(verdict.stopped_by or "", verdict.stopped_by)
+    return "complete" if verdict.complete else f"stopped by {bound}, so there may be more to find"
+
+
+def in_order(kinds: Collection[Dependence]) -> list[Dependence]:
+    """Kinds of dependence from the closest to the farthest.
+
+    >>> in_order({"cousin", "node"})
+    ['node', 'cousin']
+    """
+    return [kind for kind in get_args(Dependence) if kind in kinds]
+
+
+def listing(outcome: Outcome, wanted: Iterable[str] | None = None) -> str:
+    """The wanted tensors and variables, all if None, as `c = [1, 0, 2], x = 0.5`; of a large tensor the shape only."""
+    chosen = names(outcome) if wanted is None else list(wanted)
+    shapes = {name: (shape, values) for name, shape, values in outcome.tensors}
+    variables = {name: held for name, (_, held) in outcome.variables}
+    parts = []
+    for name in chosen:
+        if name in variables:
+            parts.append(f"{name} = {value(variables[name])}")
+        elif name in shapes:
+            parts.append(_tensor(name, *shapes[name]))
+    return ", ".join(parts) or "nothing is returned or updated"
+
+
+def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
+    if len(values) > LISTED:
+        return f"{name}: {'×'.join(map(str, shape))}"
+    return f"{name} = {literal(shape, values)}"
+
+
+def literal(shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
+    """An array as the language writes it, row by row; beyond two axes as nested lists.
+
+    >>> literal((2, 2), (1, 0, 2, 3)), literal((3,), (1, 2, 3)), literal((1, 1, 2), (1, 2)), literal((), (5,))
+    ('[1 0; 2 3]', '[1, 2, 3]', '[[[1, 2]]]', '5')
+    """
+    if not shape:
+        return value(values[0])
+    if len(shape) == 2:
+        return f"[{'; '.join(' '.join(map(value, row)) for row in _rows(shape, values))}]"
+    return _lists(shape, values)
+
+
+def _lists(shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
+    parts = [_lists(shape[1:], row) for row in _rows(shape, values)] if shape[1:] else map(value, values)
+    return f"[{', '.join(parts)}]"
+
+
+def _rows(shape: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    size = len(values) // shape[0] if shape[0] else 0
+    return [values[k * size : (k + 1) * size] for k in range(shape[0])]
+
+
+def differences(outcome: Outcome, expected: Outcome) -> str:
+    """Where a result differs from the serial meaning, the first few places: `c[3] is 1, not 2`."""
+    found = []
+    for name in differing([outcome, expected]):
+        wanted = dict(elements(expected, name))
+        found += [
+            (place, held, wanted.get(place)) for place, held in elements(outcome, name) if held != wanted.get(place)
+        ]
+    told = [f"{place} is {value(held)}, not {value(right)}" for place, held, right in islice(found, MOST)]
+    more = len(found) - MOST
+    return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"
