@@ -10,6 +10,7 @@ from wingspan import api
 from wingspan.errors import InputError, ProgramError
 from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.tensors.tensor import Tensor
 
 LOOP = "for i = parallel(1:4, dev, sch)\n    x = i\nend"
 
@@ -325,3 +326,32 @@ def test_a_tensor_without_data_or_with_data_that_do_not_fit_is_told(text):
 )
 def test_a_format_that_cannot_be_is_one_error_at_its_place(form, where):
     assert mistake(f"A = Tensor({form}); x = 1").where == where
+
+
+def ranked(form: str, axes: int) -> str:
+    """A format of so many levels over a leaf."""
+    return f"{form}(" * axes + "Element(0)" + ")" * axes
+
+
+@pytest.mark.parametrize("level", ["Dense", "SparseByteMap"])
+@pytest.mark.parametrize("around", ["Merge(dev, {})", "Dense(Isolate({}))"])
+def test_a_tensor_may_have_sixteen_axes(level, around):
+    """In formats whose loops nest most deeply; one axis more is refused where the format stands, and in data."""
+    axes = 16 - around.count("Dense")
+    form, at = around.format(ranked(level, axes)), ", ".join("1" * 16)
+    text = f"dev = cpu(:t, 2)\nA = Tensor({form}, {at})\nA .= 0\nfor i = parallel(1:1, dev); A[{at}] += 5; end"
+    for engine in ("semantics", "reference", "native"):
+        assert api.run(api.parse(text), engine=engine).tensors["A"].to_numpy().item() == 5
+    with pytest.raises(ProgramError) as refused:
+        api.bind(api.parse(text.replace(form, around.format(ranked(level, axes + 1)))))
+    assert refused.value.message == "A has 17 axes, and a tensor has at most 16"
+    assert refused.value.span is not None and refused.value.span.line == 2
+    with pytest.raises(InputError, match="17 axes, and a tensor has at most 16"):
+        Tensor.from_numpy(ranked(level, 17), np.full((1,) * 17, 7))
+
+
+def test_a_tensor_without_a_format_may_have_no_more_axes_either():
+    with pytest.raises(ProgramError) as refused:
+        api.bind(api.parse(f"x = A[{', '.join('1' * 17)}]"), inputs={"A": np.full((1,) * 17, 7.0)})
+    assert refused.value.message == "A has 17 axes, and a tensor has at most 16"
+    assert refused.value.span is not None and refused.value.span.column == 5

@@ -183,6 +183,10 @@ class Gated(Modifier):
         return f"{self.name}({self.on}, {self.child})"
 
 
+MOST_AXES = 16
+"""A pass over all levels has a loop inside a loop for each axis, and Python nests no more than twenty blocks."""
+
+
 @dataclass(frozen=True)
 class Tower:
     """The levels of a tensor, root first, and its extents in the order of the subscripts."""

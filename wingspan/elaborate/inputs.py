@@ -15,7 +15,7 @@ from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
-from wingspan.levels import Level, Tower, resolve
+from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
 
 
@@ -157,6 +157,7 @@ def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) 
     assert isinstance(value, ir.TensorCall)
     root = resolve(value.format, names.devices)
     rank = Tower.of(root, ()).rank
+    _require_rank(name, rank, span)
     source = Source(name, root, value.extents or (None,) * rank, declared, span)
     match value.data:
         case ir.Data(rank=given, rows=rows):
@@ -168,6 +169,12 @@ def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) 
         extents = "1 extent" if len(value.extents) == 1 else f"{len(value.extents)} extents"
         raise ProgramError(f"{name} has {axes(rank)} and {extents}", span, fix="give one extent for each axis, or none")
     return source
+
+
+def _require_rank(name: str, rank: int, span: Span | None) -> None:
+    if rank > MOST_AXES:
+        message = f"{name} has {axes(rank)}, and a tensor has at most {MOST_AXES}"
+        raise ProgramError(message, span, fix="let one axis stand for several, as in A[(i - 1) * n + j]")
 
 
 def _with_data(source: Source, data: Any) -> Source:
@@ -188,6 +195,7 @@ def _extents(data: Any) -> tuple[ir.Literal, ...]:
 
 def _default(name: str, rank: int, span: Span | None) -> Source:
     """An input without a definition: Dense for its last axis, SparseList for the others, doubles."""
+    _require_rank(name, rank, span)
     form = ir.Format("Element", (ir.Literal(0.0),))
     for axis in range(rank):
         form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))

@@ -1,6 +1,7 @@
 """Level formats, each written once: its buffers, its invariant, its stability and its operations."""
 
+from wingspan.buffers.level import MOST_AXES
 from wingspan.levels.base import Buffer, Leaf, Level, Modifier, Storage, Tower
 from wingspan.levels.registry import REGISTRY, resolve
 
-__all__ = ["REGISTRY", "Buffer", "Leaf", "Level", "Modifier", "Storage", "Tower", "resolve"]
+__all__ = ["MOST_AXES", "REGISTRY", "Buffer", "Leaf", "Level", "Modifier", "Storage", "Tower", "resolve"]

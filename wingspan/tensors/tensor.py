@@ -17,7 +17,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
-from wingspan.levels import Tower, resolve
+from wingspan.levels import MOST_AXES, Tower, resolve
 from wingspan.paths import named
 from wingspan.tensors.arrays import as_array, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
@@ -326,6 +326,8 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
         raise InputError(f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}")
+    if tower.rank > MOST_AXES:
+        raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")
     return hold(tower, data, None if borrow else given)
 
 
