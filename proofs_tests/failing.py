@@ -17,10 +17,10 @@ FILES: tuple[tuple[Any, str], ...] = (
 
 
 class Failing:
-    """Some functions, the n-th call of which, whichever of them it is, raises an error."""
+    """Some functions, the n-th call of which in this process, whichever of them it is, raises an error."""
 
     def __init__(self, error: BaseException, n: int) -> None:
-        self.error, self.n, self.calls = error, n, 0
+        self.error, self.n, self.calls, self.process = error, n, 0, os.getpid()
 
     def within(self, patch: pytest.MonkeyPatch, functions: tuple[tuple[Any, str], ...]) -> None:
         """Until the patch is undone, calls count."""
@@ -29,8 +29,8 @@ class Failing:
 
     def _counted(self, function: Any) -> Any:
         def call(*args: Any, **options: Any) -> Any:
-            self.calls += 1
-            if self.calls == self.n:
+            self.calls += os.getpid() == self.process
+            if self.calls == self.n and os.getpid() == self.process:
                 raise self.error
             return function(*args, **options)
 

@@ -34,6 +34,7 @@ from wingspan.console import (
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES, RunFault
+from wingspan.explorer.interrupts import terminating
 from wingspan.native.engine import Limits, Mode
 from wingspan.paths import named
 from wingspan.reading import check_readable
@@ -52,7 +53,7 @@ EPILOG = """
 Exit status of every verb
   0  finished, nothing wrong        2    the program, its input or the command line is wrong
   1  something bad was found        4    a defect of wingspan
-  3  the search was cut short, or   130  interrupted
+  3  the search was cut short, or   130  interrupted; ended by another signal: 128 + its number
      a replay did not match
 """
 
@@ -128,6 +129,7 @@ USED_BY = {
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
 @click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+@terminating()
 def explore(
     told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, drawing: Path | None, **bounds: Any
 ) -> None:

@@ -23,6 +23,7 @@ from click.shell_completion import CompletionItem
 from wingspan import api
 from wingspan.began import BEGAN
 from wingspan.errors import Fault, InputError, InternalError, Mark, Source, Span, WingspanError, printable
+from wingspan.explorer.interrupts import Terminated
 from wingspan.reading import MORE
 from wingspan.tensors.files import SUFFIXES
 from wingspan.views.check import refusal
@@ -31,8 +32,8 @@ from wingspan.views.view import CheckReport, Invocation
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
-MISTAKE, MISMATCH, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
-"""The exit statuses when there is no verdict."""
+MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 130, 141
+"""The exit statuses when there is no verdict; to SIGNALLED the number of the signal is added."""
 
 
 # ------------------------------------------------------------------------------------------------- results and errors
@@ -125,6 +126,8 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except Terminated as signal:
+            fail(f"ended by {signal}", SIGNALLED + signal.number)
         except KeyboardInterrupt:
             fail("interrupted", INTERRUPTED)
         except InternalError as error:

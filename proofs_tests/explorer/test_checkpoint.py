@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +19,9 @@ from hypothesis import strategies as st
 from proofs_tests.crafted import document
 from proofs_tests.explorer.test_explorer import programs
 from proofs_tests.exploring import PROVE
+from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
+from proofs_tests.several import FORK
 from wingspan import api
 from wingspan.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore
@@ -159,6 +164,72 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(InputError, match=r"^[^\n]*: (Is a directory|Device or resource busy)$"):
             explore(ninc(2), Search(checkpoint=folder))
     assert not list(tmp_path.parent.glob("*.new"))
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@FORK
+@pytest.mark.parametrize(
+    ("strategy", "processes", "error"),
+    [("graph", 1, FULL), ("dpor", 1, FULL), ("dpor", 1, MemoryError()), ("graph", 2, FULL), ("dpor", 2, FULL)],
+)
+def test_whatever_fails_while_a_search_is_kept_it_tells_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, processes: int, error: BaseException
+) -> None:
+    """Calls that write fail one after the other. A checkpoint is always there, whole, and nothing beside it.
+
+    How often several write before the end depends on the clock, so they only do so then.
+    """
+    file, whole = tmp_path / "search", facts(explore(ninc(3), Search(strategy)))
+    monkeypatch.setattr(checkpoint, "EVERY", 0 if processes == 1 else 1e9)
+    monkeypatch.setattr("wingspan.explorer.graph.LOOK_EVERY", 40)
+    monkeypatch.setattr("wingspan.explorer.dpor.SLICE", 18)
+    explore(ninc(3), Search(strategy, max_states=20, checkpoint=file))
+    before, remarks = file.read_bytes(), []
+    for failing in each_in_turn(error):
+        file.write_bytes(before)
+        with monkeypatch.context() as patch:
+            failing.within(patch, FILES)
+            try:
+                found = facts(explore(ninc(3), Search(resume=file, checkpoint=file, jobs=processes)))
+            except (InputError, MemoryError):
+                assert failing.calls <= 3  # before anything is searched
+            else:
+                remarks.append(found.pop("remark"))
+                assert told(found) == told(whole)
+        assert [each.name for each in tmp_path.iterdir()] == ["search"]
+        assert told(facts(explore(ninc(3), Search(resume=file)))) == told(whole)
+    last = "memory ran out" if error is not FULL else f"{file}: {error}".replace("[Errno 28] ", "")
+    assert set(remarks) == {"", f"the search could not be kept: {last}"}
+    assert sum(map(bool, remarks)) == 6 < len(remarks)  # of the calls by which a file is written the last time
+    assert multiprocessing.active_children() == []
+
+
+def told(found: dict[str, Any]) -> dict[str, Any]:
+    """What is the same whoever has searched: states count for each process, and shown is what was found first."""
+    results = {result.outcome: result.executions for result in found["results"]}
+    return {"results": results, **{name: found[name] for name in ("verdict", "complete", "executions", "strategy")}}
+
+
+def test_what_is_no_checkpoint_is_not_written_over(tmp_path: Path) -> None:
+    """Before anything is searched; a checkpoint, and a file without contents, are."""
+    file = tmp_path / "search"
+    file.write_text("a = 1")
+    with pytest.raises(InputError, match=f"{file} would be overwritten, and is not a checkpoint"):
+        explore(ninc(2), Search(checkpoint=file))
+    assert file.read_text() == "a = 1"
+    file.write_text("")
+    for _ in range(2):
+        explore(ninc(2), Search("graph", checkpoint=file))
+        assert explore(ninc(2), Search(resume=file)).complete
+
+
+def test_a_search_that_has_not_begun_is_kept_too(tmp_path: Path) -> None:
+    file = tmp_path / "search"
+    for strategy in ("graph", "dpor"):
+        explore(ninc(3), Search(strategy, max_seconds=0, checkpoint=file))
+        assert facts(explore(ninc(3), Search(resume=file))) == facts(explore(ninc(3), Search(strategy)))
 
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

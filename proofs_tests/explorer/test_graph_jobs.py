@@ -29,7 +29,7 @@ from wingspan.errors import InputError, InternalError, WingspanError
 from wingspan.explorer import Machine, Search, Verdict, ahead, checkpoint, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.ahead import Ahead
-from wingspan.explorer.interrupts import Interrupts
+from wingspan.explorer.interrupts import Interrupts, terminating
 from wingspan.explorer.settle import take
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Worker, packed, unpacked
@@ -65,11 +65,12 @@ def helped(
     processes: int,
     skip: Callable[[], bool] = lambda: False,
     interrupts: Interrupts | None = None,
+    number: int = signal.SIGINT,
     **bounds: Any,
 ) -> Any:
     """The same with the help of so many others, which are not real, and which edges they have taken.
 
-    Now and then one of them `skip`s an edge. Ctrl-C comes with the tenth message, if it is to come.
+    Now and then one of them `skip`s an edge. A signal comes with the tenth message, if it is to come.
     """
     states, worker = States(machine, **bounds), Worker(States(machine))
     seen: list[tuple[int, str]] = []
@@ -77,7 +78,7 @@ def helped(
 
     def submit(do: Any, *args: Any) -> Future[Any]:
         if next(messages) == 10 and interrupts is not None:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         done: Future[Any] = Future()
         found, seconds = do(worker, *args)
         done.set_result((packed([None if skip() else each for each in unpacked(found)]), seconds))
@@ -91,7 +92,8 @@ def helped(
             return found
 
     def walk() -> None:
-        with Noted(states, submit, processes, interrupts or Interrupts()).heard():
+        noting = interrupts or Interrupts()
+        with noting.noted(), Noted(states, submit, processes, noting).heard():
             states.flood()
 
     states.search(walk)
@@ -130,12 +132,13 @@ def test_a_bound_stops_several_at_the_state_at_which_it_stops_one(most: int) -> 
     assert (bounded.nodes, bounded.stopped_by) == (most, "max-states")
 
 
-def test_ctrl_c_is_obeyed_where_nothing_is_half_done() -> None:
+@pytest.mark.parametrize(("number", "stopped_by"), [(signal.SIGINT, "interrupt"), (signal.SIGTERM, "signal")])
+def test_ctrl_c_is_obeyed_where_nothing_is_half_done(number: int, stopped_by: str) -> None:
     """Before the next step: what has been found by then is how the search of one begins."""
     interrupts = Interrupts()
-    with interrupts.noted():
-        states, seen = helped(ninc(4), 3, interrupts=interrupts)
-    assert (interrupts.count, states.stopped_by) == (1, "interrupt")
+    with terminating():
+        states, seen = helped(ninc(4), 3, interrupts=interrupts, number=number)
+    assert (interrupts.count, states.stopped_by) == (1, stopped_by)
     one, cut = alone(ninc(4)).keep(), states.keep()
     assert seen and states.expanded < states.nodes
     assert one["parents"].startswith(cut["parents"])
@@ -406,14 +409,18 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
 
 
 @FORK
-@pytest.mark.parametrize("all_of_them", [True, False])
-def test_ctrl_c_ends_all_processes_with_what_they_have(script: Any, all_of_them: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "all_of_them"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)]
+)
+def test_a_signal_ends_all_processes_with_what_they_have(
+    script: Any, number: int, all_of_them: bool, tmp_path: Path
+) -> None:
     """As a terminal sends it, and as `kill` does; and the search is kept."""
     process, _ = script(False, 2)
-    (os.killpg if all_of_them else os.kill)(process.pid, signal.SIGINT)
+    (os.killpg if all_of_them else os.kill)(process.pid, number)
     status, out, err = ending(process)
     assert (status, err) == (1, "")
-    assert out.startswith("race  ") and "stopped by Ctrl-C" in out
+    assert out.startswith("race  ") and f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}" in out
     program = api.bind(api.load(tmp_path / "racy.ws"), threads=6)
     reached = api.explore(program, resume=tmp_path / "kept", max_states=1).verdict
     assert (reached.complete, reached.strategy) == (False, "graph")

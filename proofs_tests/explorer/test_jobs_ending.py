@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from multiprocessing.synchronize import SemLock
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from proofs_tests.failing import each_in_turn
 from proofs_tests.several import FORK, RACY, begun, ending
-from wingspan.explorer import Search, explore, jobs
+from wingspan.errors import InputError
+from wingspan.explorer import Search, Verdict, explore, jobs
+from wingspan.explorer.findings import verdict
+from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
@@ -111,15 +120,20 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
     return lambda wait, others: begun(SCRIPT.format(wait=wait), others, file)
 
 
+STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM or SIGHUP", signal.SIGHUP: "SIGTERM or SIGHUP"}
+
+
 @FORK
-@pytest.mark.parametrize("all_of_them", [True, False])
-def test_ctrl_c_ends_all_processes_with_what_they_have(script: Any, all_of_them: bool) -> None:
-    """As a terminal sends it, and as `kill` does."""
+@pytest.mark.parametrize(
+    ("number", "all_of_them"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, True)]
+)
+def test_a_signal_ends_all_processes_with_what_they_have(script: Any, number: int, all_of_them: bool) -> None:
+    """As a terminal or an init system sends it, and as `kill` does."""
     process, _ = script(False, 2)
-    (os.killpg if all_of_them else os.kill)(process.pid, signal.SIGINT)
+    (os.killpg if all_of_them else os.kill)(process.pid, number)
     status, out, err = ending(process)
     assert (status, err) == (1, "")
-    assert out.startswith("race  ") and "stopped by Ctrl-C" in out
+    assert out.startswith("race  ") and f"stopped by {STOPPED[signal.Signals(number)]}" in out
 
 
 @FORK
@@ -136,3 +150,180 @@ def test_processes_end_when_the_first_one_is_killed(script: Any) -> None:
     process, _ = script(False, 2)
     process.kill()
     assert ending(process)[0] == -signal.SIGKILL
+
+
+@FORK
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that does not run cannot see it")
+def test_a_process_that_does_not_run_ends_with_the_first_one(script: Any) -> None:
+    """It is stopped, so that it cannot notice by itself."""
+    process, others = script(True, 1)
+    os.kill(others[0], signal.SIGSTOP)
+    process.kill()
+    assert ending(process)[0] == -signal.SIGKILL
+
+
+# ------------------------------------------------------------------------------------------- signals, in one process
+
+
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def ends(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that ends the process, as far as that goes in here."""
+    before = signal.signal(request.param, signal.SIG_DFL)
+    yield request.param
+    assert signal.getsignal(request.param) == signal.SIG_DFL
+    signal.signal(request.param, before)
+
+
+def at_the_tenth_step(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> None:
+    enter, steps = States.enter, itertools.count(1)
+
+    def entering(self: States[Any], node: int, task: int) -> int:
+        if next(steps) == 10:
+            for number in numbers:
+                signal.raise_signal(number)
+        return enter(self, node, task)
+
+    monkeypatch.setattr(States, "enter", entering)
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_a_signal_ends_a_search_like_ctrl_c(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: signal.Signals, strategy: str
+) -> None:
+    """It is kept, and goes on to what it would have come to."""
+    file, words = tmp_path / "search", ("explore", written(RACY), "--json", "--strategy", strategy)
+    whole = command(*words).json
+    with monkeypatch.context() as patch:
+        at_the_tenth_step(patch, ends)
+        cut = command(*words, "--checkpoint", str(file))
+    assert (cut.status, cut.json["stopped_by"], cut.json["verdict"], cut.err) == (1, "signal", "race", "")
+    assert 0 < cut.json["states"] < whole["states"]
+    found = command(*words[:3], "--resume", str(file)).json
+    assert {**found, "seconds": 0} == {**whole, "seconds": 0}
+
+
+def test_a_signal_that_is_repeated_changes_nothing(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, ends: signal.Signals
+) -> None:
+    """Neither before the search has obeyed it nor while its verdict is made."""
+    at_the_tenth_step(monkeypatch, ends, *ENDING)
+
+    def signalled(*of: Any) -> Verdict:
+        for number in ENDING:
+            signal.raise_signal(number)
+        return verdict(*of)
+
+    monkeypatch.setattr("wingspan.explorer.search.verdict", signalled)
+    done = command("explore", written(RACY), "--json")
+    assert (done.status, done.json["stopped_by"], done.err) == (1, "signal", "")
+
+
+def test_ctrl_c_after_a_signal_waits_for_nothing(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, ends: signal.Signals
+) -> None:
+    at_the_tenth_step(monkeypatch, ends, signal.SIGINT)
+    done = command("explore", written(RACY))
+    assert (done.status, done.out, done.err) == (130, "", "interrupted\n")
+
+
+@FORK
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_ctrl_c_that_is_ignored_ends_no_search_by_several(monkeypatch: pytest.MonkeyPatch, strategy: str) -> None:
+    at_the_tenth_step(monkeypatch, signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert explore(ninc(3), Search(strategy, jobs=2)).complete
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_outside_of_a_search_has_its_status(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, ends: signal.Signals
+) -> None:
+    monkeypatch.setattr("wingspan.api.bind", lambda *_, **__: signal.raise_signal(ends))
+    done = command("explore", written(RACY))
+    assert (done.status, done.out, done.err) == (128 + ends, "", f"ended by {ends.name}\n")
+
+
+def test_a_signal_that_is_ignored_ends_nothing(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, ends: signal.Signals
+) -> None:
+    """As after nohup."""
+    at_the_tenth_step(monkeypatch, ends)
+    signal.signal(ends, signal.SIG_IGN)
+    try:
+        assert command("explore", written(RACY), "--json").json["complete"]
+    finally:
+        signal.signal(ends, signal.SIG_DFL)
+
+
+# ------------------------------------------------------------------------------------- processes that cannot be started
+
+
+def answer(to: Any) -> None:
+    """What a search by two says in this process."""
+    try:
+        to.send(explore(ninc(3), Search("dpor", jobs=2)).executions)
+    except Exception as error:
+        to.send([type(error).__name__, str(error), getattr(error, "fix", "")])
+
+
+@FORK
+@pytest.mark.parametrize("daemon", [True, False])
+def test_a_daemonic_process_says_that_it_cannot_start_others(daemon: bool) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=answer, args=(theirs,), daemon=daemon)
+    process.start()
+    said = ours.recv()
+    process.join()
+    if not daemon:
+        assert said == 36
+    else:
+        assert said[0] == "InputError" and "a daemonic process cannot start others" in said[1]
+        assert said[2] == "leave out --jobs, or start this process with daemon=False"
+
+
+@FORK
+@pytest.mark.parametrize("error", [OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)), MemoryError()])
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_a_process_or_lock_that_cannot_be_made_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException, strategy: str
+) -> None:
+    """Each in turn; then no process is left, and the file that was kept before is as it was."""
+    file, outcomes = tmp_path / "search", []
+    explore(ninc(3), Search(strategy, max_states=20, checkpoint=file))
+    before = file.read_bytes()
+    for failing in each_in_turn(error):
+        with monkeypatch.context() as patch:
+            failing.within(patch, ((os, "fork"), (SemLock, "__init__")))
+            file.write_bytes(before)
+            try:
+                outcomes.append(explore(ninc(3), Search(jobs=3, checkpoint=file, resume=file)).complete)
+            except InputError as raised:
+                assert raised.message.startswith("3 processes cannot be started: ") and raised.fix
+                assert file.read_bytes() == before
+                outcomes.append(False)
+        assert multiprocessing.active_children() == []
+    assert outcomes == [False] * (len(outcomes) - 1) + [True]
+    assert len(outcomes) > 6
+
+
+@FORK
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_a_worker_without_memory_is_no_defect(
+    command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    """By graph the first process does what others cannot; else it is one error."""
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("wingspan.explorer.workers.take", full)
+    monkeypatch.setattr("wingspan.explorer.workers.Dpor", full)
+    done = command("explore", written(RACY), "--strategy", strategy, "--jobs", "2")
+    if strategy == "graph":
+        assert (done.status, done.err) == (1, "") and "complete: " in done.out
+    else:
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith("error[memory]: memory ran out\n  fix  ")
+    assert multiprocessing.active_children() == []

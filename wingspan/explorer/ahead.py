@@ -56,7 +56,7 @@ class Ahead:
     def __call__(self, node: int, path: str) -> Taken[Any] | None:
         """Where a step of a task leads, if others have gone there. Nodes come in their order."""
         if self.interrupts.count:
-            raise KeyboardInterrupt
+            raise self.interrupts.error()
         self.hand_out(node)
         while self.running and self.running[0].first <= node:
             self.hear()

@@ -134,16 +134,18 @@ class Checkpoint:
         """Write, atomically: whoever reads finds the whole of this one, or of the one before."""
         if self.path is None:
             return
-        parts = states.keep()
-        head = {"about": self.about, "strategy": strategy, "reason": reason, "symmetry": states.symmetry}
-        head |= {"steps": states.steps, "shape": states.shape(), "resumptions": states.resumptions, "search": search}
-        head["sizes"] = {name: len(part) for name, part in parts.items()}
         self.last = monotonic()
+        head = {"about": self.about, "strategy": strategy, "reason": reason, "symmetry": states.symmetry}
+        head |= {"steps": states.steps, "resumptions": states.resumptions, "search": search}
         try:
+            parts = states.keep()
+            head |= {"shape": states.shape(), "sizes": {name: len(part) for name, part in parts.items()}}
             write_atomically(self.path, sealed(head, parts))
             self.failed = ""
         except InputError as error:  # the search goes on, and the verdict says so
             self.failed = error.message
+        except MemoryError:
+            self.failed = "memory ran out"
 
 
 def sealed(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:

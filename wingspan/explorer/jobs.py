@@ -70,7 +70,7 @@ class Team:
                 if kept.due():
                     kept.write(self.states, "dpor", reason, self.keep())
                 if self.interrupts.count:
-                    raise KeyboardInterrupt
+                    raise self.interrupts.error()
             except (Stopped, KeyboardInterrupt) as bound:
                 if self.interrupts.count > 1:
                     raise

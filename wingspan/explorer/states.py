@@ -19,7 +19,7 @@ from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import Estimate
-from wingspan.explorer.interrupts import Interrupts
+from wingspan.explorer.interrupts import Interrupts, Terminated
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
@@ -121,27 +121,28 @@ class States(Space, Generic[S]):
     def search(self, walk: Callable[[], object]) -> None:
         """Enter the first state, unless that is known, and walk on; `stopped_by` says what cut it short, if any.
 
-        Ctrl-C ends it before the next step. A second one is a KeyboardInterrupt, and leaves the states half done.
+        Ctrl-C or a like signal ends it before the next step. A second one is a KeyboardInterrupt, and leaves the states
+        half done.
         """
         self.stopped_by = None
         self.interrupts.count = 0
         try:
-            with self.interrupts.raised():
+            with self.interrupts.noted():
                 self.begin()
                 walk()
         except Stopped as stopped:
             self.stopped_by = stopped.bound
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             if self.interrupts.count > 1:
                 raise
-            self.stopped_by = "interrupt"
+            self.stopped_by = "signal" if isinstance(interrupt, Terminated) else "interrupt"
         self.interrupts.count = 0
         self.stopped_by = self.stopped_by or self.bounds.reached or None
 
     def tick(self) -> None:
-        """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C."""
+        """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C or a like signal."""
         if self.interrupts.count:
-            raise KeyboardInterrupt
+            raise self.interrupts.error()
         self.bounds.tick()
 
     def begin(self) -> None:

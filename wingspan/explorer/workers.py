@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
+import multiprocessing.context
+import multiprocessing.process
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -23,6 +27,7 @@ from wingspan.errors import InputError, InternalError
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.dpor import SLICE
+from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.machine import Machine, Step
 from wingspan.explorer.parts import Place
 from wingspan.explorer.settle import Taken, take
@@ -152,7 +157,7 @@ class Worker:
                 step = machine.step(state, path)
                 assert isinstance(step, Step)
                 found = take(machine, step, tick)
-            except (Stopped, InternalError):
+            except (Stopped, InternalError, MemoryError):
                 return None
             return found._replace(state=known.setdefault(machine.fingerprint(found.state), found.state))
 
@@ -190,9 +195,11 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
     """So many processes, forked from this one, each with the states that are known by now."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
-    fork = multiprocessing.get_context("fork")
+    if multiprocessing.current_process().daemon:
+        fix = "leave out --jobs, or start this process with daemon=False"
+        raise InputError("a daemonic process cannot start others to search with it", topic="jobs", fix=fix)
     try:
-        with ProcessPoolExecutor(jobs, fork, _begin, (states,)) as pool:
+        with _pool(states, jobs) as pool:
 
             def submit(do: Callable[..., T], *args: Any) -> Future[T]:
                 return pool.submit(_here, do, *args)
@@ -204,22 +211,69 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
         ) from None
 
 
+def _pool(states: States[Any], jobs: int) -> ProcessPoolExecutor:
+    """A pool whose processes have been started. InputError if they cannot be; then none is left."""
+    forks = _Forks()
+    try:
+        pool = ProcessPoolExecutor(jobs, forks, _begin, (states,))
+        pool.submit(os.getpid)
+        return pool
+    except (OSError, RuntimeError, MemoryError) as error:
+        for each in forks.started:
+            if each.pid is not None:
+                each.kill()
+                each.join()
+        reason = getattr(error, "strerror", None) or str(error) or "memory ran out"
+        raise InputError(
+            f"{jobs} processes cannot be started: {reason}", topic="jobs", fix="search with fewer --jobs"
+        ) from None
+
+
+class _Fork(multiprocessing.context.ForkProcess):
+    """A process that SIGTERM may not end, so what would send it that kills it."""
+
+    def terminate(self) -> None:
+        self.kill()
+
+
+class _Forks(multiprocessing.context.ForkContext):
+    """Forks processes, and knows which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Fork] = []
+
+    def Process(self, *args: Any, **options: Any) -> _Fork:  # type: ignore[override]
+        self.started.append(_Fork(*args, **options))
+        return self.started[-1]
+
+
 _worker: Worker
+
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2): the signal that a process gets when the thread ends that forked it."""
 
 
 def _begin(states: States[Any]) -> None:
-    """In a process that was forked. Ctrl-C reaches it, too, and is left to the first one; it ends when that does."""
+    """In a process that was forked. It leaves signals that reach all to the first one, and ends when that does."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    for number in (signal.SIGINT, *ENDING):
+        if signal.getsignal(number) != signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
+    first = multiprocessing.parent_process()
+    assert first is not None
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != first.pid:
+            os._exit(1)
+    else:
+        threading.Thread(target=_end_with, args=(first,), daemon=True).start()
     states.progress = None
     states.sighted = lambda finding: None
     _worker = Worker(states)
 
 
-def _end_with_the_first() -> None:
-    first = multiprocessing.parent_process()
-    assert first is not None
+def _end_with(first: multiprocessing.process.BaseProcess) -> None:
     first.join()
     os._exit(1)
 

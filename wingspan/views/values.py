@@ -25,7 +25,7 @@ VERBS = {
 """What a task does that performs an operation."""
 BOUNDS = {
     "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
-    "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C",
+    "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C", "signal": "SIGTERM or SIGHUP",
 }  # fmt: skip
 """What stops a search, as the user knows it."""
 
