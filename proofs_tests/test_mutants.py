@@ -57,7 +57,7 @@ AREAS = {
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
         "wingspan/native/machine.py", "wingspan/written.py", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py", "wingspan/explorer/states.py",
-        "wingspan/explorer/interrupts.py",
+        "wingspan/explorer/interrupts.py", "wingspan/explorer/jobs.py", "wingspan/explorer/cluster.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [

@@ -369,7 +369,7 @@ def test_a_cluster_goes_on_with_what_was_kept(scheduler: str, tmp_path: Path) ->
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
 def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask hangs if it is collected as garbage while another one begins."""
-    monkeypatch.setattr("wingspan.explorer.workers.PATIENCE", 0.1)
+    monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 0.1)
     gc.collect()
     before = {id(each) for each in gc.get_objects() if isinstance(each, Client)}
     with pytest.raises(InputError, match="there is no Dask scheduler at tcp"):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from wingspan.explorer._space import UNKNOWN
 from wingspan.explorer.bounds import Stopped
+from wingspan.explorer.cluster import Deserted, Lost
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.settle import Taken
 from wingspan.explorer.states import States
@@ -52,6 +53,8 @@ class Ahead:
         self.known: dict[tuple[int, str], Taken[Any]] = {}
         self.pace = 0.0
         """seconds that a node has taken"""
+        self.deserted = False
+        """whether nobody is left who could take steps"""
 
     def __call__(self, node: int, path: str) -> Taken[Any] | None:
         """Where a step of a task leads, if others have gone there. Nodes come in their order."""
@@ -66,7 +69,7 @@ class Ahead:
         """Let others go on from nodes that wait, if there are several, and if they are many or somebody is idle."""
         self.given = max(self.given, node)
         waiting = self.states.nodes - self.given
-        if waiting < 2 and not self.running:
+        if self.deserted or (waiting < 2 and not self.running):
             return
         most = max(1, min(MOST, int(SECONDS / self.pace))) if self.pace else 1
         size = waiting // (AT_ONCE * self.processes)
@@ -88,12 +91,16 @@ class Ahead:
             self.running.append(Message(edges[0][0], len(batch), edges, taken))
 
     def hear(self) -> None:
-        """Wait for the first message, and keep what it says."""
+        """Wait for the first message, and keep what it says; nothing if it is lost."""
         message = self.running.popleft()
-        with self.interrupts.waiting():
-            if not wait([message.taken], timeout=self.states.bounds.left()).done:
-                raise Stopped("max-seconds")
-            found, seconds = message.taken.result()
+        try:
+            with self.interrupts.waiting():
+                if not wait([message.taken], timeout=self.states.bounds.left()).done:
+                    raise Stopped("max-seconds")
+                found, seconds = message.taken.result()
+        except Lost as lost:
+            self.deserted = self.deserted or isinstance(lost, Deserted)
+            return
         self.pace = seconds / message.nodes
         self.known |= {edge: taken for edge, taken in zip(message.edges, unpacked(found), strict=True) if taken}
 

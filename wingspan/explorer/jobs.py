@@ -12,6 +12,7 @@ from typing import Any
 
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
+from wingspan.explorer.cluster import Deserted, Lost
 from wingspan.explorer.dpor import keep
 from wingspan.explorer.estimate import Estimate
 from wingspan.explorer.findings import Coverage
@@ -22,6 +23,9 @@ from wingspan.explorer.workers import Found, Heard, Submit, Way, Worker, workers
 
 LONG, SHORT = 0.5, 0.02
 """Seconds for which a part is searched before it is put back; and if there are not parts enough for all to search."""
+
+LOSSES = 10
+"""So many answers of each process may be lost in a row. After that the search itself seems to end its workers."""
 
 
 @dataclass
@@ -38,6 +42,8 @@ class Team:
     """the parts that are being searched, with so many new states at most"""
     heard: Heard = field(default_factory=dict)
     interrupts: Interrupts = field(default_factory=Interrupts)
+    losses: int = 0
+    """answers that were lost since the last one that came"""
 
     def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
         """Go on until no part is left. What is being searched when a bound or Ctrl-C ends it is waited for."""
@@ -110,10 +116,19 @@ class Team:
     def hear(self, future: Future[Found]) -> None:
         """Go where a search has found something, and count what it has walked.
 
-        That goes on when the search is over. If there is no time for an answer, its part stays as it was given.
+        That goes on when the search is over. If there is no time for an answer, or if it is lost, its part stays as it
+        was given.
         """
         given, _ = self.running.pop(future)
-        found = future.result()
+        try:
+            found = future.result()
+        except Lost as lost:
+            self.parts.waiting.append(given)
+            self.losses += 1
+            if isinstance(lost, Deserted) or self.losses > LOSSES * self.jobs:
+                raise Stopped("workers") from None
+            return
+        self.losses = 0
         nodes, steps = self.states.nodes, self.states.steps
         try:
             with self.states.following():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import multiprocessing
 import multiprocessing.context
 import multiprocessing.process
@@ -17,7 +16,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import inf
 from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
@@ -26,6 +24,7 @@ from uuid import uuid4
 from wingspan.errors import InputError, InternalError
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Stopped
+from wingspan.explorer.cluster import connected
 from wingspan.explorer.dpor import SLICE
 from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.machine import Machine, Step
@@ -36,8 +35,6 @@ from wingspan.explorer.states import Finding, States
 
 WORKERS = 0.5
 """A part of the share: workers may use the rest of it, so that this one is left to follow what they have found."""
-PATIENCE = 10.0
-"""Seconds in which a scheduler must answer."""
 
 Way = list[str]
 """The tasks that step on the way to a state, by their paths."""
@@ -285,44 +282,17 @@ def _here(do: Callable[..., T], *args: Any) -> T:
 @contextmanager
 def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]:
     """The threads of a Dask cluster's workers, and how many there are. They get the machine pickled."""
-    try:
-        from distributed import Client, KilledWorker
-    except ImportError:
-        raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
-    client, wrong = None, ""
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        wrong = str(error)
-    if client is None:
-        gc.collect()  # the client that came to nothing: Dask may hang if it goes while the next one begins
-        raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
-    with client:
-        threads = sum(client.nthreads().values())
-        if not threads:
-            raise InputError(
-                f"the Dask scheduler at {address} has no workers", fix=f"start some: dask worker {address}"
-            )
-        if None in client.run(find_spec, "wingspan").values():
-            raise InputError(f"workers of the Dask scheduler at {address} do not have wingspan", fix="install it there")
-        there, search = client.scatter(machine, broadcast=True), uuid4().hex
-        pool = client.get_executor(pure=False)
-
-        def submit(do: Callable[..., T], *args: Any) -> Future[T]:
-            found: Future[T] = pool.submit(_there, search, there, do, *args)
-            return found
-
-        try:
-            yield submit, threads
-        except KilledWorker as error:
-            raise InputError(f"workers of the Dask scheduler at {address} were lost: {error}") from None
+    with connected(address) as there:
+        # sent with each request: data that is scattered is lost with the last worker that has it
+        search, sent = uuid4().hex, packed([machine])
+        yield lambda do, *args: there.submit(_there, search, sent, do, *args), there.threads
 
 
 _thread = threading.local()
 
 
-def _there(search: str, machine: Machine[Any], do: Callable[..., T], *args: Any) -> T:
+def _there(search: str, machine: bytes, do: Callable[..., T], *args: Any) -> T:
     """In a thread of a cluster's worker, which may have taken part in the same search before."""
     if getattr(_thread, "search", None) != search:
-        _thread.search, _thread.worker = search, Worker(States(machine))
+        _thread.search, _thread.worker = search, Worker(States(unpacked(machine)[0]))
     return do(_thread.worker, *args)

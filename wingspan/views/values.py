@@ -26,6 +26,7 @@ VERBS = {
 BOUNDS = {
     "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
     "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C", "signal": "SIGTERM or SIGHUP",
+    "workers": "the loss of its workers",
 }  # fmt: skip
 """What stops a search, as the user knows it."""
 

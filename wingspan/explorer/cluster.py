@@ -1,0 +1,127 @@
+"""The workers of a Dask cluster, any of which may be lost at any moment."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from time import monotonic
+from typing import Any
+
+from wingspan.errors import InputError
+
+PATIENCE = 10.0
+"""Seconds in which a scheduler must answer, and in which a worker must come back after all are lost."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Cluster]:
+    """The cluster of the scheduler at an address. InputError if there is none that can search."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("a scheduler needs Dask", fix="pip install 'wingspan[dask]'") from None
+    client, wrong = None, ""
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        wrong = str(error)
+    if client is None:
+        gc.collect()  # the client that came to nothing: Dask may hang if it goes while the next one begins
+        raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
+    with client:
+        cluster = Cluster(client, _threads(client, address))
+        with cluster.watched():
+            yield cluster
+
+
+def _threads(client: Any, address: str) -> int:
+    """How many threads the workers have. InputError if there are none, or if they cannot search."""
+    try:
+        threads: int = sum(client.nthreads().values())
+        specs = client.run(find_spec, "wingspan", on_error="ignore").values()
+    except OSError as error:
+        raise InputError(f"the Dask scheduler at {address} was lost: {error}", topic="scheduler") from None
+    if not threads:
+        raise InputError(f"the Dask scheduler at {address} has no workers", fix=f"start some: dask worker {address}")
+    if None in specs:
+        raise InputError(f"workers of the Dask scheduler at {address} do not have wingspan", fix="install it there")
+    return threads
+
+
+class Lost(Exception):
+    """An answer will not come, as its worker was lost."""
+
+
+class Deserted(Lost):
+    """No answer will come, as all workers were lost and none has come back."""
+
+
+class Cluster:
+    """The workers of a Dask cluster. Nobody waits for their answers for ever: if one is lost, it is an exception."""
+
+    def __init__(self, client: Any, threads: int) -> None:
+        self.client, self.threads = client, threads
+        self.asked: dict[Future[Any], Any] = {}
+        """Dask's future for each answer that has not come"""
+
+    def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
+        """The answer of some worker."""
+        answer: Future[Any] = Future()
+        try:
+            asked = self.client.submit(do, *args, pure=False)
+        except Exception:  # Dask has several for a client that has lost its scheduler
+            answer.set_exception(Deserted())
+            return answer
+        self.asked[answer] = asked
+        answer.add_done_callback(lambda answer: self.asked.pop(answer).release())
+        asked.add_done_callback(lambda asked: _hear(answer, asked))
+        return answer
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within, answers are `Deserted` once there has been no worker for `PATIENCE`."""
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(over,), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _watch(self, over: threading.Event) -> None:
+        seen = monotonic()
+        while not over.wait(PATIENCE / 10):
+            try:
+                workers = self.client.sync(self.client.scheduler.nthreads, callback_timeout=PATIENCE / 10)
+            except Exception:  # the scheduler is gone, or does not answer
+                workers = {}
+            if workers:
+                seen = monotonic()
+            elif monotonic() - seen >= PATIENCE:
+                for answer in list(self.asked):
+                    _give(answer.set_exception, Deserted())
+
+
+def _hear(answer: Future[Any], asked: Any) -> None:
+    """Hand on what a future of Dask's holds. In Dask's one thread for this, which must not wait for ever either."""
+    from distributed import KilledWorker
+
+    try:
+        result = asked.result(PATIENCE)
+    except (KilledWorker, CancelledError, OSError):
+        _give(answer.set_exception, Lost())
+    except BaseException as error:
+        _give(answer.set_exception, error)
+    else:
+        _give(answer.set_result, result)
+
+
+def _give(give: Callable[[Any], None], what: Any) -> None:
+    """Give an answer, unless there is one, or nobody waits for it any more."""
+    with suppress(InvalidStateError):
+        give(what)
