@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from itertools import count
@@ -11,9 +12,22 @@ from typing import Any
 import pytest
 
 FILES: tuple[tuple[Any, str], ...] = (
-    (Path, "open"), (os, "open"), (os, "fchmod"), (os, "fsync"), (os, "replace"),
+    (Path, "open"), (os, "open"), (os, "fchmod"), (os, "write"), (os, "fsync"), (os, "replace"),
 )  # fmt: skip
-"""What a file is written by, but for the writing itself."""
+"""What a file is written by."""
+OPEN = Path.open
+
+
+class Raw(io.FileIO):
+    """A file whose bytes are written by `os.write`, which can be replaced."""
+
+    def write(self, data: Any) -> int:
+        return os.write(self.fileno(), data)
+
+
+def opened(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+    """Path.open, by which a new binary file is a Raw one."""
+    return io.BufferedWriter(Raw(path, mode)) if mode == "xb" else OPEN(path, mode, *args, **options)
 
 
 class Failing:
@@ -24,6 +38,7 @@ class Failing:
 
     def within(self, patch: pytest.MonkeyPatch, functions: tuple[tuple[Any, str], ...]) -> None:
         """Until the patch is undone, calls count."""
+        patch.setattr(Path, "open", opened)
         for owner, name in functions:
             patch.setattr(owner, name, self._counted(getattr(owner, name)))
 

@@ -202,7 +202,7 @@ def test_whatever_fails_while_a_search_is_kept_it_tells_the_truth(
         assert told(facts(explore(ninc(3), Search(resume=file)))) == told(whole)
     last = "memory ran out" if error is not FULL else f"{file}: {error}".replace("[Errno 28] ", "")
     assert set(remarks) == {"", f"the search could not be kept: {last}"}
-    assert sum(map(bool, remarks)) == 6 < len(remarks)  # of the calls by which a file is written the last time
+    assert sum(map(bool, remarks)) == 7 < len(remarks)  # of the calls by which a file is written the last time
     assert multiprocessing.active_children() == []
 
 

@@ -120,6 +120,43 @@ def test_all_states_need_no_workers(monkeypatch: pytest.MonkeyPatch, loss: Excep
     assert (len(asked) < 20) == isinstance(loss, Deserted)
 
 
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_whichever_answer_is_lost_the_verdict_is_true(
+    small_parts: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strategy: str
+) -> None:
+    """That one alone, or all from there on. What is cut short claims no more than it has, and what is kept goes on."""
+    file, whole = tmp_path / "search", explore(ninc(3), Search(strategy))
+    monkeypatch.setattr("wingspan.explorer.checkpoint.EVERY", 0)
+    monkeypatch.setattr("wingspan.explorer.search.RERUN", -1)
+    stopped: list[str | None] = []
+    for first in count():
+        asked: set[int] = set()
+
+        def one(n: int, first: int = first) -> Exception | None:
+            return Lost() if n == first else None
+
+        def rest(n: int, first: int = first, asked: set[int] = asked) -> Exception | None:
+            asked.add(n)
+            return Deserted() if n >= first else None
+
+        losing(monkeypatch, one)
+        found = explore(ninc(3), Search(strategy, jobs=2))
+        assert (found.complete, counted(found), findings(found)) == (True, counted(whole), findings(whole))
+        losing(monkeypatch, rest)
+        cut = explore(ninc(3), Search(strategy, jobs=2, checkpoint=file))
+        stopped.append(cut.stopped_by)
+        assert cut.complete == (cut.stopped_by is None)
+        assert cut.executions < whole.executions or counted(cut) == counted(whole)
+        assert cut.verdict == ("race" if cut.races else "incomplete")
+        losing(monkeypatch, lambda n: None)
+        found = explore(ninc(3), Search(resume=file))
+        assert (found.complete, counted(found), findings(found)) == (True, counted(whole), findings(whole))
+        if first not in asked:
+            break
+    assert set(stopped[:-1]) == {None if strategy == "graph" else "workers"} and stopped[-1] is None
+    assert len(stopped) > 5
+
+
 def test_the_loss_of_workers_is_reported(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, command: Any, written: Any
 ) -> None:

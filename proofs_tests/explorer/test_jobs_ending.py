@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from proofs_tests.failing import each_in_turn
-from proofs_tests.several import FORK, RACY, begun, ending
+from proofs_tests.several import FORK, RACY, begun, counted, ending
 from wingspan.errors import InputError
-from wingspan.explorer import Search, Verdict, explore, jobs
+from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, workers
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.jobs import Team
@@ -313,6 +313,57 @@ def test_a_process_or_lock_that_cannot_be_made_is_one_error(
         assert not left
     assert outcomes == [False] * (len(outcomes) - 1) + [True]
     assert len(outcomes) > 6
+
+
+HERE = workers._here
+LEFT = multiprocessing.Value("i", 0)
+"""With so many messages to processes that are forked from this one, one of them is killed."""
+
+
+def mortal(*of: Any) -> Any:
+    """What such a process does with a message."""
+    with LEFT.get_lock():
+        LEFT.value -= 1
+        last = LEFT.value == 0
+    if last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return HERE(*of)
+
+
+@FORK
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_whenever_a_process_is_killed_what_is_kept_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strategy: str
+) -> None:
+    """With the first message to a process, with the second one, and so on. It is one error, and nothing is left.
+
+    What is kept is not run again, so that all is lost that is not kept.
+    """
+    monkeypatch.setattr(checkpoint, "EVERY", 0)
+    monkeypatch.setattr("wingspan.explorer.search.RERUN", -1)
+    monkeypatch.setattr(jobs, "LONG", 0.0)
+    monkeypatch.setattr(jobs, "SHORT", 0.0)
+    monkeypatch.setattr("wingspan.explorer.workers.SLICE", 8)
+    monkeypatch.setattr("wingspan.explorer.ahead.MOST", 8)
+    file, whole, outcomes = tmp_path / "search", explore(ninc(3), Search(strategy)), []
+    explore(ninc(3), Search(strategy, max_states=5, checkpoint=file))
+    before = file.read_bytes()
+    for last in itertools.count(1):
+        file.write_bytes(before)
+        LEFT.value = last
+        with monkeypatch.context() as patch:
+            patch.setattr(workers, "_here", mortal)
+            try:
+                outcomes.append(counted(explore(ninc(3), Search(resume=file, checkpoint=file, jobs=2))))
+            except InputError as raised:
+                assert raised.message == "a process of the search was killed" and raised.fix
+        assert multiprocessing.active_children() == []
+        assert [each.name for each in tmp_path.iterdir()] == ["search"]
+        found = explore(ninc(3), Search(resume=file))
+        assert (found.complete, counted(found)) == (True, counted(whole))
+        if outcomes:
+            break
+    assert outcomes == [counted(whole)] and last > 3
 
 
 @FORK

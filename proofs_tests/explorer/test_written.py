@@ -48,7 +48,7 @@ def test_whatever_fails_leaves_a_whole_file_and_nothing_else(
                 assert raised is error
         seen.append(file.read_bytes() if file.exists() else None)
         assert names(tmp_path) == (["file"] if seen[-1] is not None else [])
-    assert len(seen) == (6 if before is None else 7)
+    assert len(seen) == (7 if before is None else 8)
     assert seen[-1] == NEW and set(seen) == {before, NEW}
     assert seen == sorted(seen, key=lambda contents: contents == NEW)
 
