@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.explorer.test_strategies import findings
+from proofs_tests.places import ROOT
 from proofs_tests.several import RACY, STUCK, counted, same
-from proofs_tests.test_strategies import findings
 from wingspan import api
 from wingspan.errors import InputError
 from wingspan.explorer import Search, explore, jobs
