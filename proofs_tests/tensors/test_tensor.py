@@ -214,7 +214,11 @@ REPLACED = [
     ("bsr of blocks", "data", np.ones(12), "data is no array of 3 axes"),
     ("bsr of blocks", "indices", np.array([9, 9]), "an index is out of bounds"),
     ("bsr of blocks", "indptr", np.array([0]), "it has 1 pointers for 2 fibers"),
-    ("lil", "rows", np.array([[7], [], [], []], dtype=object), "index 7 exceeds|out of bounds|row index"),
+    ("lil", "rows", np.array([[7], [0, 2], [2], [0]], dtype=object), "index 7 exceeds|out of bounds|row index"),
+    ("lil", "rows", np.array([[7], [], [], []], dtype=object), r"rows\[1\] and data\[1\] differ in length"),
+    ("lil", "rows", np.array([[1], [0], [2], [0]], dtype=object), "rows is no array of 4 lists"),
+    ("lil", "data", np.array([2.0, 1.0, 4.0, 5.0]), "data is no array of 4 lists"),
+    ("lil", "data", [[2.0], [1.0, 3.0], [4.0], [5.0]], "data is no array of 4 lists"),
 ]
 
 

@@ -143,6 +143,8 @@ DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
 
 def _spoiled(matrix: Any) -> str | None:
     """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+    if matrix.format == "lil":
+        return _uneven(matrix.rows, matrix.data, matrix.shape[0])
     if matrix.format not in DATA_AXES:
         return None
     names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
@@ -158,6 +160,15 @@ def _spoiled(matrix: Any) -> str | None:
     if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
         return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
     return None if matrix.format in ("coo", "dia") else _wrong(matrix)
+
+
+def _uneven(rows: Any, data: Any, extent: int) -> str | None:
+    """What is wrong with the lists of LIL, if anything: SciPy counts those of `rows`, and copies as many of `data`."""
+    for name, lists in {"rows": rows, "data": data}.items():
+        if not isinstance(lists, np.ndarray) or lists.shape != (extent,) or not all(type(x) is list for x in lists):
+            return f"{name} is no array of {extent} lists"
+    differ = [k for k in range(extent) if len(rows[k]) != len(data[k])]
+    return f"rows[{differ[0]}] and data[{differ[0]}] differ in length" if differ else None
 
 
 def _wrong(matrix: Any) -> str | None:
