@@ -84,12 +84,12 @@ REMEDIES = {
     "library": "do it with Python's own library, or do it in another layer",
     "reference": "write it anew over dense arrays: what the oracle shares with the others it cannot check",
     "explorer": "ask for it through the Machine protocol in wingspan/explorer/machine.py",
-    "parser": "take the elaborated program as an argument and let wingspan/api.py parse",
+    "parser": "take the elaborated program as an argument and let wingspan/api parse",
     "views": "return plain data and let wingspan/cli.py hand it to wingspan.views",
-    "siblings": "join the two in wingspan/api.py, or move what both need down to wingspan.elaborate",
+    "siblings": "join the two in wingspan/api, or move what both need down to wingspan.elaborate",
     "wingspan": "import the name from the module that defines it",
     "unknown": "give the unit a layer: add it to ALLOWED in proofs_tests/test_layers.py",
-    "upward": "move what is needed down into a layer that may be imported here, or call it from wingspan/api.py",
+    "upward": "move what is needed down into a layer that may be imported here, or call it from wingspan/api",
 }
 
 
@@ -182,7 +182,7 @@ def test_the_package_keeps_its_layers():
         ("wingspan/reference.py", "import scipy.sparse", "scipy.sparse", "library"),
         ("wingspan/explorer/dpor.py", "from wingspan.lang import ir", "wingspan.lang.ir", "explorer"),
         ("wingspan/explorer/dpor.py", "import numpy as np", "numpy", "library"),
-        ("wingspan/api.py", "from wingspan.views import view", "wingspan.views.view", "views"),
+        ("wingspan/api/__init__.py", "from wingspan.views import view", "wingspan.views.view", "views"),
         ("wingspan/views/html.py", "from wingspan import cli", "wingspan.cli", "upward"),
         ("wingspan/tensors/tensor.py", "from wingspan import run", "wingspan.run", "wingspan"),
         ("wingspan/cli.py", "from bench import spgemm", "bench.spgemm", "outside"),
@@ -211,7 +211,7 @@ def test_a_forbidden_import_is_caught(path, source, target, why):
         ("wingspan/semantics/machine.py", "from wingspan.explorer.machine import Machine"),
         ("wingspan/semantics/machine.py", "import immutables\nfrom wingspan.lang import ir"),
         ("wingspan/reference.py", "import math\nimport numpy as np\nfrom wingspan.lang import ir"),
-        ("wingspan/api.py", "from wingspan.dependence import check\nfrom wingspan.native import run"),
+        ("wingspan/api/__init__.py", "from wingspan.dependence import check\nfrom wingspan.native import run"),
         ("wingspan/cli.py", "import wingspan\nfrom wingspan.views import html"),
         ("wingspan/__init__.py", "from wingspan.api import run\nfrom .errors import Fault"),
         ("wingspan/__main__.py", "from wingspan.cli import main"),

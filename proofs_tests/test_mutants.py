@@ -62,7 +62,7 @@ AREAS = {
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
-        "wingspan/explorer/states.py", "wingspan/explorer/search.py", "wingspan/explorer/jobs.py", "wingspan/api.py",
+        "wingspan/explorer/states.py", "wingspan/explorer/search.py", "wingspan/explorer/jobs.py", "wingspan/api/",
     ],
 }  # fmt: skip
 """Where the mutants of an area are; there is one at least for each of these places."""

@@ -11,7 +11,7 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.scopes import Nest, tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge
-from wingspan import api
+from wingspan.api.machines import expected_of
 from wingspan.buffers import procedures
 from wingspan.dependence import TESTS, Analysis
 from wingspan.explorer.verdict import Verdict
@@ -33,7 +33,7 @@ def analysis(nest: Nest) -> Analysis:
 
 @cache
 def _expected(nest: Nest) -> Outcome | None:
-    return api._expected(nest.bound)
+    return expected_of(nest.bound)
 
 
 def explored(nest: Nest, over: Tower, most: int = 30_000) -> Verdict:

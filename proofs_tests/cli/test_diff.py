@@ -12,7 +12,7 @@ import scipy.sparse
 from proofs_tests.exploring import PROVE
 from proofs_tests.places import ROOT
 from wingspan import api
-from wingspan.api import Exploration
+from wingspan.api import Exploration, comparing, machines
 from wingspan.errors import Fault, InputError, ProgramError
 from wingspan.explorer.verdict import Result, Verdict
 from wingspan.histogram import observe
@@ -129,8 +129,8 @@ def test_engines_get_the_program_and_dense_inputs():
 
 
 def test_engines_that_cannot_run_a_program_are_left_out_unless_they_are_asked_for(monkeypatch):
-    monkeypatch.setattr(api, "LARGEST", 3)
-    monkeypatch.setattr(api, "ENGINES", ("semantics", "reference"))
+    monkeypatch.setattr(machines, "LARGEST", 3)
+    monkeypatch.setattr(comparing, "ENGINES", ("semantics", "reference"))
     made = api.diff(api.parse(PROGRAM))
     assert made.difference is None and list(made.left_out) == ["reference"]
     with pytest.raises(InputError, match="the reference, which is dense, holds 3 at most"):
@@ -290,7 +290,7 @@ def test_the_exit_status_of_race_tells_of_surprises(command, monkeypatch):
     """1 for an end that is not predicted, unless accesses are plain; 3 if the prediction is not complete."""
     wrong = predicting(outcome([3]))
     found = Exploration(wrong, api.bind(RACY), None)
-    monkeypatch.setattr(api, "explore", lambda *_, **__: found)
+    monkeypatch.setattr(comparing, "explore", lambda *_, **__: found)
     done = command("race", RACY, "--runs", "20")
     assert done.status == 1 and done.out.startswith("surprise  ") and "NOT PREDICTED  c = [" in done.out
     assert command("race", RACY, "--runs", "20", "--plain").status == 0

@@ -12,6 +12,7 @@ import pytest
 import wingspan
 from proofs_tests import places
 from wingspan import api
+from wingspan.api import checking
 from wingspan.dependence.findings import ORDER, TESTS
 from wingspan.errors import InputError
 from wingspan.views import json as as_json
@@ -258,7 +259,7 @@ def test_ctrl_c_ends_the_search_for_advice_only(command, monkeypatch):
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "advise", interrupted)
+    monkeypatch.setattr(checking, "advise", interrupted)
     found = api.check(RACY)
     assert (found.verdict, len(found.findings), found.advice, found.advice_complete) == ("unsafe", 1, (), False)
     done = command("check", RACY)

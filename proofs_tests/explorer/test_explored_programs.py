@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from proofs_tests.explorer.test_visibility import Everything, findings
 from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, explore_graph, foldable
 from wingspan import api
+from wingspan.api import machines
 from wingspan.elaborate import Elaborated
 from wingspan.errors import WingspanError
 from wingspan.explorer.machine import Step
@@ -35,7 +36,7 @@ def test_one_result_is_the_serial_meaning(monkeypatch: pytest.MonkeyPatch) -> No
     def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
         broken.extend(broken_by_freezing(machine, before, step, after))
 
-    monkeypatch.setattr(api, "semantics", lambda program: Watched(program, look))
+    monkeypatch.setattr(machines, "semantics", lambda program: Watched(program, look))
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(programs())

@@ -244,7 +244,7 @@ def test_ctrl_c_that_is_ignored_ends_no_search_by_several(monkeypatch: pytest.Mo
 def test_a_signal_outside_of_a_search_has_its_status(
     command: Any, written: Any, monkeypatch: pytest.MonkeyPatch, ends: signal.Signals
 ) -> None:
-    monkeypatch.setattr("wingspan.api.bind", lambda *_, **__: signal.raise_signal(ends))
+    monkeypatch.setattr("wingspan.api.exploring.bind", lambda *_, **__: signal.raise_signal(ends))
     done = command("explore", written(RACY))
     assert (done.status, done.out, done.err) == (128 + ends, "", f"ended by {ends.name}\n")
 

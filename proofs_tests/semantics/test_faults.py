@@ -11,6 +11,7 @@ import pytest
 
 from proofs_tests.exploring import explore_graph
 from wingspan import api, cli
+from wingspan.api import exploring
 from wingspan.errors import ProgramError
 from wingspan.explorer import Blocked, Deadlock, FaultReport, RunFault, parse_interleaving, replay
 from wingspan.lang import ir
@@ -414,7 +415,8 @@ def test_a_stuck_configuration_is_reported_as_our_defect(
     bound = api.bind(api.parse("c = Tensor(Dense(Element(0)), [1, 2])\nx = 1"))
     access = ir.Access(ir.Fiber("c", 2), (ir.Literal(1),))
     path = written("x = 1")
-    monkeypatch.setattr(api, "bind", lambda *_, **__: replace(bound, body=ir.Set("x", access)))
+    for module in (api, exploring):
+        monkeypatch.setattr(module, "bind", lambda *_, **__: replace(bound, body=ir.Set("x", access)))
     with pytest.raises(SystemExit) as end:
         cli.main([*words, path])
     out, err = capsys.readouterr()

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
 from wingspan import api
+from wingspan.api import running
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Step
@@ -72,7 +73,7 @@ def test_serial_runs_compute_what_the_reference_computes(monkeypatch):
     def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
         broken.extend(broken_by_freezing(machine, before, step, after))
 
-    monkeypatch.setattr(api, "semantics", lambda program: Watched(program, look))
+    monkeypatch.setattr(running, "semantics", lambda program: Watched(program, look))
 
     @settings(derandomize=True, deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(programs())

@@ -1,0 +1,39 @@
+"""The package's verbs: what joins language, elaboration, machines, exploration and the reference."""
+
+from wingspan.api.binding import bind, files_of
+from wingspan.api.checking import Unsafe, check, guard
+from wingspan.api.comparing import diff, race
+from wingspan.api.exploring import Exploration, Sighting, explore, replay
+from wingspan.api.machines import MACHINES, compiled, machine_of, native, semantics
+from wingspan.api.printing import emit_c, show_plan
+from wingspan.api.running import ENGINES, BuiltIn, Run, engine, run
+from wingspan.program import Program, load, parse
+
+__all__ = [
+    "ENGINES",
+    "MACHINES",
+    "BuiltIn",
+    "Exploration",
+    "Program",
+    "Run",
+    "Sighting",
+    "Unsafe",
+    "bind",
+    "check",
+    "compiled",
+    "diff",
+    "emit_c",
+    "engine",
+    "explore",
+    "files_of",
+    "guard",
+    "load",
+    "machine_of",
+    "native",
+    "parse",
+    "race",
+    "replay",
+    "run",
+    "semantics",
+    "show_plan",
+]

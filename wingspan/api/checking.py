@@ -1,0 +1,103 @@
+"""The level dependence test on a program, with advice, and as a guard before what trusts its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from wingspan import dependence
+from wingspan.api.binding import Progress, Runnable, bind
+from wingspan.dependence import TESTS, Analysis, Report, Test
+from wingspan.dependence.advice import advise
+from wingspan.elaborate import Elaborated
+from wingspan.errors import InputError, ProgramError
+from wingspan.lang import ir
+from wingspan.levels import Tower
+from wingspan.program import Program, load
+
+
+class Unsafe(ProgramError):
+    """A program that is not run because of what the level dependence test finds: see `report`, and mend the program."""
+
+    topic = "unsafe"
+
+    def __init__(self, report: Report) -> None:
+        first, *more = report.findings
+        others = f", and {len(more)} more" if more else ""
+        super().__init__(
+            f"the level dependence test finds the program {report.verdict}: {first.reason}{others}", first.access,
+            fix="ask `check` for a mend, or have it run with unsafe=True",
+        )  # fmt: skip
+        self.report = report
+
+
+def check(
+    program: Runnable,
+    *,
+    test: Test = "repaired",
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Run the level dependence test on the program, without running the program, and advise how to make it safe.
+
+    Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
+    type), which may occur in some interleavings only. `printed` accepts unsafe programs too. The verdict holds for all
+    values of the tensors, and for all inputs and parameters that are not given. A program that is bound already gets no
+    advice, since there is no text to change. Ctrl-C ends the search for advice.
+    """
+    if test not in TESTS:
+        raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")
+    if isinstance(program, Elaborated):
+        return dependence.check(program, test)
+    written = program if isinstance(program, Program) else load(program)
+    bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
+    found = dependence.check(bound, test)
+    tried = count()
+    analyses: dict[ir.Statement, Analysis] = {}
+
+    def recheck(tree: ir.Program) -> Report:
+        if progress is not None:
+            progress(next(tried), 0)
+        idle = _names(written.tree) - _names(tree)
+        asked = {name: value for name, value in (params or {}).items() if name not in idle}
+        changed = replace(written, tree=_without_data(tree, bound.towers))
+        after = bind(changed, params=asked, threads=threads if threads != 1 else None, symbolic=True)
+        if after.body not in analyses:
+            analyses[after.body] = Analysis(after.body, bound.symbols)
+        return analyses[after.body].report(after.towers, test, brief=True)
+
+    try:
+        return replace(found, advice=advise(written.tree, found, recheck))
+    except KeyboardInterrupt:
+        return replace(found, advice_complete=False)
+
+
+def _names(tree: ir.Program) -> set[str]:
+    """The names that parameters may stand for."""
+    return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}
+
+
+def _without_data(tree: ir.Program, towers: Mapping[str, Tower]) -> ir.Program:
+    """The program with extents in place of its data, which need not be loaded to check another format."""
+
+    def strip(s: ir.Statement) -> ir.Statement:
+        match s:
+            case ir.Define(name=name, value=ir.TensorCall() as call) if name in towers:
+                known = tuple(ir.Literal(n) for n in towers[name].shape if n >= 0)
+                extents = known if len(known) == towers[name].rank else call.extents
+                return replace(s, value=replace(call, extents=extents, data=None))
+        return s
+
+    body = ir.Block(tuple(map(strip, tree.body.statements)), span=tree.body.span)
+    return replace(tree, body=body)
+
+
+def guard(bound: Elaborated, allowed: Sequence[str] = ("safe",)) -> None:
+    """`Unsafe`, unless the level dependence test has one of the allowed verdicts on the program."""
+    report = dependence.check(bound)
+    if report.verdict not in allowed:
+        raise Unsafe(report)

@@ -1,0 +1,72 @@
+"""Runs beside one another: of several engines, and of threads beside what exploring predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wingspan.api.binding import Progress, Runnable, bind
+from wingspan.api.checking import guard
+from wingspan.api.exploring import explore
+from wingspan.api.machines import compiled
+from wingspan.api.running import ENGINES, engine
+from wingspan.comparison import Comparison, Engine, compare
+from wingspan.errors import InputError
+from wingspan.histogram import Histogram, observe
+from wingspan.native.engine import Mode
+from wingspan.outcome import Outcome
+
+
+def diff(
+    program: Runnable,
+    *,
+    engines: Sequence[str | Engine] | None = None,
+    unsafe: bool = False,
+    repeat: int = 1,
+    tolerance: float = 0.0,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Run the program through several engines and compare the results, as `wingspan.comparison.compare` says.
+
+    All engines of this package that can run it, if no `engines` are given. A program that the level dependence test
+    does not accept has no one result: it is `Unsafe`, unless that is asked for.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    if not unsafe:
+        guard(bound)
+    made = [engine(one) if isinstance(one, str) else one for one in (ENGINES if engines is None else engines)]
+    return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
+
+
+def race(
+    program: Runnable,
+    *,
+    runs: int = 10_000,
+    mode: Mode = "seq_cst",
+    machine: str = "semantics",
+    max_states: int | None = None,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Histogram:
+    """Run the program on threads many times, and count its ends beside those that exploring a `machine` predicts.
+
+    In the modes `seq_cst` and `yields` all that comes about is predicted, if the search was complete; accesses of the
+    mode `plain` promise nothing. InputError if tasks may wait for ever.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    verdict = explore(bound, machine=machine, strategy="graph", max_states=max_states, max_seconds=max_seconds).verdict
+    if verdict.deadlocks:
+        raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and mend it")
+    ready = compiled(bound)
+
+    def execute(number: int) -> Outcome:
+        tensors, variables = ready.run(mode=mode, seed=seed + number)
+        return Outcome.of({name: tensor.to_exact() for name, tensor in tensors.items()}, variables)
+
+    return observe(execute, verdict, runs, mode, progress)

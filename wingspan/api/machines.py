@@ -1,0 +1,84 @@
+"""What runs a bound program: the machines of the rules and of the plan, threads, and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from wingspan import reference
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, InputError
+from wingspan.lang import ir
+from wingspan.native.machine import Native
+from wingspan.native.prepared import Compiled, code_of
+from wingspan.outcome import Outcome
+from wingspan.semantics.machine import Semantics
+from wingspan.tensors.tensor import LARGEST, require_order, too_large
+
+MACHINES = ("semantics", "native")
+
+
+def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
+    """One of the `MACHINES` for a bound program."""
+    match name:
+        case "semantics":
+            return semantics(bound)
+        case "native":
+            return native(bound)
+    raise InputError(f"there is no machine {name}", fix=f"use {' or '.join(MACHINES)}")
+
+
+def semantics(bound: Elaborated) -> Semantics:
+    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it, or spoiled."""
+    _require_room(bound)
+    _require_order(bound)
+    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs)
+
+
+def native(bound: Elaborated) -> Native:
+    """The machine that runs the compiled plan of a bound program, one access of one task at a time; the same."""
+    _require_room(bound)
+    _require_order(bound)
+    return Native(code_of(bound, dealt=False), bound)
+
+
+def compiled(bound: Elaborated) -> Compiled:
+    """The plan of a bound program, ready to run on threads."""
+    return Compiled(bound)
+
+
+def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:
+    """The serial meaning of a bound program. InputError if a tensor is too large for it. What `tick` raises ends it."""
+    shapes = {name: tower.shape for name, tower in bound.towers.items()}
+    for name, shape in shapes.items():
+        if prod(shape) > LARGEST:
+            message = f"{name} has {prod(shape)} elements, and the reference, which is dense, holds {LARGEST} at most"
+            raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
+    _require_order(bound)
+    inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
+    kinds = {name: tower.kind for name, tower in bound.towers.items()}
+    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick)
+
+
+def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
+    """What the program should compute; None if its serial meaning is a fault. What `tick` raises ends it."""
+    try:
+        results = evaluate(bound, tick)
+    except Fault:
+        return None
+    return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)
+
+
+def _require_room(bound: Elaborated) -> None:
+    """InputError if a dictionary of cells cannot hold a tensor."""
+    for name, tower in bound.towers.items():
+        if tower.room > LARGEST:
+            places = (n.span for n in bound.body.walk() if isinstance(n, ir.Declare) and n.tensor == name)
+            fix = "use smaller extents, a SparseList, or the native engine"
+            raise InputError(too_large(name, tower, LARGEST), next(places, None), fix=fix)
+
+
+def _require_order(bound: Elaborated) -> None:
+    """InputError, the same for every engine, if an input borrows arrays that have been spoiled."""
+    for name, tensor in bound.inputs.items():
+        require_order(name, tensor)

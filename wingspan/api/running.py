@@ -1,0 +1,116 @@
+"""One run of a program, by one of the engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from wingspan.api.binding import Progress, Runnable, bind
+from wingspan.api.checking import guard
+from wingspan.api.machines import compiled, evaluate, native, semantics
+from wingspan.comparison import Engine
+from wingspan.elaborate import Elaborated
+from wingspan.errors import InputError
+from wingspan.lang import ir
+from wingspan.native.engine import Limits
+from wingspan.tensors.tensor import Tensor, from_exact
+
+ENGINES = ("semantics", "reference", "native", "native-controlled")
+"""The engines of this package."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run computed: every tensor updated or returned, by name, and the variables of the outermost scope."""
+
+    tensors: dict[str, Tensor]
+    variables: dict[str, ir.Value]
+    engine: str
+    seconds: float
+
+
+def run(
+    program: Runnable,
+    *,
+    engine: str = "semantics",
+    unsafe: bool = False,
+    limits: Limits | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Run the program once, by one of the `ENGINES`.
+
+    Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
+    as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
+    test finds unsafe is `Unsafe`, unless that is asked for; `reference` computes the serial meaning.
+
+    A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
+    """
+    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    began = time.perf_counter()
+    match engine:
+        case "semantics" | "native-controlled":
+            machine: Any = semantics(bound) if engine == "semantics" else native(bound)
+            state = machine.run(progress)
+            tensors, variables = machine.results(state), machine.variables(state)
+        case "reference":
+            tensors, variables = _reference(bound)
+        case "native":
+            if not unsafe:
+                guard(bound, allowed=("safe", "order-dependent"))
+            tensors, variables = compiled(bound).run(limits=limits)
+        case _:
+            raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
+    return Run(tensors, variables, engine, time.perf_counter() - began)
+
+
+def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value]]:
+    """The serial meaning of a bound program; its tensors come in the formats that the program gives them."""
+    results = evaluate(bound)
+    tensors = {name: from_exact(bound.towers[name], results.tensors[name]) for name in bound.outputs}
+    for name in bound.outputs:
+        if name in bound.inputs and np.array_equal(bound.inputs[name].to_exact(), results.tensors[name]):
+            tensors[name] = bound.inputs[name]  # as it came, with the zeros that it stores
+    return tensors, results.variables
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """An engine of this package, as one to compare with others."""
+
+    name: str
+
+    @property
+    def eager(self) -> bool:
+        """Whether it evaluates what sparse iteration passes over."""
+        return self.name == "reference"
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What `wingspan.api.run` computes, also if the program is not safe."""
+        made = run(program, engine=self.name, unsafe=True)
+        return {**made.tensors, **made.variables}
+
+
+def engine(name: str) -> Engine:
+    """An engine by its name: one of this package, or `module:attribute` for somebody else's, or for a class of them."""
+    if name in ENGINES:
+        return BuiltIn(name)
+    module, _, attribute = name.partition(":")
+    fix = f"use {', '.join(ENGINES)}, or module:attribute"
+    if not attribute:
+        raise InputError(f"there is no engine {name}", fix=fix)
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"there is no engine {name}: {error}", fix=fix) from None
+    made = found() if isinstance(found, type) else found
+    if not (isinstance(getattr(made, "name", None), str) and callable(getattr(made, "run", None))):
+        raise InputError(f"{name} is no engine: it needs a name and run(program, inputs)", fix=fix)
+    return cast(Engine, made)
