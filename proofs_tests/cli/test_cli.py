@@ -19,6 +19,7 @@ from click.shell_completion import BashComplete
 
 from proofs_tests.places import ROOT
 from wingspan import api, cli
+from wingspan.cli import judging, running
 from wingspan.console import STATUS
 from wingspan.errors import InternalError
 from wingspan.explorer.verdict import VERDICTS
@@ -571,7 +572,7 @@ def interrupting(render: object, stream: object):
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(wingspan, written, monkeypatch):
-    monkeypatch.setattr(cli, "spinner", interrupting)
+    monkeypatch.setattr(judging, "spinner", interrupting)
     file = written("c = Tensor(Dense(Element(0)), 8)\nc .= 0\nfor i = parallel(_)\n    c[i] += 1\nend\nreturn c\n")
     done = wingspan("explore", file, "--threads", "4")
     assert (done.status, done.err) == (3, "")
@@ -579,7 +580,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(wingspan, written, monkeypatch):
 
 
 def test_ctrl_c_ends_a_run_without_a_result(wingspan, monkeypatch):
-    monkeypatch.setattr(cli, "spinner", interrupting)
+    monkeypatch.setattr(running, "spinner", interrupting)
     assert wingspan("run", KARATE) == (130, "", "interrupted\n")
 
 

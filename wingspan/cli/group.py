@@ -1,0 +1,28 @@
+"""The command line as a whole: its help, and how it begins."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from wingspan.console import Verbs
+
+EPILOG = """
+\b
+Exit status of every verb
+  0  finished, nothing wrong        2    the program, its input or the command line is wrong
+  1  something bad was found        4    a defect of wingspan
+  3  the search was cut short, or   130  interrupted; ended by another signal: 128 + its number
+     a replay did not match
+"""
+
+
+@click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
+@click.version_option(package_name="wingspan", message="%(prog)s %(version)s")
+def main() -> None:
+    """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""
+    sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,187 @@
+"""Verbs that judge a program: the dependence test, its interleavings, and one of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wingspan import api
+from wingspan.cli.group import main
+from wingspan.cli.options import FILE, MACHINE, limit, on_program, size
+from wingspan.console import MISMATCH, STATUS, as_text, began, keep_garbage, show, show_json
+from wingspan.dependence import TESTS, Test
+from wingspan.errors import InputError
+from wingspan.explorer import STRATEGIES
+from wingspan.explorer.interrupts import terminating
+from wingspan.paths import named
+from wingspan.reading import check_readable
+from wingspan.views import dot, itf, mermaid, progress, steps, terminal
+from wingspan.views import json as data
+from wingspan.views.check import check as checked
+from wingspan.views.early import Early
+from wingspan.views.paint import spinner
+from wingspan.views.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
+from wingspan.written import check_output, write_atomically
+
+
+@main.command()
+@on_program
+@click.option(
+    "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
+    help="The paper's algorithm as printed, repaired, or made exact.",
+)  # fmt: skip
+def check(told: Invocation, as_json: bool, test: Test) -> None:
+    """Run the level dependence test on the program in FILE.
+
+    The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
+    Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
+    """
+    program = api.load(told.file)
+    with spinner(progress.checking, sys.stderr) as tell:
+        found = api.check(program, test=test, progress=tell, **told.binding)
+    report = CheckReport(told, found, program.tree)
+    if as_json:
+        show_json(data.check(report))
+    else:
+        show(checked(report), colours=True)
+    sys.exit(0 if found.verdict == "safe" else 1)
+
+
+USED_BY = {
+    "runs": ("random", "pct"),
+    "seed": ("random", "pct"),
+    "depth": ("pct",),
+    "preemptions": ("bounded",),
+    "jobs": ("auto", "graph", "dpor"),
+    "scheduler": ("auto", "graph", "dpor"),
+    "symmetry": ("auto", "graph"),
+    "checkpoint": ("auto", "graph", "dpor"),
+    "resume": ("auto",),
+}
+"""The strategies that an option of `explore` means something to."""
+
+
+@main.command()
+@on_program
+@MACHINE
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True,
+    help="All: graph or dpor, whichever auto picks. Some: random, pct, bounded.",
+)  # fmt: skip
+@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="random, pct: make N runs.  [default: 1000]")
+@click.option("--depth", type=click.IntRange(1, 10), metavar="D", help="pct: for bugs of depth D.  [default: 3]")
+@click.option("--preemptions", type=click.IntRange(min=0), metavar="P", help="bounded: at most P.  [default: 2]")
+@click.option("--seed", type=int, metavar="S", help="random, pct: what to pick by.  [default: 0]")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: with N processes.  [default: 1]")
+@click.option("--scheduler", metavar="ADDRESS", help="graph, dpor: with the workers of this Dask scheduler.")
+@click.option(
+    "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
+)
+@click.option("--first", is_flag=True, default=None, help="Stop at the first race, fault, deadlock or wrong result.")
+@click.option("--shortest", is_flag=True, help="Keep searching until every interleaving shown is a shortest one.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
+@click.option("--max-memory", callback=size, metavar="SIZE", help="Use no more memory than SIZE, e.g. 512M or 2G.")
+@click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
+@click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
+@click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+@terminating()
+def explore(
+    told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, drawing: Path | None, **bounds: Any
+) -> None:
+    """Explore the interleavings of the program in FILE.
+
+    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
+    the search went.
+    """
+    given = {name: value for name, value in bounds.items() if value is not None}
+    for name in given:
+        if strategy not in USED_BY.get(name, (strategy,)):
+            raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
+    if shortest and "first" in given:
+        raise click.UsageError("--first and --shortest exclude each other.")
+    used = api.files_of(told.file, told.inputs)
+    if "checkpoint" in given:
+        check_output(given["checkpoint"], used)
+    if drawing is not None:
+        check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
+    if "resume" in given:
+        check_readable(named(given["resume"]))
+    invocation = replace(told, machine=machine)
+    with (
+        spinner(progress.searching, sys.stderr) as line,
+        Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line) as early,
+    ):
+        exploration = api.explore(
+            told.file,
+            **told.binding,
+            machine=machine,
+            strategy=strategy,
+            exact=shortest,
+            graph=drawing is not None,
+            progress=line,
+            found=None if given.get("first") else early.found,
+            began=began(),
+            **given,
+        )
+    keep_garbage()
+    report = explored(exploration, invocation)
+    if drawing is not None:
+        write_atomically(drawing, f"{dot.explore(report)}\n".encode(errors="replace"))
+    if as_json:
+        show_json(data.explore(report))
+    else:
+        show(terminal.explore(report), colours=True)
+    sys.exit(STATUS[report.verdict.verdict])
+
+
+def check_drawing(path: Path, used: Sequence[Path]) -> None:
+    """InputError, before anything is searched, if no graph can be written there, or if the command uses that file."""
+    if named(path).suffix not in (".dot", ".gv"):
+        fix = "name a .dot or .gv file; `dot -Tsvg` makes a picture of it"
+        raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
+    check_output(path, used)
+
+
+FORMATS: dict[str, Callable[[ReplayReport], str]] = {
+    "json": lambda report: as_text(data.replay(report)),
+    "mermaid": mermaid.replay,
+    "dot": dot.replay,
+    "itf": lambda report: as_text(itf.replay(report)),
+}
+"""The forms that a replay is printed in besides text."""
+
+
+@main.command()
+@on_program
+@MACHINE
+@click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
+@click.option(
+    "--format", "form", type=click.Choice(("text", *FORMATS)),
+    help="Text, one JSON object, a sequence diagram, the graph of what comes before what, or an ITF trace.",
+)  # fmt: skip
+@click.option("--all", "every", is_flag=True, help="In text, a line for each private step, too.")
+def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, form: str | None, every: bool) -> None:
+    """Follow one interleaving of the program in FILE, step by step.
+
+    TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
+    names a task that cannot step, the run goes on with the first task that can.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other.")
+    form = "json" if as_json else form or "text"
+    if every and form != "text":
+        raise click.UsageError("--all is for --format text.")
+    bound = api.bind(told.file, **told.binding)
+    followed = api.replay(bound, interleaving, machine=machine)
+    report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
+    if form == "text":
+        show(steps.replay(report, every), colours=True)
+    else:
+        show(FORMATS[form](report))
+    sys.exit(1 if report.incident else MISMATCH if report.mismatch else 0)

@@ -1,0 +1,152 @@
+"""The options that several verbs have, and how their values are read."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from wingspan import api
+from wingspan.console import MISTAKE, fail
+from wingspan.errors import InputError, Mark, Source, Span
+from wingspan.tensors.files import SUFFIXES
+from wingspan.views.check import refusal
+from wingspan.views.view import CheckReport, Invocation
+
+
+def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    """Reads a repeated option NAME=`what`."""
+
+    def read(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for text in texts:
+            name, _, value = (part.strip() for part in text.partition("="))
+            if not name.isidentifier() or not value:
+                raise click.BadParameter(
+                    f"{text!r} is not of the form NAME={what}, as in {param.opts[0]} {EXAMPLES[what]}"
+                )
+            if name in found:
+                raise twice(name, str(param.opts[0]), texts)
+            found[name] = value
+        return found
+
+    return read
+
+
+def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
+    """What to say of a name that one option binds twice."""
+    source = Source("command line", " ".join(f"{option} {text}" for text in texts))
+    spans = []
+    column = 1
+    for text in texts:
+        column += len(option) + 1
+        if text.partition("=")[0].strip() == name:
+            spans.append(Span(source, 1, column, 1, column + len(text)))
+        column += len(text) + 1
+    return InputError(f"{name} is given twice", spans[1], marks=(Mark(spans[0]),), fix="keep one of the two")
+
+
+EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
+
+
+class NamedPath(click.types.StringParamType):
+    """NAME=PATH. After the = sign, Tab completes folders and the files that tensors are read from and written to."""
+
+    name = "NAME=PATH"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What the word may become. A folder that is the only way on is entered, since shells then add a blank."""
+        name, equals, start = incomplete.partition("=")
+        found = _files(start) if equals else []
+        while len(found) == 1 and found[0].endswith(os.sep) and (inside := _files(found[0])):
+            found = inside
+        return [CompletionItem(f"{name}={path}") for path in found]
+
+
+def _files(start: str) -> list[str]:
+    """The folders, with a separator at the end, and the files of tensors whose paths begin so."""
+    folder, begin = os.path.split(start)
+    try:
+        entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    some = [entry for entry in entries if entry.name.startswith(begin) and (begin or not entry.name.startswith("."))]
+    chosen = [entry for entry in some if entry.is_dir() or entry.name.endswith(SUFFIXES)]
+    return [os.path.join(folder, entry.name) + (os.sep if entry.is_dir() else "") for entry in chosen]
+
+
+def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A number."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("'nan' is not a number.")
+    return value
+
+
+def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names with commas between them."""
+    names = None if value is None else [name.strip() for name in value.split(",")]
+    if names is not None and not all(names):
+        raise click.BadParameter(f"{value!r} is not a list of names like semantics,native.")
+    return names
+
+
+def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes: digits, and K, M, G or T for powers of 1024."""
+    if value is None:
+        return None
+    unit = "KMGT".find(value[-1:].upper()) + 1
+    digits = value[:-1] if unit else value
+    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
+        raise click.BadParameter(f"{value!r} is not a size like 512M or 2G.")
+    return int(digits) << 10 * unit
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+PROGRAM = (
+    click.argument("file", type=click.Path()),
+    click.option(
+        "-p", "params", metavar="NAME=VALUE", multiple=True, callback=pairs("VALUE"), help="Bind a parameter."
+    ),
+    click.option(
+        "-i",
+        "inputs",
+        metavar="NAME=PATH",
+        type=NamedPath(),
+        multiple=True,
+        callback=pairs("PATH"),
+        help="Bind an input tensor.",
+    ),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
+    JSON,
+)
+
+FILE = click.Path(path_type=Path)
+
+MACHINE = click.option(
+    "--machine", type=click.Choice(api.MACHINES), default="semantics", show_default=True,
+    help="Interleave the steps of the rules, or those of the compiled plan.",
+)  # fmt: skip
+
+
+def on_program(function: Callable[..., None]) -> Callable[..., None]:
+    """A verb on a bound program: it gets an Invocation in place of FILE, -p, -i and --threads."""
+
+    @functools.wraps(function)
+    def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
+        name = click.get_current_context().find_root().command_path
+        told = Invocation(file, params, inputs, threads, name)
+        try:
+            function(told, **options)
+        except api.Unsafe as refused:
+            fail(refusal(CheckReport(told, refused.report, api.load(file).tree)), MISTAKE)
+
+    for option in reversed(PROGRAM):
+        command = option(command)
+    return command

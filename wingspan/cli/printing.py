@@ -1,0 +1,56 @@
+"""Verbs that print a program in another form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wingspan import api
+from wingspan.cli.group import main
+from wingspan.cli.options import JSON, on_program
+from wingspan.console import show, show_json
+from wingspan.views.view import Invocation
+
+
+@main.command()
+@on_program
+def plan(told: Invocation, as_json: bool) -> None:
+    """Print the plan that the program in FILE is compiled to, under the lines that its statements come from."""
+    text = api.show_plan(told.file, **told.binding)
+    if as_json:
+        show_json({"plan": text})
+    else:
+        show(text)
+
+
+@main.command(name="emit-c")
+@on_program
+@click.option(
+    "-o", "folder", default=".", type=click.Path(), metavar="DIR", help="Where to write.  [default: the current folder]"
+)
+@click.option("--main", is_flag=True, help="As a command that runs on the inputs as they are now.")
+@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+@click.option("--force", is_flag=True, help="Replace files that wingspan did not write, too.")
+def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None:
+    """Write the plan that the program in FILE is compiled to as a C file, with the headers that it includes.
+
+    Its second line says how to compile it.
+    """
+    paths = [str(path) for path in api.emit_c(told.file, folder, **options, **told.binding)]
+    if as_json:
+        show_json({"files": paths})
+    else:
+        show("\n".join(paths))
+
+
+@main.command()
+@click.argument("file", type=click.Path())
+@JSON
+def fmt(file: str, as_json: bool) -> None:
+    """Print the program in FILE in its canonical form. Comments are lost."""
+    text = str(api.load(file))
+    if as_json:
+        show_json({"program": text})
+    else:
+        show(text)

@@ -1,0 +1,138 @@
+"""Verbs that run a program: once, by several engines, and on threads many times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wingspan import api
+from wingspan.cli.group import main
+from wingspan.cli.options import MACHINE, NamedPath, limit, listed, on_program, pairs, size
+from wingspan.console import STATUS, fail, show, show_json
+from wingspan.errors import InputError
+from wingspan.explorer import RunFault
+from wingspan.native.engine import Limits, Mode
+from wingspan.paths import named
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES
+from wingspan.views import json as data
+from wingspan.views import progress, terminal
+from wingspan.views.incident import incident
+from wingspan.views.paint import spinner
+from wingspan.views.view import Invocation
+from wingspan.written import check_output
+
+
+@main.command()
+@on_program
+@click.option(
+    "--engine", type=click.Choice(api.ENGINES), default="semantics", show_default=True,
+    help="The rules; the serial meaning over dense arrays; the compiled plan on threads, or one access at a time.",
+)  # fmt: skip
+@click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
+@click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
+@click.option("--reserve", "reservation", callback=size, metavar="SIZE", help="Address space for each of its buffers.")
+@click.option(
+    "-o", "outputs", metavar="NAME=PATH", type=NamedPath(), multiple=True, callback=pairs("PATH"),
+    help="Write a tensor to a .mtx, .npy or .npz file.",
+)  # fmt: skip
+def run(
+    told: Invocation,
+    as_json: bool,
+    engine: str,
+    unsafe: bool,
+    memory: int | None,
+    reservation: int | None,
+    outputs: dict[str, str],
+) -> None:
+    """Run the program in FILE once and print what it updated or returned."""
+    given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
+    if engine != "native" and (given or unsafe):
+        raise click.UsageError("--max-memory, --reserve and --unsafe are for --engine native.")
+    limits = replace(Limits(), **given)
+    bound = api.bind(told.file, **told.binding)
+    check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
+    try:
+        with spinner(progress.running, sys.stderr) as tell:
+            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
+    except RunFault as fault:
+        machine = engine.removesuffix("-controlled")
+        fail(incident(fault.incident, bound.plain, replace(told, machine=machine)), STATUS[fault.incident.topic])
+    for name, path in outputs.items():
+        made.tensors[name].save(path)
+    if as_json:
+        show_json(data.run(made))
+    else:
+        show(terminal.run(made))
+
+
+def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path]) -> None:
+    """InputError, before anything runs, for what cannot be written, or is a file that the command uses."""
+    for name, path in outputs.items():
+        named(path)
+        if name not in there:
+            fix = f"use {', '.join(there)}" if there else "there is nothing to write"
+            raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
+        if Path(path).suffix not in SUFFIXES:
+            raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
+        if not Path(path).parent.is_dir():
+            fix = "make it, or write into another one"
+            raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
+        check_output(Path(path), used)
+        used = [*used, Path(path)]
+
+
+@main.command()
+@on_program
+@click.option(
+    "--engines", metavar="NAMES", callback=listed,
+    help=f"Which, in this order: of {', '.join(api.ENGINES)}, or module:attribute. All that can run it, if not given.",
+)  # fmt: skip
+@click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Run each engine N times.")
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), default=0.0, callback=limit, metavar="R",
+    help="Let doubles differ by this much, relatively.",
+)  # fmt: skip
+@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
+    """Run the program in FILE through several engines and compare the results.
+
+    Each run is compared with the first; two faults agree.
+    """
+    sys.path.insert(0, "")  # the current folder, where the module of an engine may be; it need not exist
+    made = api.diff(told.file, engines=engines, **options, **told.binding)
+    if as_json:
+        show_json(data.diff(made))
+    else:
+        show(terminal.diff(made, told.file), colours=True)
+    sys.exit(1 if made.difference else 0)
+
+
+@main.command()
+@on_program
+@MACHINE
+@click.option("--runs", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="How many.")
+@click.option("--plain", is_flag=True, help="Plain accesses, which promise nothing: only report.")
+@click.option("--yields", is_flag=True, help="Now and then let other tasks go first.")
+@click.option("--seed", type=int, default=0, metavar="S", help="When --yields lets others go first.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop exploring after N states.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="… after S seconds.")
+def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
+    """Run the program in FILE on threads many times, and count how it ends.
+
+    Beside it stands what exploring it predicts: accesses being sequentially consistent, nothing else may come about.
+    """
+    if plain and yields:
+        raise click.UsageError("--plain and --yields exclude each other.")
+    mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
+    with spinner(progress.racing, sys.stderr) as tell:
+        made = api.race(told.file, mode=mode, progress=tell, **options, **told.binding)
+    if as_json:
+        show_json(data.race(made))
+    else:
+        show(terminal.race(made, told.file), colours=True)
+    sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)
