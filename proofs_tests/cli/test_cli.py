@@ -24,6 +24,7 @@ from wingspan.console import STATUS
 from wingspan.errors import InternalError
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.lang.parser import parse
+from wingspan.views import progress
 
 EXAMPLES = ROOT / "examples"
 RACY = str(EXAMPLES / "dependent.ws")
@@ -648,3 +649,16 @@ def test_tab_completes_the_path_behind_a_name(tmp_path, monkeypatch, option):
 
 def test_the_version_is_that_of_the_package(wingspan):
     assert wingspan("--version").out == f"wingspan {version('wingspan')}\n"
+
+
+@pytest.mark.parametrize(("engine", "slow"), [("semantics", True), ("native-controlled", True), ("native", False)])
+def test_a_long_run_of_one_access_at_a_time_says_what_is_faster(command, written, monkeypatch, engine, slow):
+    """Once, on standard error: during a run of many steps, and before one on large inputs."""
+    monkeypatch.setattr(progress, "MANY", 1024)
+    steps = written("c = Tensor(Element(0))\nc .= 0\nfor i = 1:3000; c[] += i; end\nreturn c\n")
+    done = command("run", steps, "--engine", engine)
+    assert done.out == "c = Element(0): 4501500\n"
+    said = "note: 1 024 steps so far, one for each access to memory; --engine native takes seconds for many millions\n"
+    assert done.err == (said if slow else "")
+    data = written(f"A = Tensor(Dense(Element(0)), [{', '.join('1' * 1024)}])\nx = A[1]\n")
+    assert command("run", data, "--engine", engine).err.startswith("note: the inputs store 1 024 elements") == slow

@@ -117,9 +117,9 @@ def test_showing_gives_what_a_program_writes(value):
     [
         (Fraction(1, 3), "1/3"),
         (Fraction(2**53 + 1), "9007199254740993/1"),
-        (Fraction(10) ** 400, "≈2^1328"),
-        (-(Fraction(10) ** 5000), "≈-2^16609"),
-        (Fraction(1, 3**100), f"≈{3.0**-100!r}"),
+        (Fraction(10) ** 400, "1e+400"),
+        (-(Fraction(10) ** 5000) / 3, "-3.3333333333333333333e+4999…"),
+        (Fraction(1, 3**100), "1.9403252174826328375e-48…"),
     ],
 )
 def test_rationals_that_no_double_equals_are_shown_too(value, text):

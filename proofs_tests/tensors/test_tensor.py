@@ -293,7 +293,7 @@ def test_a_fill_value_that_is_not_the_formats_is_told():
 def test_doubles_beyond_the_largest_are_infinite():
     """Results are exact, so they can be larger than any double."""
     tensor = load(tower("Dense(Element(0.0))", 2), [((1,), Fraction(10) ** 400), ((2,), Fraction(1, 3))])
-    assert tensor.to_numpy().tolist() == [np.inf, 1 / 3] and "1: ≈2^1328" in repr(tensor)
+    assert tensor.to_numpy().tolist() == [np.inf, 1 / 3] and "1: 1e+400" in repr(tensor)
 
 
 def test_a_hundred_thousand_elements_load():

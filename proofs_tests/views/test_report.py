@@ -23,6 +23,7 @@ from wingspan.testing.litmus import Litmus, Load, Lock, Store
 from wingspan.views import json as as_json
 from wingspan.views import steps, terminal
 from wingspan.views.paint import painted, spinner
+from wingspan.views.values import differences, listing, listings
 from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, explored, replayed
 
 TEXT = """\
@@ -570,3 +571,12 @@ def test_the_spinner_is_silent_off_a_terminal():
     with spinner(str, stream) as progress:
         assert progress is None
     assert stream.getvalue() == ""
+
+
+def test_results_that_look_alike_are_printed_in_full():
+    """They differ from the twenty-first digit on."""
+    first, second = (Outcome.of({}, {"x": 1 + n * Fraction(1, 3**60)}) for n in (1, 2))
+    assert listing(first) == listing(second) == "x = 1.0000000000000000000…"
+    full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]
+    assert listings([first, second]) == full and listings([first]) == ["x = 1.0000000000000000000…"]
+    assert differences(first, second) == f"x is {full[0][4:]}, not {full[1][4:]}"

@@ -22,7 +22,7 @@ from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES
 from wingspan.views import json as data
 from wingspan.views import progress, terminal
 from wingspan.views.incident import incident
-from wingspan.views.paint import spinner
+from wingspan.views.paint import remark, spinner
 from wingspan.views.view import Invocation
 from wingspan.written import check_output
 
@@ -57,7 +57,10 @@ def run(
     bound = api.bind(told.file, **told.binding)
     check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
     try:
-        with spinner(progress.running, sys.stderr) as tell:
+        with spinner(progress.running, sys.stderr) as line:
+            stored = sum(tensor.nnz for tensor in bound.inputs.values())
+            slow = engine in ("semantics", "native-controlled")
+            tell = progress.Slow(stored, lambda text: remark(text, line), line) if slow else line
             made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")

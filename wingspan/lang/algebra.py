@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from fractions import Fraction
 
 from wingspan.errors import Fault
@@ -47,8 +48,16 @@ def double(value: Value) -> Value:
         return math.inf if value > 0 else -math.inf
 
 
+DIGITS = Context(prec=20, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
 def show(value: Value) -> str:
-    """A value as a program writes it; rationals that no double equals as a quotient, or roughly if it is long."""
+    """A value as a program writes it. A rational that no double equals is a quotient if that is short, else its first
+    digits, and … for those that are left out.
+
+    >>> show(Fraction(1, 3)), show(Fraction(0.1) + Fraction(0.2)), show(Fraction(10) ** 400 / -3)
+    ('1/3', '0.30000000000000001665…', '-3.3333333333333333333e+399…')
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, Fraction):
@@ -57,11 +66,11 @@ def show(value: Value) -> str:
     if math.isfinite(near) and Fraction(near) == value:
         return repr(near)
     n, d = value.numerator, value.denominator
-    if max(n.bit_length(), d.bit_length()) <= 128:
+    if n.bit_length() + d.bit_length() <= 64:
         return f"{n}/{d}"
-    if math.isfinite(near) and near:
-        return f"≈{near!r}"
-    return f"≈{'-' if n < 0 else ''}2^{n.bit_length() - d.bit_length()}"
+    digits = DIGITS.copy()
+    found = digits.divide(Decimal(n), Decimal(d))
+    return f"{found}…".lower() if digits.flags[Inexact] else str(found.normalize()).lower()
 
 
 def convert(value: Value, kind: str) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from threading import Lock, Timer
@@ -10,7 +9,7 @@ from types import TracebackType
 
 from wingspan.api import Sighting
 from wingspan.errors import printable
-from wingspan.views.paint import Line
+from wingspan.views.paint import Line, remark
 
 ON_TERMINAL, ELSEWHERE = 1.0, 10.0
 """A search that ends in so many seconds shows its findings in its report only."""
@@ -54,9 +53,5 @@ class Early:
         """Show what waits."""
         with self.lock:
             for text in self.waiting:
-                if self.line is not None:
-                    self.line.above(f"{text}\n")
-                else:
-                    sys.stderr.write(f"{text}\n\n")
-                    sys.stderr.flush()
+                remark(f"{text}\n", self.line)
             self.waiting.clear()

@@ -13,7 +13,7 @@ from textwrap import wrap
 from wingspan.explorer.incident import FaultReport, explain
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.lang.printer import value
+from wingspan.lang.algebra import show
 from wingspan.views.order import Point, by_path, points
 from wingspan.views.steps import indices, touched
 from wingspan.views.values import VERBS
@@ -95,7 +95,7 @@ def _verb(touch: Touch) -> str:
     does = VERBS[OPERATIONS[touch.effect]]
     if touch.effect in ("acquire", "release"):
         return does
-    return f"{does}{' to' if touch.effect == 'atomic' else ''} {value(touch.value)}"
+    return f"{does}{' to' if touch.effect == 'atomic' else ''} {show(touch.value)}"
 
 
 def _end(report: ReplayReport, names: dict[str, str]) -> Iterator[str]:

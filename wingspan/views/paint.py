@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,15 @@ class Line:
     def above(self, text: str) -> None:
         """Print a text above the spinner, where it stays."""
         self.console.print(Painter()(text), soft_wrap=True)
+
+
+def remark(text: str, line: Line | None) -> None:
+    """Print a text on standard error while something goes on, above the `line` of progress if there is one."""
+    if line is not None:
+        line.above(text)
+    elif sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wingspan.explorer.states import Status
 from wingspan.views.values import count, digits
 
@@ -32,6 +34,42 @@ def checking(done: int, left: int) -> str:
 def running(done: int, left: int) -> str:
     """One run, a step at a time."""
     return f"running: {digits(done)} steps"
+
+
+MANY = 200 * 1024
+"""Steps of the rules, or elements to read, that take several seconds."""
+
+
+class Slow:
+    """Progress of a run of one access at a time. It says once, before or during the run, which engine is faster.
+
+    `stored` is how many elements the inputs store.
+
+    >>> said = []
+    >>> slow = Slow(0, said.append)
+    >>> slow(MANY - 1024, 1)
+    >>> slow(MANY, 1)
+    >>> slow(2 * MANY, 1)
+    >>> said
+    ['note: 204 800 steps so far, one for each access to memory; --engine native takes seconds for many millions']
+    """
+
+    def __init__(self, stored: int, say: Callable[[str], None], tell: Callable[[int, int], None] | None = None) -> None:
+        self.say, self.tell, self.said = say, tell, False
+        if stored >= MANY:
+            self.note(f"the inputs store {digits(stored)} elements, and this engine takes several steps for each")
+
+    def __call__(self, done: int, left: int) -> None:
+        if done >= MANY:
+            self.note(f"{digits(done)} steps so far, one for each access to memory")
+        if self.tell is not None:
+            self.tell(done, left)
+
+    def note(self, why: str) -> None:
+        """Say it, unless it has been said."""
+        if not self.said:
+            self.say(f"note: {why}; --engine native takes seconds for many millions")
+        self.said = True
 
 
 def racing(done: int, left: int) -> str:

@@ -9,7 +9,7 @@ from wingspan.errors import Diagnostic
 from wingspan.explorer.interleaving import Mismatch
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.lang.printer import value
+from wingspan.lang.algebra import show
 from wingspan.views.incident import incident
 from wingspan.views.order import by_path
 from wingspan.views.values import VERBS, count, listing
@@ -67,7 +67,7 @@ def _does(action: Action) -> str:
 def touched(touch: Touch) -> str:
     """What a step does to a cell: `writes c.val[3] = 1`, `takes c.lock[1]`."""
     does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
-    return does if touch.effect in ("acquire", "release") else f"{does} = {value(touch.value)}"
+    return does if touch.effect in ("acquire", "release") else f"{does} = {show(touch.value)}"
 
 
 def indices(action: Action) -> str:

@@ -13,6 +13,7 @@ from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.histogram import Histogram
 from wingspan.lang import ir
+from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
 from wingspan.outcome import Outcome
@@ -26,6 +27,7 @@ from wingspan.views.values import (
     differences,
     digits,
     listing,
+    listings,
     reach,
     seconds,
     share,
@@ -250,7 +252,8 @@ def _side(who: str, access: AccessReport, race: Race) -> list[str]:
 def _results(report: ExploreReport) -> list[str]:
     """A table of the results, the most frequent first, each but the serial one with the command that shows it."""
     shown, varying = report.endings[:MOST], report.differing
-    rows = [["result", ""], *([listing(ending.outcome, varying or None), _remark(ending, report)] for ending in shown)]
+    texts = listings([ending.outcome for ending in shown], varying or None)
+    rows = [["result", ""], *([text, _remark(ending, report)] for text, ending in zip(texts, shown, strict=True))]
     left = _shares(report, shown)
     rows = [[*one, *other] for one, other in zip(left, [*rows, *[["", ""]] * (len(left) - len(rows))], strict=True)]
     if len(left) > len(shown) + 1:
@@ -319,7 +322,7 @@ def run(made: Run) -> str:
     """The tensors drawn, each with its name, and the variables."""
     parts = [_drawing(name, tensor) for name, tensor in made.tensors.items()]
     if made.variables:
-        parts.append("\n".join(f"{name} = {value(held)}" for name, held in sorted(made.variables.items())))
+        parts.append("\n".join(f"{name} = {show(held)}" for name, held in sorted(made.variables.items())))
     return "\n\n".join(parts)
 
 
@@ -342,7 +345,7 @@ def diff(made: Comparison, file: str) -> str:
     if found is None:
         return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *aligned(notes)])
     has = [(found.first, found.first_has), (found.second, found.second_has)]
-    rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]
+    rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]  # in full: they differ
     return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
 
 

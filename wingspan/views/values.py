@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, get_args
 
 from wingspan.explorer.verdict import Verdict
+from wingspan.lang.algebra import show
 from wingspan.lang.printer import value
 from wingspan.levels.base import Dependence
 from wingspan.outcome import Outcome, differing
@@ -104,7 +105,18 @@ def in_order(kinds: Collection[Dependence]) -> list[Dependence]:
     return [kind for kind in get_args(Dependence) if kind in kinds]
 
 
-def listing(outcome: Outcome, wanted: Iterable[str] | None = None) -> str:
+Text = Callable[[Any], str]
+"""How a number is printed: `show`, or in full by `value`."""
+
+
+def listings(outcomes: Sequence[Outcome], wanted: Iterable[str] | None = None) -> list[str]:
+    """Each as `listing` has it; with numbers in full if two would look the same otherwise."""
+    chosen = None if wanted is None else list(wanted)
+    short = [listing(outcome, chosen) for outcome in outcomes]
+    return short if len(set(short)) == len(short) else [listing(outcome, chosen, value) for outcome in outcomes]
+
+
+def listing(outcome: Outcome, wanted: Iterable[str] | None = None, text: Text = show) -> str:
     """The wanted tensors and variables, all if None, as `c = [1, 0, 2], x = 0.5`; of a large tensor the shape only."""
     chosen = names(outcome) if wanted is None else list(wanted)
     shapes = {name: (shape, values) for name, shape, values in outcome.tensors}
@@ -112,34 +124,40 @@ def listing(outcome: Outcome, wanted: Iterable[str] | None = None) -> str:
     parts = []
     for name in chosen:
         if name in variables:
-            parts.append(f"{name} = {value(variables[name])}")
+            parts.append(f"{name} = {text(variables[name])}")
         elif name in shapes:
-            parts.append(_tensor(name, *shapes[name]))
+            parts.append(_tensor(name, *shapes[name], text))
     return ", ".join(parts) or "nothing is returned or updated"
 
 
-def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
+def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...], text: Text) -> str:
     if len(values) > LISTED:
         return f"{name}: {'×'.join(map(str, shape))}"
-    return f"{name} = {literal(shape, values)}"
+    return f"{name} = {literal(shape, values, text)}"
 
 
-def literal(shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
+def literal(shape: tuple[int, ...], values: tuple[Any, ...], text: Text = show) -> str:
     """An array as the language writes it, row by row; beyond two axes as nested lists.
 
     >>> literal((2, 2), (1, 0, 2, 3)), literal((3,), (1, 2, 3)), literal((1, 1, 2), (1, 2)), literal((), (5,))
     ('[1 0; 2 3]', '[1, 2, 3]', '[[[1, 2]]]', '5')
     """
     if not shape:
-        return value(values[0])
+        return text(values[0])
     if len(shape) == 2:
-        return f"[{'; '.join(' '.join(map(value, row)) for row in _rows(shape, values))}]"
-    return _lists(shape, values)
+        return f"[{'; '.join(' '.join(map(text, row)) for row in _rows(shape, values))}]"
+    return _lists(shape, values, text)
 
 
-def _lists(shape: tuple[int, ...], values: tuple[Any, ...]) -> str:
-    parts = [_lists(shape[1:], row) for row in _rows(shape, values)] if shape[1:] else map(value, values)
+def _lists(shape: tuple[int, ...], values: tuple[Any, ...], text: Text) -> str:
+    parts = [_lists(shape[1:], row, text) for row in _rows(shape, values)] if shape[1:] else map(text, values)
     return f"[{', '.join(parts)}]"
+
+
+def _apart(one: Any, other: Any) -> tuple[str, str]:
+    """Two values that differ, as texts that differ."""
+    short = show(one), show(other)
+    return short if short[0] != short[1] else (value(one), value(other))
 
 
 def _rows(shape: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -155,6 +173,6 @@ def differences(outcome: Outcome, expected: Outcome) -> str:
         found += [
             (place, held, wanted.get(place)) for place, held in elements(outcome, name) if held != wanted.get(place)
         ]
-    told = [f"{place} is {value(held)}, not {value(right)}" for place, held, right in islice(found, MOST)]
+    told = [f"{place} is {', not '.join(_apart(held, right))}" for place, held, right in islice(found, MOST)]
     more = len(found) - MOST
     return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"
