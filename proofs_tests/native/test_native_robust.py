@@ -231,6 +231,7 @@ def test_a_buffer_that_one_thread_outgrows_ends_the_run_and_not_the_process():
 def test_what_was_half_made_when_address_space_ran_out_is_not_used_by_the_next_run(script):
     process = script("""
         import resource
+        import wingspan
         text = "c = Tensor(Dense(Element(0)), 3)\\nc .= 0\\nfor i = _\\nc[i] += 1\\nend\\nreturn c"
         compiled = [api.compiled(api.bind(api.parse(text))) for _ in range(2)]
         compiled[0].run()
@@ -239,7 +240,7 @@ def test_what_was_half_made_when_address_space_ran_out_is_not_used_by_the_next_r
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**21, most))
         try:
             compiled[1].run()
-        except api.Fault as fault:
+        except wingspan.Fault as fault:
             print(fault.message, fault.fix, sep="; ")
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         tensors, _ = compiled[1].run()
