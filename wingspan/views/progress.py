@@ -16,11 +16,13 @@ def searching(status: Status) -> str:
     'exploring: 2 errors, 1 500 traces, 12 planned, 500 traces/s, of about 1.4e+04 ± 8e+02, 25 s to go'
     >>> searching(Status("state", 0, 256, 90, 0.5))
     'exploring: 0 errors, 256 states, 90 planned, 512 states/s'
+    >>> searching(Status("trace", 0, 512, 3, 1.0, Estimate(0.0, 0.0)))
+    'exploring: 0 errors, 512 traces, 3 planned, 512 traces/s'
     """
     rate = status.explored / max(status.seconds, 0.001)
     parts = [count(status.errors, "error"), count(status.explored, status.unit), f"{digits(status.planned)} planned"]
     parts.append(f"{digits(round(rate))} {status.unit}s/s")
-    if status.total is not None:
+    if status.total is not None and status.total.mean > 0:  # else each run of the sample led where others lead, too
         left = max(status.total.mean - status.explored, 0) / max(rate, 0.001)
         parts += [f"of about {status.total}", f"{digits(round(left))} s to go"]
     return f"exploring: {', '.join(parts)}"
