@@ -13,7 +13,7 @@ from wingspan.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.bounds import Bounds
-from wingspan.explorer.checkpoint import CHECKED, RERUN, Checkpoint, Kept, fitting, misfit, read
+from wingspan.explorer.checkpoint import RERUN, Checkpoint, Kept, fitting, misfit, read
 from wingspan.explorer.dpor import Alone
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import Coverage, sighting, verdict
@@ -197,7 +197,7 @@ class Search:
         """
         covered, places = dpor.kept(states, told)
         alone = Alone(states)
-        if covered.executions <= RERUN and covered.elsewhere <= CHECKED:
+        if covered.executions <= RERUN:
             alone.run_again(covered.executions)
             return self.traces(alone), None
         if self.together or [place.shared for place in places] != [()]:
