@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from wingspan.buffers.level import Tower
@@ -120,6 +121,13 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
     raise InternalError(f"not an expression: {value}")
 
 
+@lru_cache(maxsize=1 << 14)
+def _function(text: str, constants: tuple[tuple[str, Any], ...]) -> Compute:
+    """The function that a text is, given what its names stand for. Procedures of like towers have the same texts."""
+    made: Compute = eval(text, dict(constants))
+    return made
+
+
 class _Linearizer:
     """Lays structured statements out as instructions, one slot a register."""
 
@@ -153,8 +161,7 @@ class _Linearizer:
         """The expression as a function of the registers, made from its text: private work costs one call."""
         constants: dict[str, Any] = {}
         text = python_of(value, lambda name: f"r[{self.slot(name)}]", constants)
-        made: Compute = eval(f"lambda r: {text}", constants)
-        return made
+        return _function(f"lambda r: {text}", tuple(constants.items()))
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         for statement in body:

@@ -2,30 +2,72 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Hashable
+from math import prod
+from threading import Lock
 from weakref import WeakKeyDictionary
 
+from wingspan.buffers import staging
 from wingspan.elaborate import Elaborated
 from wingspan.lang.ir import Value
-from wingspan.levels.base import Gated, Level
+from wingspan.levels import Tower
+from wingspan.levels.base import Gated
 from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine, Limits, Mode
 from wingspan.native.memory import buffers, result
 from wingspan.plan.pipeline import lower
 from wingspan.tensors.tensor import Tensor
 
+LIKE = 64
+"""Codes that are kept for programs that are bound again, with other elements in their inputs."""
+
 _CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
+_like: OrderedDict[Hashable, Code] = OrderedDict()
+"""the last codes, by all that they depend on; the one that was asked for last is last"""
+_LOCK = Lock()
 
 
 def code_of(bound: Elaborated, dealt: bool = True) -> Code:
-    """The code of a bound program, compiled when it is first asked for; see `lower`."""
-    dealt = dealt and any(_deals(level) for tower in bound.towers.values() for level in tower.levels)
+    """The code of a bound program, compiled when it is first asked for; see `lower`.
+
+    It depends on the elements of no input: programs that differ only there share it.
+    """
+    dealt = dealt and any(map(_deals, bound.towers.values()))
     codes = _CODES.setdefault(bound, {})
-    return codes.get(dealt) or codes.setdefault(dealt, assemble(lower(bound, dealt)))
+    return codes.get(dealt) or codes.setdefault(dealt, _shared(bound, dealt))
 
 
-def _deals(level: Level) -> bool:
-    """Whether operations of a level may deal iterations to tasks: those that bring its threads' copies together."""
-    return isinstance(level, Gated) and level.on.nthreads > 1
+def _shared(bound: Elaborated, dealt: bool) -> Code:
+    """The code of a program that is like this one, if it is kept; otherwise a new one."""
+    key = _depends_on(bound), dealt
+    with _LOCK:
+        if key in _like:
+            _like.move_to_end(key)
+            return _like[key]
+    made = assemble(lower(bound, dealt))
+    with _LOCK:
+        made = _like.setdefault(key, made)
+        _like.move_to_end(key)
+        while len(_like) > LIKE:
+            _like.popitem(last=False)
+    return made
+
+
+def _depends_on(bound: Elaborated) -> Hashable:
+    """All that the code of a program depends on. Equal programs may stand in different places, so the spans, too."""
+    spans = tuple(node.span for node in bound.body.walk())
+    return bound.body, spans, tuple(bound.towers.items()), tuple(bound.inputs), bound.outputs, staging.GRAIN
+
+
+def _deals(tower: Tower) -> bool:
+    """Whether it can pay for operations of levels to deal iterations to tasks: those that bring copies together.
+
+    These have as many iterations as there are entries in all copies together, at most.
+    """
+    devices = [level.on for level in tower.levels if isinstance(level, Gated)]
+    most = prod(max(n, 1) for n in tower.shape) * prod(D.nthreads + 2 for D in devices)
+    return most >= staging.GRAIN and any(D.nthreads > 1 for D in devices)
 
 
 class Compiled:

@@ -63,12 +63,10 @@ def inputs(draw: st.DrawFn, program: api.Program, extent: int = 4) -> dict[str, 
     Axes over which one index runs have one extent. Arrays are NumPy's in either order or SciPy's sparse ones, in wide
     and in narrow types; of some all elements are the fill value, of some none.
     """
-    bound = api.bind(program, symbolic=True)
     names = _names(program.tree)
     extents: dict[Any, int] = {}
     made = {}
-    for name in sorted(set(bound.symbols) & set(bound.towers)):
-        tower = bound.towers[name]
+    for name, tower in _wanted(program):
         shape = []
         for axis, known in enumerate(tower.shape):
             key = names.get((name, axis), (name, axis))
@@ -77,6 +75,13 @@ def inputs(draw: st.DrawFn, program: api.Program, extent: int = 4) -> dict[str, 
             shape.append(known if known >= 0 else extents[key])
         made[name] = draw(_arrays(tower, tuple(shape)))
     return made
+
+
+@lru_cache(maxsize=1_000)
+def _wanted(program: api.Program) -> list[tuple[str, Tower]]:
+    """The open inputs of a program, and their towers."""
+    bound = api.bind(program, symbolic=True)
+    return [(name, bound.towers[name]) for name in sorted(set(bound.symbols) & set(bound.towers))]
 
 
 def _names(tree: ir.Program) -> dict[tuple[str, int], str]:
@@ -113,10 +118,14 @@ def _arrays(draw: st.DrawFn, tower: Tower, shape: tuple[int, ...]) -> Any:
             return scipy.sparse.coo_array(array).asformat(sparse)
 
 
+_parsed = lru_cache(maxsize=1_000)(api.parse)
+"""A text is drawn again and again: to be checked, to be run, and with other inputs."""
+
+
 @lru_cache(maxsize=10_000)
 def _verdict(text: str) -> str:
     try:
-        bound = api.bind(opened(api.parse(text)), symbolic=True)
+        bound = api.bind(opened(_parsed(text)), symbolic=True)
     except WingspanError:
         return "mistaken"
     return Analysis(bound.body, bound.symbols).verdict(bound.towers)
@@ -144,5 +153,5 @@ def safe_kernels() -> st.SearchStrategy[str]:
 @st.composite
 def cases(draw: st.DrawFn, texts: st.SearchStrategy[str] | None = None) -> Case:
     """Programs with inputs; kernels and programs that the test accepts, if not told otherwise."""
-    program = api.parse(draw(safe_kernels() | safe_programs() if texts is None else texts))
+    program = _parsed(draw(safe_kernels() | safe_programs() if texts is None else texts))
     return Case(program, draw(inputs(program)))
