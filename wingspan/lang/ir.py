@@ -28,9 +28,13 @@ Instance = tuple[tuple[str, int], ...]
 _T = TypeVar("_T")
 
 
+_PLAIN = frozenset({"str", "int", "Value", "Instance", "tuple[int, ...]", "tuple[str, ...]"})
+"""The types of parts, as written, that are no nodes and hold none."""
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: type[_T]) -> type[_T]:
-    """A dataclass that computes its hash once, and knows the names of its parts. Its classes descend from `Term`.
+    """A dataclass that computes its hash once, and knows the names of its parts and which may be nodes. Its classes descend from `Term`.
 
     Type checkers take it as frozen. At run time nothing stands in the way of an assignment: a dataclass that forbids it
     takes three times as long to build, and a machine's steps are mostly that.
@@ -47,6 +51,7 @@ def node(cls: type[_T]) -> type[_T]:
 
     made.__hash__ = cached_hash
     made.names = tuple(f.name for f in fields(made) if f.init and f.name != "span")
+    made.inner = tuple(f.name for f in fields(made) if f.name in made.names and f.type not in _PLAIN)
     made.__reduce__ = _reduced(made)
     return made  # type: ignore[no-any-return]
 
@@ -81,15 +86,16 @@ class Node(Term):
     _accesses: tuple[tuple[Access, bool], ...] = field(init=False, compare=False, repr=False)
 
     names: ClassVar[tuple[str, ...]]
+    inner: ClassVar[tuple[str, ...]]
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in reading order."""
-        for name in self.names:
+        for name in self.inner:
             value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
             elif isinstance(value, tuple):
-                yield from (item for item in value if isinstance(item, Node))
+                yield from [item for item in value if isinstance(item, Node)]
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, a parent before its children."""
@@ -97,7 +103,8 @@ class Node(Term):
         while stack:
             top = stack.pop()
             yield top
-            stack.extend(reversed(list(top.children())))
+            if top.inner:
+                stack.extend(reversed(list(top.children())))
 
     def map(self, change: Callable[[Any], Any]) -> Any:
         """This tree with every node replaced by what `change` makes of it, children before their parent.
@@ -108,17 +115,20 @@ class Node(Term):
 
     def map_children(self, change: Callable[[Any], Any]) -> Any:
         """This node with what `change` makes of each child; the node itself if nothing changes."""
-        made, changed = {}, False
-        for name in self.names:
-            value = made[name] = getattr(self, name)
+        changed: dict[str, Any] = {}
+        for name in self.inner:
+            value = getattr(self, name)
             if isinstance(value, Node):
-                made[name] = change(value)
-                changed |= made[name] is not value
+                made: Any = change(value)
+                if made is not value:
+                    changed[name] = made
             elif isinstance(value, tuple):
                 items = tuple([change(item) if isinstance(item, Node) else item for item in value])
                 if any([a is not b for a, b in zip(value, items, strict=True)]):
-                    made[name], changed = items, True
-        return type(self)(**made, span=self.span) if changed else self
+                    changed[name] = items
+        if not changed:
+            return self
+        return type(self)(**{name: changed.get(name, getattr(self, name)) for name in self.names}, span=self.span)
 
 
 # ---------------------------------------------------------------------------------------------- fibers and accesses

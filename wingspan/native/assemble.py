@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -401,14 +401,13 @@ def _live(code: Code) -> list[int]:
     while changed:
         changed = False
         for pc in reversed(range(len(live))):
-            now = live[pc] | used[pc] | (_union(live[n] for n in follows[pc]) & ~written[pc])
-            changed |= now != live[pc]
-            live[pc] = now
+            after = 0
+            for n in follows[pc]:
+                after |= live[n]
+            now = live[pc] | used[pc] | (after & ~written[pc])
+            if now != live[pc]:
+                live[pc], changed = now, True
     return live
-
-
-def _union(sets: Iterable[int]) -> int:
-    return reduce(int.__or__, sets, 0)
 
 
 def _next(name: str, row: list[int], pc: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from wingspan.plan import ir as plan
@@ -66,8 +66,34 @@ def reads(s: Stmt) -> frozenset[str]:
     """The names of the registers that a statement itself reads or tells. The answer is kept in the statement."""
     known: frozenset[str] | None = s.__dict__.get("_reads")
     if known is None:
-        known = s.__dict__["_reads"] = frozenset(r.name for e in (*operands(s), *told(s)) for r in registers(e))
+        found: set[str] = set()
+        _collect(operands(s), found)
+        if place := getattr(s, "place", None):
+            _collect((place.position, place.index), found)
+        if origin := getattr(s, "origin", None):
+            found |= _told(origin)
+        known = s.__dict__["_reads"] = frozenset(found)
     return known
+
+
+def _told(origin: plan.Origin) -> frozenset[str]:
+    """The names of the registers that an origin tells, kept in it: many statements share an origin."""
+    known: frozenset[str] | None = origin.__dict__.get("_told")
+    if known is None:
+        found: set[str] = set()
+        _collect([e for _, e in origin.indices], found)
+        known = origin.__dict__["_told"] = frozenset(found)
+    return known
+
+
+def _collect(values: Iterable[Expr | None], found: set[str]) -> None:
+    """Add the names of the registers of expressions."""
+    for e in values:
+        kind = type(e)
+        if kind is Reg:
+            found.add(e.name)  # type: ignore[union-attr]
+        elif kind is Op:
+            _collect(e.args, found)  # type: ignore[union-attr]
 
 
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
