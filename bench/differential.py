@@ -120,8 +120,10 @@ def once(examples: int, phases: bool) -> dict[str, Any]:
         done = run(examples, SEED)
     else:
         bind = Case.bind
-        with timed(spent), mock.patch.object(Case, "bind", lambda case: texts.add(str(case.program)) or bind(case)):
+        trees: list[Any] = []
+        with timed(spent), mock.patch.object(Case, "bind", lambda case: trees.append(case.program) or bind(case)):
             done = run(examples, SEED)
+        texts.update(map(str, trees))
     cases = getattr(done, "cases", done.programs)
     return {"cases": cases, "programs": len(texts), "seconds": time.process_time() - began, "phases": dict(spent)}
 

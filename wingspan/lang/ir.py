@@ -34,7 +34,9 @@ _PLAIN = frozenset({"str", "int", "Value", "Instance", "tuple[int, ...]", "tuple
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: type[_T]) -> type[_T]:
-    """A dataclass that computes its hash once, and knows the names of its parts and which may be nodes. Its classes descend from `Term`.
+    """A dataclass that computes its hash once, and knows its parts by name. Its classes descend from `Term`.
+
+    `names` are those of all parts, `inner` of those that may be nodes or hold some.
 
     Type checkers take it as frozen. At run time nothing stands in the way of an assignment: a dataclass that forbids it
     takes three times as long to build, and a machine's steps are mostly that.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang.devices import Device
@@ -26,10 +26,19 @@ Width = Literal["i64", "i32", "u8", "f64"]
 """How a cell is laid out in memory; u8 holds flags and truth values."""
 
 
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True)
+def part(cls: type[_T]) -> type[_T]:
+    """A dataclass that type checkers take as frozen. At run time it is not: one that is takes much longer to build."""
+    return dataclass(unsafe_hash=True)(cls)
+
+
 # --------------------------------------------------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True)
+@part
 class Const:
     """A number or a truth value."""
 
@@ -40,7 +49,7 @@ class Const:
         return kind_of(self.value)  # type: ignore[return-value]
 
 
-@dataclass(frozen=True)
+@part
 class Reg:
     """A private register."""
 
@@ -48,7 +57,7 @@ class Reg:
     type: Type = "int"
 
 
-@dataclass(frozen=True)
+@part
 class Op:
     """A private operator that cannot fail, of `OPERATORS`.
 
@@ -90,7 +99,7 @@ doubles: a divisor of 0 is. isqrt: a negative integer is. int(x): a double that 
 # ------------------------------------------------------------------------------------------------------------- buffers
 
 
-@dataclass(frozen=True)
+@part
 class Buffer:
     """A growable array of a group of levels: `number` counts the buffers of its group from 0.
 
@@ -118,7 +127,7 @@ class Buffer:
     """whether it is room for coalesce, which says nothing of a tensor in read mode"""
 
 
-@dataclass(frozen=True)
+@part
 class Group:
     """The buffers that come and go together: those of the levels from below one keyed modifier down to the next.
 
@@ -135,7 +144,7 @@ class Group:
     """keys are 0 to keys - 1; 0 if they are positions, of which there may be any number"""
 
 
-@dataclass(frozen=True)
+@part
 class Ref:
     """A buffer in an instance. `frozen`: the tensor is in read mode, so that nobody writes here."""
 
@@ -147,7 +156,7 @@ class Ref:
 # ---------------------------------------------------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True)
+@part
 class Origin:
     """Where a statement comes from: the source, the operation of a level or the rule, and the loop indices in force."""
 
@@ -158,7 +167,7 @@ class Origin:
     """what the message of a fault begins with"""
 
 
-@dataclass(frozen=True)
+@part
 class Place:
     """The position and the index that an access is made for, if it is made for one; reports classify races by them."""
 
@@ -166,7 +175,7 @@ class Place:
     index: Expr | None = None
 
 
-@dataclass(frozen=True)
+@part
 class Set:
     """reg = value"""
 
@@ -175,7 +184,7 @@ class Set:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Compute:
     """reg = op(args), an operator of `FAILING`, or a fault"""
 
@@ -185,7 +194,7 @@ class Compute:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Load:
     """reg = ref[index]"""
 
@@ -196,7 +205,7 @@ class Load:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Store:
     """ref[index] = value"""
 
@@ -207,7 +216,7 @@ class Store:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Atomic:
     """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.ir.REDUCTIONS`. Integers fault on overflow."""
 
@@ -219,7 +228,7 @@ class Atomic:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Claim:
     """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
 
@@ -230,7 +239,7 @@ class Claim:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Acquire:
     """Take the lock ref[index], once it is free."""
 
@@ -240,7 +249,7 @@ class Acquire:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Release:
     """Give the lock ref[index] back."""
 
@@ -250,7 +259,7 @@ class Release:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Sort:
     """Sort the cells 1 to count of ref, ascending, in one step."""
 
@@ -260,7 +269,7 @@ class Sort:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Check:
     """A fault with this message unless the condition holds; `{x}` in the message stands for a value."""
 
@@ -270,7 +279,7 @@ class Check:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class When:
     """if condition: then, else: otherwise"""
 
@@ -279,7 +288,7 @@ class When:
     otherwise: tuple[Stmt, ...] = ()
 
 
-@dataclass(frozen=True)
+@part
 class While:
     """Run `test`; while the condition holds, run the body and the test again."""
 
@@ -288,7 +297,7 @@ class While:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@part
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
@@ -299,7 +308,7 @@ class Child:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Fresh:
     """reg = an instance of `group` that is this task's own. It holds what the task's last one held, or zeros."""
 
@@ -308,7 +317,7 @@ class Fresh:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Drop:
     """The task has done with an instance that it got by `Fresh`."""
 
@@ -316,7 +325,7 @@ class Drop:
     origin: Origin
 
 
-@dataclass(frozen=True)
+@part
 class Par:
     """Tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
 
@@ -343,7 +352,7 @@ Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
 Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par
 
 
-@dataclass(frozen=True)
+@part
 class Plan:
     """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
 

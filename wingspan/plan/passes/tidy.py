@@ -117,11 +117,11 @@ class Replace:
 
     def changed(self, s: Stmt) -> Stmt:
         """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
-        names = reads(s)
-        if not any(name in self.copies or name in self.positive for name in names):
-            return s
-        made: Stmt = self.parts(s)
-        return made
+        for name in reads(s):
+            if name in self.copies or name in self.positive:
+                made: Stmt = self.parts(s)
+                return made
+        return s
 
     def parts(self, node: Any) -> Any:
         """A statement or a part of one; the same object if nothing in it changes."""
