@@ -62,9 +62,10 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 
-bench: $(READY) ## measure rule steps, the native engine and printed C, and put the dependence tests to a small scope
+bench: $(READY) ## measure rule steps, the native engine, differential testing and printed C; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py
 	$(BIN)/python bench/native.py
+	$(BIN)/python bench/differential.py
 	$(BIN)/python bench/spgemm_c.py
 	$(BIN)/python bench/theory.py
 

@@ -77,6 +77,7 @@ def main() -> int:
     programs, seconds = sum(t.programs for t in tallies), sum(t.seconds for t in tallies)
     rate = programs / seconds if seconds else 0.0
     print(f"{programs} programs, {sum(t.runs for t in tallies)} runs, {sum(t.faults for t in tallies)} faults")
+    print(f"{sum(t.texts for t in tallies)} texts, told apart within each batch")
     print(f"{rate:.1f} programs a second in each of {options.jobs} processes")
     return 0
 

@@ -124,8 +124,12 @@ def once(examples: int, phases: bool) -> dict[str, Any]:
         with timed(spent), mock.patch.object(Case, "bind", lambda case: trees.append(case.program) or bind(case)):
             done = run(examples, SEED)
         texts.update(map(str, trees))
-    cases = getattr(done, "cases", done.programs)
-    return {"cases": cases, "programs": len(texts), "seconds": time.process_time() - began, "phases": dict(spent)}
+    return {
+        "cases": done.programs,
+        "programs": len(texts),
+        "seconds": time.process_time() - began,
+        "phases": dict(spent),
+    }
 
 
 def child(folder: Path, processor: int, examples: int, phases: bool) -> dict[str, Any]:

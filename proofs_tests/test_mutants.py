@@ -27,7 +27,7 @@ AREAS = {
     ],
     "native": [
         "wingspan/compiled/emit_c.py", "wingspan/plan/passes/cells.py", "wingspan/plan/lowering/inline.py",
-        "wingspan/compiled/program.h", "wingspan/written.py",
+        "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/native/prepared.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import update_wrapper
 from threading import RLock
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -46,13 +47,18 @@ class Once(Generic[T]):
     >>> fresh = Once(lambda name: [name])
     >>> fresh("a") is fresh("a"), fresh("a") is fresh("b")
     (True, False)
+
+    If `most` is given, what was not asked for while so many others were is forgotten, unless somebody has it still.
     """
 
     __qualname__: str
 
-    def __init__(self, make: Callable[..., T]) -> None:
+    def __init__(self, make: Callable[..., T], most: int | None = None) -> None:
         update_wrapper(self, make)
-        self._make, self._made = make, dict[tuple[Any, ...], T]()
+        self._make, self._most = make, most
+        self._made, self._before = dict[tuple[Any, ...], T](), dict[tuple[Any, ...], T]()
+        self._held = WeakValueDictionary[tuple[Any, ...], T]()
+        """what is forgotten and not gone"""
 
     def __call__(self, *args: Any) -> T:
         try:
@@ -61,8 +67,19 @@ class Once(Generic[T]):
             pass
         with alone():
             if args not in self._made:
-                self._made[args] = self._make(*args)
-            return self._made[args]
+                self._made[args] = self._found(args)
+            made = self._made[args]
+            if self._most is not None and len(self._made) >= self._most:
+                self._held.update(self._before)
+                self._made, self._before = {}, self._made
+            return made
+
+    def _found(self, args: tuple[Any, ...]) -> T:
+        """What was made earlier, if it is not gone; otherwise a new one."""
+        for known in (self._before, self._held):
+            if (found := known.get(args)) is not None:
+                return found
+        return self._make(*args)
 
     def __reduce__(self) -> str:
         """The name that it has in its module, as of any function."""
@@ -70,4 +87,5 @@ class Once(Generic[T]):
 
     def cache_clear(self) -> None:
         """Forget all that was made."""
-        self._made.clear()
+        for known in (self._made, self._before, self._held):
+            known.clear()

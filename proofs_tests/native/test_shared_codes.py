@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from wingspan import api
+from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.native import prepared
 from wingspan.native.prepared import code_of
+from wingspan.once import Once
 from wingspan.plan.ir import Par, walk
 from wingspan.plan.pipeline import lower
 
@@ -86,6 +89,36 @@ def test_no_more_codes_are_kept_than_the_limit_says_and_the_last_ones_stay():
     assert len(prepared._like) == prepared.LIKE
     assert code_of(bound(TEXT.replace("3 *", f"{prepared.LIKE + 4} *"))) is codes[-1]
     assert code_of(bound(TEXT.replace("3 *", "2 *"))) is not codes[0]
+
+
+class Made:
+    """Something that may be gone."""
+
+
+def test_what_nobody_asks_for_is_forgotten_unless_somebody_has_it():
+    """Of ten that are made, those that were asked for last, or all the time, and those that are in use stay."""
+    fresh = Once(lambda name: Made(), 3)
+    first, often = fresh("first"), weakref.ref(fresh("often"))
+    made = []
+    for k in range(10):
+        made.append(weakref.ref(fresh(k)))
+        assert fresh("often") is often()
+    assert [ref() is not None for ref in made].count(True) <= 6
+    assert made[0]() is None and made[-1]() is fresh(9)
+    assert fresh("first") is first
+    first_again = fresh("first")
+    for k in range(10, 20):
+        fresh(k)
+    assert fresh("first") is first_again is first
+
+
+def test_procedures_of_many_towers_do_not_pile_up():
+    """Those of the towers that are in use stay what they are: states of a machine hold them."""
+    towers = [bound(TEXT.replace("[0.0, 1.5]", str([0.5] * n))).towers["B"] for n in range(2, 2 * procedures.KEPT + 20)]
+    used = procedures.unfurl(towers[0], 2)
+    made = [weakref.ref(procedures.unfurl(tower, 2)) for tower in towers]
+    assert sum(ref() is not None for ref in made) <= 2 * procedures.KEPT + 1
+    assert procedures.unfurl(towers[0], 2) is used is made[0]()
 
 
 def test_threads_that_ask_at_the_same_time_get_one_code():

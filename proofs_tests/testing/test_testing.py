@@ -198,6 +198,12 @@ def test_a_campaign_is_the_same_every_time():
     assert str(first).startswith("15 programs, 30 runs, ") and first.rate > 0
 
 
+@pytest.mark.parametrize(("texts", "different"), [(["x = 1"], 1), (["x = 1", "x = 2", "x = 3", "y = 1"], 4)])
+def test_a_campaign_counts_programs_of_one_text_once(texts: list[str], different: int):
+    done = campaign(["reference"], programs=cases(st.sampled_from(texts)), examples=2 * len(texts))
+    assert done.texts == different and done.programs > done.texts, done
+
+
 def test_a_campaign_ends_with_the_program_that_shows_the_defect():
     with pytest.raises(testing.Disagreement, match=r"semantics has .*, forgetful.* has [^\0]*return "):
         campaign(

@@ -6,7 +6,7 @@ The structured statements become Python text, statement by statement. They are r
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from wingspan.buffers.frames import Cell
@@ -35,10 +35,12 @@ Run = Callable[..., tuple[tuple[Any, ...], Instance]]
 """Cells, tensor, instance and the inputs of the procedure in their order → its results in their order, and instance."""
 
 
-@cache
 def eager(code: Code) -> Run:
-    """The whole of a procedure as one function."""
-    return _Writer(code).function()
+    """The whole of a procedure as one function. It is kept in the code."""
+    known: Run | None = code.__dict__.get("_eager")
+    if known is None:
+        known = code.__dict__["_eager"] = _Writer(code).function()
+    return known
 
 
 def _violated(message: str, **values: Any) -> None:

@@ -117,14 +117,18 @@ def _if_found(stager: Stager, build: Callable[[], object]) -> None:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
+KEPT = 128
+"""Codes of each kind, for other towers, after which one that nobody asks for and nobody has is forgotten."""
+
+
 def procedure(make: Callable[..., Code]) -> Once[Code]:
     """Make each code once, and let it know of what. States of a machine hold codes, which are compared by identity."""
 
-    @Once
     @wraps(make)
-    def made(*args: Any) -> Code:
+    def knowing(*args: Any) -> Code:
         return replace(make(*args), made=(made, args))
 
+    made = Once(knowing, KEPT)
     return made
 
 

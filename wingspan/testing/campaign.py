@@ -28,6 +28,9 @@ class Tally:
     """What a campaign has done."""
 
     programs: int = 0
+    """programs that ran, each with its inputs, numbers of threads and schedules: cases; they may have one text"""
+    texts: int = 0
+    """programs with a text of their own"""
     runs: int = 0
     faults: int = 0
     """programs that end in a fault, in every engine"""
@@ -39,7 +42,8 @@ class Tally:
         return self.programs / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
-        return f"{self.programs} programs, {self.runs} runs, {self.faults} faults, {self.rate:.1f} programs a second"
+        done = f"{self.programs} programs, {self.runs} runs, {self.faults} faults, {self.texts} different texts"
+        return f"{done}, {self.rate:.1f} programs a second"
 
 
 class Disagreement(AssertionError):
@@ -69,6 +73,8 @@ def campaign(
     """
     first_ones, others = _engines(oracles), _engines(subjects)
     tally = Tally()
+    seen: set[int] = set()
+    """hashes of what has run; the programs themselves would take too much memory"""
 
     def compare(case: Case, picked: list[int]) -> None:
         every = list(variants(case.program, threads, schedules))
@@ -85,6 +91,7 @@ def campaign(
                 raise Disagreement(f"{found.place}: {sides}\n{case!r}")
         tally.runs += len(runs)
         tally.programs += 1
+        seen.add(hash(case.program.tree))
         tally.faults += first.fault is not None
 
     began = time.perf_counter()
@@ -96,6 +103,7 @@ def campaign(
         batch = settings(quiet, max_examples=min(BATCH, examples - start))
         with collected_rarely():
             seed(first_seed + number)(batch(check))()
+    tally.texts = len(seen)
     tally.seconds = time.perf_counter() - began
     return tally
 
