@@ -27,7 +27,7 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@$(BIN)/python examples/karate_check.py
 
 test: $(READY) ## run all tests and doctests, on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
