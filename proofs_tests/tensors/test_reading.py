@@ -23,6 +23,7 @@ import scipy.sparse
 
 from proofs_tests.places import ROOT
 from wingspan import InputError, Tensor, api, program, reading
+from wingspan.api import binding
 from wingspan.lang import parser
 from wingspan.tensors import files
 from wingspan.tensors.files import matrix_market, numpy_files, read_file
@@ -564,7 +565,7 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
 def test_every_verb_says_so_if_memory_runs_out(verb, command, written, monkeypatch):
     """Wherever that is: here in the parser, and where the program is bound."""
     path = written(PROGRAM)
-    for owner, name in ((parser, "parse"), (api, "elaborate")):
+    for owner, name in ((parser, "parse"), (binding, "elaborate")):
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, Failing(getattr(owner, name), 1, MemoryError()))
             if (verb, name) != ("fmt", "elaborate"):
