@@ -1,6 +1,6 @@
 """The package's verbs: what joins language, elaboration, machines, exploration and the reference."""
 
-from wingspan.api.binding import bind, files_of
+from wingspan.api.binding import Progress, bind, files_of
 from wingspan.api.checking import Unsafe, check, guard
 from wingspan.api.comparing import diff, race
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
@@ -15,6 +15,7 @@ __all__ = [
     "BuiltIn",
     "Exploration",
     "Program",
+    "Progress",
     "Run",
     "Sighting",
     "Unsafe",

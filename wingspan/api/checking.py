@@ -19,7 +19,7 @@ from wingspan.program import Program, load
 
 
 class Unsafe(ProgramError):
-    """A program that is not run because of what the level dependence test finds: see `report`, and mend the program."""
+    """A program that is not run because of what the level dependence test finds, which is its `report`."""
 
     topic = "unsafe"
 

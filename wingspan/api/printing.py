@@ -14,6 +14,7 @@ from wingspan.native.memory import buffers
 from wingspan.native.prepared import code_of
 from wingspan.paths import named
 from wingspan.plan.show import show
+from wingspan.program import load
 
 
 def show_plan(
@@ -45,8 +46,11 @@ def emit_c(
     asked for. InputError if the files cannot be written: then none of them is. A file that wingspan did not write is
     replaced only by `force`, the program and its inputs never.
     """
-    folder, sources = named(folder), files_of(program, inputs)
-    name = Path(program).stem if isinstance(program, str | os.PathLike) else "program"
+    folder, name, sources = named(folder), "program", []
+    if isinstance(program, str | os.PathLike):
+        sources.append(named(program))
+        name, program = sources[0].stem, load(program)
+    sources += files_of(program, inputs)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     if not unsafe:
         guard(bound)

@@ -58,9 +58,10 @@ def run(
     check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
     try:
         with spinner(progress.running, sys.stderr) as line:
-            stored = sum(tensor.nnz for tensor in bound.inputs.values())
-            slow = engine in ("semantics", "native-controlled")
-            tell = progress.Slow(stored, lambda text: remark(text, line), line) if slow else line
+            tell: api.Progress | None = line
+            if engine in ("semantics", "native-controlled"):
+                stored = sum(tensor.nnz for tensor in bound.inputs.values())
+                tell = progress.Slow(stored, lambda text: remark(text, line), line)
             made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")

@@ -48,26 +48,34 @@ def double(value: Value) -> Value:
         return math.inf if value > 0 else -math.inf
 
 
-DIGITS = Context(prec=20, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX)
-
-
-def show(value: Value) -> str:
-    """A value as a program writes it. A rational that no double equals is a quotient if that is short, else its first
-    digits, and … for those that are left out.
-
-    >>> show(Fraction(1, 3)), show(Fraction(0.1) + Fraction(0.2)), show(Fraction(10) ** 400 / -3)
-    ('1/3', '0.30000000000000001665…', '-3.3333333333333333333e+399…')
-    """
+def literal(value: Value) -> str:
+    """A value as a program writes it: a rational as a double where that is exact, else as a quotient."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, Fraction):
         return repr(value)
+    return repr(double(value)) if _is_double(value) else f"{value.numerator}/{value.denominator}"
+
+
+def _is_double(value: Fraction) -> bool:
     near = double(value)
-    if math.isfinite(near) and Fraction(near) == value:
-        return repr(near)
+    return math.isfinite(near) and Fraction(near) == value
+
+
+DIGITS = Context(prec=20, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def show(value: Value) -> str:
+    """A value as a `literal`; of a long quotient the first digits, and … for those that are left out.
+
+    >>> show(Fraction(1, 3)), show(Fraction(0.1) + Fraction(0.2)), show(Fraction(10) ** 400 / -3)
+    ('1/3', '0.30000000000000001665…', '-3.3333333333333333333e+399…')
+    """
+    if not isinstance(value, Fraction) or _is_double(value):
+        return literal(value)
     n, d = value.numerator, value.denominator
     if n.bit_length() + d.bit_length() <= 64:
-        return f"{n}/{d}"
+        return literal(value)
     digits = DIGITS.copy()
     found = digits.divide(Decimal(n), Decimal(d))
     return f"{found}…".lower() if digits.flags[Inexact] else str(found.normalize()).lower()

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from wingspan.lang import ir
+from wingspan.lang.algebra import literal
 from wingspan.lang.devices import Device, Schedule, Task
 
 INDENT = "    "
@@ -85,16 +86,8 @@ def commas(nodes: Iterable[ir.Node]) -> str:
 
 
 def value(v: Any) -> str:
-    """A value as a literal; a fraction as a double where that is exact, else `1/3`."""
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, Fraction):
-        try:
-            exact = Fraction(float(v)) == v
-        except OverflowError:
-            exact = False
-        return repr(float(v)) if exact else f"{v.numerator}/{v.denominator}"
-    return repr(v) if isinstance(v, (int, float)) else str(v)
+    """A value as a literal, or what stands in its place as text."""
+    return literal(v) if isinstance(v, bool | int | float | Fraction) else str(v)
 
 
 def fiber(f: ir.Fiber) -> str:
