@@ -318,6 +318,14 @@ def test_flags_of_tasks_are_joined_and_all_else_is_lost() -> None:
     assert results(made) == {"{'c': [1, 2, 0, 0], 'flag': True, 'none': False, 'x': 3}": 2}
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_there_are_as_many_tasks_as_are_asked_for(count: int) -> None:
+    """As on threads: iterations that are few are dealt to fewer tasks than the device has threads."""
+    asked = Par(DEV, TASK, (store(TASK, TASK),), (), O, X)
+    written = [1, 2][:count] + [0] * (4 - count)
+    assert results(machine(Set(X, Const(count), O), asked)) == {f"{{'c': {written}}}": count}
+
+
 def test_tasks_spawn_tasks() -> None:
     """Two by two tasks have paths, and a task goes on when its own have finished."""
     inner = Reg("inner")

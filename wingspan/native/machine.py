@@ -184,9 +184,10 @@ class Native:
                 case Drop(reg=reg):
                     memory.drop(self._private[reg], self._instances.path(self.code.get(registers, reg)))
                 case Par(device=device, task=reg):
+                    count = int(self.code.value(registers, s.tasks))
                     children = tuple(
                         self._proceed(pc + 1, self.code.put(registers, reg, q), (*chain, (device.id, q)), memory)
-                        for q in range(1, device.nthreads + 1)
+                        for q in range(1, count + 1)
                     )
                     if not self._finished(children):
                         return self._rest(pc, registers, children)
