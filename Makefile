@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove fuzz mutants tsan asan leaks lint docs bench bench-explore clean
+.PHONY: help demo test test-deep prove fuzz mutants tsan asan leaks lint docs bench bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,13 +26,16 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run all tests and doctests, on all cores
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in four minutes on two cores
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep'
+
+test-deep: $(READY) ## run the long campaigns, whole
+	WINGSPAN_EFFORT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
 	$(BIN)/python bench/campaign.py --programs 100000
-	WINGSPAN_PROVE=10 $(BIN)/python -m pytest -n auto proofs_tests
+	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'

@@ -3,10 +3,10 @@
     python bench/mutants.py [--list] [--only NAME…] [--jobs N]
 
 The mutants stand in bench/mutants.d/*.toml, a file per area: `old`, which occurs once in `file`, becomes `new`. The
-tests named are run on the mutant, and if they pass, all of proofs_tests. A mutant that nobody can notice says why it is
-`equivalent`, and only its named tests are run. Results are kept in bench/results/mutants.jsonl, and mutants with a
-result for the same text and the same tests are not run again. The exit status is 1 if a mutant survives unexplained, is
-killed in spite of its explanation, or does not apply.
+tests named are run on the mutant, as `make test-deep` runs them, and if they pass, all of proofs_tests. A mutant that
+nobody can notice says why it is `equivalent`, and only its named tests are run. Results are kept in
+bench/results/mutants.jsonl, and mutants with a result for the same text and the same tests are not run again. The exit
+status is 1 if a mutant survives unexplained, is killed in spite of its explanation, or does not apply.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ class Runner:
         """The first of the tests that fails in a copy, if one does."""
         selected = [test if test in EVERYTHING else f"proofs_tests/{test}" for test in tests]
         options = ("-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "first_failure")
+        settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "", "WINGSPAN_EFFORT": "1"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *selected],
-            cwd=copy, env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": ""},
+            [sys.executable, "-m", "pytest", *options, *selected], cwd=copy, env={**os.environ, **settings},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.running.add(process)

@@ -34,6 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(each, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a module that has `many` do more with more effort; see `make test-deep`."""
+    for item in items:
+        if hasattr(getattr(item, "module", None), "many"):
+            item.add_marker("many")
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Of several processes each hands its counts to the one that prints."""
     output = getattr(session.config, "workeroutput", None)
@@ -48,8 +55,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """A run of some of the tests says nothing about coverage, and prints nothing."""
-    everything = config.args_source == pytest.Config.ArgsSource.TESTPATHS
-    if everything and not terminalreporter.stats.get("deselected"):
+    if config.args_source == pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword:
         terminalreporter.section("rules that fired")
         for line in rule_coverage.table(rule_coverage.FIRED):
             terminalreporter.write_line(line)

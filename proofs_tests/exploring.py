@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Iterator
 from textwrap import dedent
 from typing import Any
@@ -22,9 +21,6 @@ from wingspan.semantics.config import Config, Handle, State
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
 from wingspan.tensors.cells import Cells
-
-PROVE = int(os.environ.get("WINGSPAN_PROVE", "1"))
-"""How many times as many random programs as in a quick run: see `make prove`."""
 
 
 def explored(text: str, **options: Any) -> Exploration:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, ByHand, elements_of, thread, tower
 from wingspan.buffers import procedures
 from wingspan.buffers.eager import eager
@@ -50,7 +51,7 @@ def finish(frame: Frame, memory: Memory) -> Frame:
 
 
 REF = Ref(0, "a")
-derandomized = settings(derandomize=True, deadline=None, max_examples=60)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
 
 def storage(text: str) -> type[Storage]:
@@ -391,7 +392,7 @@ def statements(depth: int):
     return st.lists(simple | st.builds(When, CONDITIONS, below, below) | loop, max_size=4).map(tuple)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=many(200))
 @given(statements(2))
 def test_random_procedures_run_alike_in_every_way(body):
     """Frames step by step, frames at once, and the eager functions: the same results and cells."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import few, many
 from proofs_tests.levels.test_coalesce import Updates, devices, updates
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
@@ -30,7 +30,7 @@ from wingspan.testing.printed import PrintedC, compiler
 derandomized = settings(
     derandomize=True,
     deadline=None,
-    max_examples=40 * PROVE,
+    max_examples=many(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
@@ -146,7 +146,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", few(FORMS, 4))
 def test_pieces_of_all_sizes_are_independent(grain: int, form: str, sizes: str) -> None:
     """As above, for copies that are of one size, or not, and the sum is right; there is something to deal."""
     n = {0: 1, 1: 24, 2: 5}[rank(form)]
@@ -185,7 +185,7 @@ ONE_DEVICE = [form for form in FORMS if "far" not in form]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-@pytest.mark.parametrize("form", ONE_DEVICE)
+@pytest.mark.parametrize("form", few(ONE_DEVICE, 3))
 def test_threads_agree(grain: int, form: str, threads: int) -> None:
     """The same result as the reference's on threads that share every loop of two iterations, and on the machine."""
     for schedule in SCHEDULES[: 1 if "SparseList" in form else 2]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import due, many
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.api import Exploration, comparing, machines
@@ -217,9 +217,9 @@ def test_safe_programs_mean_the_same_to_every_engine(part):
     """
     done = campaign(
         ["semantics", "native-controlled", "reference"], ["native"],
-        examples=500 * PROVE, repeat=2, first_seed=part * 10_000,
+        examples=many(500), repeat=2, first_seed=part * 10_000,
     )  # fmt: skip
-    assert done.programs >= 500 * PROVE and done.faults < done.programs / 10, done
+    assert done.programs >= due(500) and done.faults < done.programs / 10, done
     print(done)
 
 

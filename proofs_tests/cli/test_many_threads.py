@@ -12,6 +12,7 @@ from collections import Counter
 
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.many_threads import COLD, THREADS, at_once, forked
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
@@ -19,7 +20,7 @@ from wingspan.once import Once, alone
 
 
 @FORK
-@pytest.mark.parametrize("name", [*COLD, "shared"])
+@pytest.mark.parametrize("name", few([*COLD, "shared"], 3))
 def test_many_threads_get_what_one_gets(name: str) -> None:
     """Several threads begin at the same time in a process that has only imported wingspan."""
     command = [sys.executable, "-m", "proofs_tests.many_threads", name]

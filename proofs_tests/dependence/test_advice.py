@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests import places
-from proofs_tests.exploring import PROVE, verdict
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import verdict
 from wingspan import api
 from wingspan.dependence import Advice, Report, advice, check
 from wingspan.dependence.advice import MOST, TRIES, advise
@@ -129,7 +130,7 @@ def test_each_advice_for_random_programs_explores_as_safe() -> None:
     """Of two tasks that meet in a tensor of any format, as far as the changed programs can be explored quickly."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=15 * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(15), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(meetings(), st.data())
     def explore(text: str, data: st.DataObject) -> None:
         try:
@@ -144,7 +145,7 @@ def test_each_advice_for_random_programs_explores_as_safe() -> None:
             assert explored.verdict in ("safe", "incomplete"), a.program
 
     explore()
-    assert seen["safe"] >= 5, seen
+    assert seen["safe"] >= due(5), seen
 
 
 @pytest.mark.parametrize(

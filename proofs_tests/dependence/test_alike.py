@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from wingspan import api
 from wingspan.dependence import TESTS, Analysis, alike, analysis, locks
 from wingspan.dependence.sets import Pairs
@@ -89,7 +89,7 @@ def found(program: Elaborated) -> dict[str, tuple[str, set[Any]]]:
     }
 
 
-@settings(max_examples=30 * PROVE)
+@settings(max_examples=many(30))
 @given(texts())
 def test_those_that_are_kept_stand_for_all(text):
     """Every test finds the same, but for the places, as if it compared each two accesses."""

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, lift
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from wingspan.dependence.classical import TESTS, Interval, Linear, Term, disprove, linear
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, simplify_expression
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=200 * PROVE)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 MEETS = {"<": int.__lt__, "=": int.__eq__, ">": int.__gt__, "*": lambda x, y: True}
 MIRROR = {"<": ">", "=": "=", ">": "<", "*": "*"}
 WINDOW = 6

@@ -16,7 +16,8 @@ from itertools import accumulate, combinations
 import pytest
 
 from proofs_tests import scopes
-from proofs_tests.exploring import PROVE, Watched, explore_graph
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import Watched, explore_graph
 from proofs_tests.levels.test_isolation import UPDATING
 from proofs_tests.scopes import Nest
 from wingspan.dependence import Analysis
@@ -106,7 +107,7 @@ def visits(nest: Nest, root: Level, names: Sequence[str] = ()) -> Iterator[Visit
     bound = replace(nest.bound, towers={"T": scopes.tower(root)})
     if "dynamic" not in nest.text:
         seen = Visitors(nest, names)
-        explore_graph(Watched(bound, seen.look), max_states=40 * PROVE)
+        explore_graph(Watched(bound, seen.look), max_states=many(40))
         yield seen.found
     dice = random.Random(nest.text)
     for take in (lambda tasks: tasks, lambda tasks: tasks[::-1], *[lambda tasks: dice.sample(tasks, len(tasks))] * 3):
@@ -195,7 +196,7 @@ ARRIVAL = {
 
 def sample(nests: Sequence[Nest], about: int) -> Sequence[Nest]:
     """About so many of them, evenly; all of them in a long run."""
-    return nests[:: max(1, len(nests) // (about * PROVE))]
+    return nests[:: max(1, len(nests) // (many(about)))]
 
 
 SINGLES = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
@@ -212,7 +213,7 @@ def test_the_kinds_of_accesses_in_memory_are_required(form: str) -> None:
     nests += [nest for rank in (1, 2) for nest in sample(scopes.pairs(rank), 6)]
     for nest in nests:
         counts += compared(nest, stacked(nest.rank, *MEMORY[form]))
-    assert counts["exact"] > 50 and counts["fewer"] <= (counts["exact"] / 4 if form == "locked" else 0), counts
+    assert counts["exact"] >= due(51) and counts["fewer"] <= (counts["exact"] / 4 if form == "locked" else 0), counts
 
 
 @pytest.mark.parametrize("form", ARRIVAL)
@@ -223,4 +224,4 @@ def test_the_kinds_of_accesses_by_subscripts_are_required(form: str) -> None:
         for nest in sample(scopes.singles(rank, loops), 3):
             (site,) = Analysis(nest.bound.body).sites.updates
             counts += compared(nest, stacked(nest.rank, *ARRIVAL[form]), site.subscripts)
-    assert counts["exact"] > 10, counts
+    assert counts["exact"] >= due(11), counts

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from proofs_tests.exploring import PROVE, verdict
+from proofs_tests.effort import few, many
+from proofs_tests.exploring import verdict
 from proofs_tests.scopes import STATIC, Nest, arriving, formats, pairs, random_format, singles, tower, wide
 from proofs_tests.theory import Tally, analysis, explored, tally
 from wingspan import api
@@ -91,7 +92,7 @@ def program(b: Breaker) -> str:
     return "\n".join([*lines, b.update, *["end"] * len(loops)])
 
 
-@pytest.mark.parametrize("breaker", BREAKERS, ids=lambda b: b.name)
+@pytest.mark.parametrize("breaker", few(BREAKERS, 3), ids=lambda b: b.name)
 def test_breakers_of_the_printed_test(breaker: Breaker) -> None:
     """P15: the printed test accepts programs that some interleaving breaks; the others accept none of them."""
     text = program(breaker)
@@ -122,7 +123,7 @@ def found(scope: str) -> Tally:
             return tally(nests, formats(2, 1, 1))
         case "rank 2, three loops":
             nests = choose.sample([nest for nest in singles(2, 3) if nest.devices == 1], 16)
-            return tally(nests, [random_format(2, 1, choose.choice((1, 2, 3)), choose) for _ in range(60 * PROVE)])
+            return tally(nests, [random_format(2, 1, choose.choice((1, 2, 3)), choose) for _ in range(many(60))])
         case "two accesses":
             nests = choose.sample([nest for rank in (1,) for nest in pairs(rank) if nest.devices == 1], 40)
             return tally(nests, formats(1, 1, 1))
@@ -143,7 +144,7 @@ SCOPES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", few(SCOPES, 3))
 @pytest.mark.parametrize("test", ["repaired", "exact"])
 def test_what_is_accepted_is_safe(test: Test, scope: str) -> None:
     """P14: no accepted program races, faults, deadlocks or gives a wrong value, on everything of the scope."""
@@ -151,12 +152,13 @@ def test_what_is_accepted_is_safe(test: Test, scope: str) -> None:
     assert found(scope).count(test, "accepted-bad") == 0, found(scope).examples
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", few(SCOPES, 3))
 def test_the_printed_test_accepts_what_is_not(scope: str) -> None:
     """P15: and many a program at that."""
     assert found(scope).count("printed", "accepted-bad") > 20
 
 
+@pytest.mark.deep
 def test_the_exact_test_accepts_all_that_is_safe() -> None:
     """P16: on single accesses, bare and concordant, nothing safe is rejected; the repaired test rejects some."""
     one = [nest for loops in (1, 2) for nest in singles(1, loops) if nest.bare and nest.devices < 2]
@@ -167,7 +169,7 @@ def test_the_exact_test_accepts_all_that_is_safe() -> None:
     assert bare.count("repaired", "rejected-safe") > 0
 
 
-@pytest.mark.parametrize("seed", range(4 * PROVE))
+@pytest.mark.parametrize("seed", range(many(4)))
 def test_no_interleaving_breaks_what_is_accepted(seed: int) -> None:
     """P14 by the explorer: of random programs that a test accepts, none ends in anything but `safe`."""
     choose = random.Random(seed)

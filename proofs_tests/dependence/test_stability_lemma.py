@@ -16,7 +16,7 @@ from itertools import product
 
 import pytest
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import EFFORT, many
 from proofs_tests.towers import tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge, plan
@@ -30,7 +30,7 @@ from wingspan.testing.formats import LEAVES, STORAGE, rank_of
 MODIFIERS = {"Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"}
 Word = tuple[str, ...]
 """Modifiers, outermost first."""
-WORDS: tuple[Word, ...] = tuple(word for n in range(3 if PROVE == 1 else 4) for word in product(MODIFIERS, repeat=n))
+WORDS: tuple[Word, ...] = tuple(word for n in range(3 if EFFORT <= 1 else 4) for word in product(MODIFIERS, repeat=n))
 
 PLACES = {
     "the root": ("{}", [f"{level}(Atomic(0))" for level in STORAGE]),
@@ -196,9 +196,9 @@ def test_every_interleaving_of_the_witnesses_says_so(word: Word) -> None:
     Searches that are cut short must not have found what the cells do not show.
     """
     every, at = list(forms("a storage level", word)), WORDS.index(word)
-    for form in every if PROVE > 1 else [every[(at + at // len(STORAGE)) % len(STORAGE)]]:
+    for form in every if EFFORT > 1 else [every[(at + at // len(STORAGE)) % len(STORAGE)]]:
         for subscripts, truth in truths(form).items():
             bound = replace(plain(subscripts), towers={"T": built(form)})
-            found = api.explore(bound, max_states=150 * PROVE).verdict
+            found = api.explore(bound, max_states=many(150)).verdict
             wrong = found.verdict not in ("safe", "incomplete")
             assert wrong == truth.bad if found.complete else wrong <= truth.bad, (form, subscripts, found.verdict)

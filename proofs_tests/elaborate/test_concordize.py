@@ -10,9 +10,10 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from proofs_tests.effort import due, many
 from proofs_tests.elaborating import MATRIX, VECTOR, elaborated, same_text
 from proofs_tests.explorer.test_visibility import findings
-from proofs_tests.exploring import PROVE, explore_graph, explored
+from proofs_tests.exploring import explore_graph, explored
 from wingspan import api, reference
 from wingspan.errors import Fault
 from wingspan.lang import ir
@@ -176,7 +177,7 @@ def discordant(s: ir.Node, loops: tuple[str, ...] = (), declared: dict[str, int]
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(programs())
 def test_every_access_of_an_elaborated_program_is_concordant(text):
     assert not discordant(elaborated(text).body)
@@ -190,7 +191,7 @@ def test_the_checker_finds_discordant_accesses():
         assert not discordant(elaborated(program).body)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(programs())
 def test_neither_concordization_nor_lifecycles_change_a_result(text):
     """The reference gives the same tensors and variables for the program before and after both."""
@@ -370,7 +371,7 @@ def test_more_loops_keep_result_and_verdict_of_random_programs() -> None:
     """
     seen: Counter[str] = Counter()
 
-    @settings(derandomize=True, deadline=None, max_examples=120 * PROVE, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=many(120), suppress_health_check=list(HealthCheck))
     @given(programs(SMALL) | meetings(UNORDERED, ()))
     def compare(text: str) -> None:
         bound = elaborated(text)
@@ -383,7 +384,7 @@ def test_more_loops_keep_result_and_verdict_of_random_programs() -> None:
             seen[one.verdict] += 1
 
     compare()
-    assert seen["safe"] > 30 * PROVE and seen["race"] > 5 * PROVE, seen
+    assert seen["safe"] > due(30) and seen["race"] > due(5), seen
 
 
 def test_a_tensor_of_any_read_format_may_be_read_in_any_order():

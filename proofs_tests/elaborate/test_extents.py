@@ -193,6 +193,7 @@ def test_an_input_must_have_the_extents_that_the_program_gives():
     assert mistake(text, InputError, inputs={"v": [1, 2]}) == expected
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("verb", [api.run, api.explore])
 def test_where_each_cell_is_an_entry_of_a_dictionary_less_is_the_most(verb):
     text = f"E = {MATRIX}, 4000, 4000)\nE .= 0\nreturn E"

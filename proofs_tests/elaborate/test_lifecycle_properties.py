@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE, Look, Watched, configs, explore_graph, explored
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import Look, Watched, configs, explore_graph, explored
 from proofs_tests.towers import ByHand, broken, elements_of, member, tower
 from wingspan import api
 from wingspan.errors import WingspanError
@@ -21,7 +22,7 @@ from wingspan.semantics.memory import stores
 from wingspan.testing.formats import STORAGE, arrays, formats, rank_of, wrapped
 from wingspan.testing.programs import Options, programs
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=50 * PROVE)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(50))
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), depth=3, statements=3, extent=2)
 
 
@@ -31,7 +32,7 @@ SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), d
 def at_every_step(examples: int, look: Look) -> None:
     """Explore random programs with a look at every step."""
 
-    @settings(max_examples=examples * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(examples), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(programs(SMALL))
     def explore(text: str) -> None:
         try:
@@ -102,7 +103,7 @@ def test_a_scope_leaves_nothing_behind() -> None:
         exits[step.rule == "ScopeExit"] += 1
 
     at_every_step(60, look)
-    assert exits[True] > 1000
+    assert exits[True] > due(1000)
 
 
 # --------------------------------------------------------------------------------------------------- tasks come and go

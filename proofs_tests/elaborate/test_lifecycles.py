@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from proofs_tests.effort import many
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, same_text
 from wingspan import ProgramError, api
 from wingspan.lang import ir
@@ -170,7 +171,7 @@ def misused(s: ir.Node, outer: dict[str, str], own: dict[str, str]) -> list[str]
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(programs())
 def test_every_access_finds_its_mode_and_every_scope_ends_frozen(text):
     bound = elaborated(text)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from wingspan import api
 from wingspan.dependence.directions import Vector, carries, classical, dep_test
 from wingspan.dependence.sets import pairs_of
@@ -219,7 +219,7 @@ def compare(a: int, b: int) -> str:
     return "<" if a < b else "=" if a == b else ">"
 
 
-@settings(max_examples=60 * PROVE, deadline=None)
+@settings(max_examples=many(60), deadline=None)
 @given(nests())
 def test_dep_test_is_brute_force(text: str) -> None:
     """P21: the direction vectors are exactly those of the pairs of iterations that come to one position, at each level;

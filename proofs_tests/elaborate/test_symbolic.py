@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests import places
+from proofs_tests.effort import many
 from proofs_tests.elaborate import test_elaborate, test_extents, test_lifecycles
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, altered
@@ -193,7 +194,7 @@ EXTENTS = re.compile(r"(?<=\)), (\d+)(, \d+)*\)$", re.MULTILINE)
 """Those of a definition; a random program has one number for all of them."""
 
 
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=many(120))
 @given(programs(), st.data())
 def test_a_symbolic_program_stands_for_the_bound_ones(text, data):
     """With everything given it is the bound program. Without data, and with a parameter for the given extents, it
@@ -228,7 +229,7 @@ def test_a_symbolic_program_stands_for_the_bound_ones(text, data):
         assert all(n in (OPEN, m) for n, m in zip(tower.shape, bound.towers[name].shape, strict=True))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(st.sampled_from(sorted(LISTINGS)).flatmap(lambda name: altered(EXAMPLES[name])))
 @example("c .= n\nc[n] += c[c]")
 def test_whatever_comes_in_a_program_or_one_of_our_errors_comes_out(text):

@@ -17,8 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.crafted import document
+from proofs_tests.effort import EFFORT, many
 from proofs_tests.explorer.test_explorer import programs
-from proofs_tests.exploring import PROVE
 from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
@@ -34,7 +34,7 @@ def facts(verdict: Verdict) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(machine=programs(), bounds=st.lists(st.integers(1, 60), max_size=4))
 @example(machine=Litmus((Load("x"), Check("y", 1)), (Load("x"), Store("y", 1))), bounds=[])
 def test_a_search_goes_on_where_it_was(
@@ -121,7 +121,7 @@ def kept(tmp_path: Path) -> Path:
     return file
 
 
-SMALL = (ninc(3), 2) if PROVE == 1 else (ninc(4), 200)
+SMALL = (ninc(3), 2) if EFFORT <= 1 else (ninc(4), 200)
 """A program, and so many of its states: some thousand bits, or some ten thousand."""
 
 
@@ -142,7 +142,7 @@ def test_every_bit_that_is_spoiled_is_noticed(tmp_path: Path, strategy: str) -> 
             checkpoint.read(file, "")
         known = "is damaged|is not a checkpoint|was written by another version"
         assert re.fullmatch(f"{file} ({known})", str(raised.value))
-    assert len(spoiled) > (3000 if PROVE == 1 else 50_000)
+    assert len(spoiled) > (3000 if EFFORT <= 1 else 50_000)
 
 
 def test_a_file_of_another_program_does_not_fit(tmp_path: Path) -> None:

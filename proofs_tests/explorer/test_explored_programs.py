@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import due, many
 from proofs_tests.explorer.test_visibility import Everything, findings
-from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, explore_graph, foldable
+from proofs_tests.exploring import Watched, broken_by_freezing, explore_graph, foldable
 from wingspan import api
 from wingspan.api import machines
 from wingspan.elaborate import Elaborated
@@ -21,7 +22,7 @@ from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, meetings, programs
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), depth=2, statements=2, extent=2)
-EXAMPLES = 400 * PROVE
+EXAMPLES = many(400)
 
 
 def test_one_result_is_the_serial_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +81,7 @@ def test_invisible_steps_change_no_finding_of_random_programs(
     """As in test_visibility, on every random program whose full graph is small; many race or fault."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=examples * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(examples), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(texts)
     def explore(text: str) -> None:
         try:
@@ -94,4 +95,4 @@ def test_invisible_steps_change_no_finding_of_random_programs(
             assert findings(eager) == findings(every), text
 
     explore()
-    assert all(seen[verdict] >= number for verdict, number in least.items()), seen
+    assert all(seen[verdict] >= due(number) for verdict, number in least.items()), seen

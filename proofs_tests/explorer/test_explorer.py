@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.exploring import explore_graph
 from wingspan.errors import Fault, InternalError, Span
 from wingspan.explorer import Blocked, Machine, Step, Touch, Verdict, replay
@@ -200,7 +201,7 @@ def regions(draw: st.DrawFn) -> Litmus:
     return Litmus(*tasks[:2], after=(Spawn(tuple(tasks[2:])),))
 
 
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=many(400), derandomize=True, deadline=None)
 @given(programs())
 def test_graph_search_agrees_with_walking_every_interleaving(machine: Litmus) -> None:
     """Counts, outcomes, faults, deadlocks, races and the length of every witness, on random programs."""
@@ -216,7 +217,7 @@ def test_graph_search_agrees_with_walking_every_interleaving(machine: Litmus) ->
     assert len(races) == len(verdict.races)
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=many(200), derandomize=True, deadline=None)
 @given(st.one_of(programs(), regions()))
 def test_witnesses_have_the_fewest_preemptions_and_then_the_fewest_steps(machine: Litmus) -> None:
     verdict = explore_graph(machine)
@@ -228,7 +229,7 @@ def test_witnesses_have_the_fewest_preemptions_and_then_the_fewest_steps(machine
     assert found == Cheapest(machine).least
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=many(200), derandomize=True, deadline=None)
 @given(programs())
 def test_every_witness_replays(machine: Litmus) -> None:
     """A result's interleaving computes it, an incident's ends in it, a race's ends in its two steps back to back."""
@@ -254,7 +255,7 @@ def test_every_witness_replays(machine: Litmus) -> None:
         assert first.footprint[0].races(second.footprint[0])
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs())
 def test_forgetting_next_steps_changes_nothing(machine: Litmus) -> None:
     """The search says the same when it keeps no next steps and computes them anew."""

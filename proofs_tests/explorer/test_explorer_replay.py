@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.exploring import explore_graph
 from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Replay, Step, format_interleaving, parse_interleaving, replay
@@ -124,7 +125,7 @@ anything = st.lists(st.sampled_from(["", "1", "2", "3", "1.1"]), max_size=10)
 
 
 @given(machines, anything)
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=many(400))
 def test_any_interleaving_is_followed_as_far_as_it_matches(machine: Litmus, tasks: list[str]) -> None:
     """The longest prefix that can be taken is; then the run is the one that the prefix alone leads to."""
     run = replay(machine, tasks)

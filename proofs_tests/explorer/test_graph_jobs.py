@@ -19,10 +19,10 @@ from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import few, many
 from proofs_tests.explorer.test_jobs import Elsewhere
 from proofs_tests.explorer.test_litmus import litmus
 from proofs_tests.explorer.test_sent_states import COPIES, OVERFLOWS
-from proofs_tests.exploring import PROVE
 from proofs_tests.several import FORK, RACY, STUCK, begun, ending
 from wingspan import api
 from wingspan.errors import InputError, InternalError, WingspanError
@@ -100,7 +100,7 @@ def helped(
     return states, seen
 
 
-@settings(max_examples=300 * PROVE, derandomize=True, deadline=None)
+@settings(max_examples=many(300), derandomize=True, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.randoms(use_true_random=False), st.integers(1, 400))
 def test_steps_that_others_have_taken_lead_where_ones_own_do(seed: int, processes: int, rng: Any, most: int) -> None:
     """In random programs of tasks that run tasks, with faults and deadlocks; also if a bound ends the search.
@@ -114,7 +114,7 @@ def test_steps_that_others_have_taken_lead_where_ones_own_do(seed: int, processe
         )
 
 
-@settings(max_examples=40 * PROVE, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=many(40), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.sampled_from(api.MACHINES))
 def test_they_do_in_random_programs_of_the_language(text: str, name: str) -> None:
     """Cut after 60 states."""
@@ -225,7 +225,7 @@ TEXTS = {"race": RACY, "deadlock": STUCK, "fault": FAULTY, "safe": COPIES}
 
 @FORK
 @pytest.mark.parametrize("machine", api.MACHINES)
-@pytest.mark.parametrize("found", TEXTS)
+@pytest.mark.parametrize("found", few(list(TEXTS), 1))
 def test_processes_find_what_one_finds_in_wingspan_programs(machine: str, found: str) -> None:
     program = api.machine_of(api.bind(api.parse(TEXTS[found])), machine)
     assert same(program, {"jobs": 2}).verdict in (found, "order-dependent" if found == "safe" else found)
@@ -350,6 +350,7 @@ def test_it_is_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert written == one
 
 
+@pytest.mark.deep
 def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
     """With all of its threads, and machines that are made anew there."""
     for machine in (ninc(4), NESTED):

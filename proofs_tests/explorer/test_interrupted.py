@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from wingspan.explorer import Blocked, Search, Step, Verdict, bounds, dpor, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.bounds import Bounds
@@ -93,7 +93,7 @@ def assert_taken_up(machine: Litmus, strategy: str, cut: Verdict, file: Path) ->
 
 def points(most: int) -> range:
     """Some numbers up to this one."""
-    return range(0, most, max(1, most // (6 * PROVE)))
+    return range(0, most, max(1, most // max(6, many(6))))
 
 
 EVERY = pytest.mark.parametrize("program", PROGRAMS)

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from proofs_tests.exploring import PROVE, explore_dpor, explore_graph
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.traces import Traces, cells
 from wingspan.errors import Fault, InternalError
 from wingspan.explorer import Blocked, Step, Verdict
@@ -184,7 +185,7 @@ def assert_twins(machine: Litmus) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_both_machines_are_one(part: int) -> None:
     """On random programs: the same graph; both strategies find the same in it, and take the same number of runs."""
-    for seed in range(part, 200 * PROVE, PARTS):
+    for seed in range(part, many(200), PARTS):
         machine = litmus(seed)
         graph = LitmusSpace(machine)
         graph.flood()
@@ -243,7 +244,7 @@ def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
     Without the reduction, the same in all states that there are.
     """
     seen: Counter[str] = Counter()
-    for seed in range(part, 2_020 * PROVE, PARTS):
+    for seed in range(part, many(2_020), PARTS):
         machine = litmus(seed)
         walked = Traces(machine, MOST)
         seen["left out" if walked.gave_up else "compared"] += 1
@@ -257,7 +258,7 @@ def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
             seen.update(name for name, some in tried(walked)._asdict().items() if some)
             seen["traces"] += len(walked.traces) > 1
             seen["nested"] += any("." in path for path in machine.paths)
-    assert seen["compared"] >= 2_000 * PROVE // PARTS, seen
+    assert seen["compared"] >= due(2_000) // PARTS, seen
     least = {"traces": 0.6, "outcomes": 0.4, "races": 0.4, "deadlocks": 0.1, "faults": 0.1, "nested": 0.1}
     assert all(seen[name] >= share * seen["compared"] for name, share in least.items()), seen
 
@@ -279,7 +280,7 @@ def chances(machine: Litmus, state: State, known: dict[State, dict[Hashable, Fra
 def test_outcomes_are_as_likely_as_picking_at_random_makes_them() -> None:
     """Worked out from the end backwards, in fractions; who waits for a lock is not picked, and a fault is an end."""
     locked = 0
-    for seed in range(200 * PROVE):
+    for seed in range(many(200)):
         machine = litmus(seed)
         verdict = explore_graph(machine, max_states=500)
         if verdict.complete:
@@ -288,7 +289,7 @@ def test_outcomes_are_as_likely_as_picking_at_random_makes_them() -> None:
                 {outcome: float(chance) for outcome, chance in expected.items()}
             ), machine
             locked += len(verdict.results) > 1 and bool(machine.locks)
-    assert locked >= 10 * PROVE
+    assert locked >= due(10)
 
 
 # ---------------------------------------------------------------------------------------------------------- odd corners

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.explorer.test_dpor import searched
 from proofs_tests.explorer.test_explorer import programs
 from proofs_tests.explorer.test_strategies import findings
-from proofs_tests.exploring import PROVE
 from proofs_tests.several import FORK, counted
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, search
 from wingspan.explorer._dpor import Dpor
@@ -61,7 +61,7 @@ def in_parts(machine: Machine[Any], several: int, most: int, seed: int) -> Verdi
     return verdict(there, covered, None, False)
 
 
-@settings(max_examples=400 * PROVE, derandomize=True, deadline=None)
+@settings(max_examples=many(400), derandomize=True, deadline=None)
 @given(programs(), st.integers(1, 5), st.integers(1, 20), st.integers(0, 2**32))
 def test_parts_have_each_trace_once(machine: Litmus, several: int, most: int, seed: int) -> None:
     """In whatever order they are searched, and wherever they are split, down to a run each; and the same findings."""

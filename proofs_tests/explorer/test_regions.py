@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.test_litmus import Draw, litmus
 from proofs_tests.explorer.test_strategies import findings
-from proofs_tests.exploring import PROVE, configs, explore_by, explore_dpor, explore_graph
+from proofs_tests.exploring import configs, explore_by, explore_dpor, explore_graph
 from proofs_tests.native import test_native_machine
 from proofs_tests.several import FORK, same
 from wingspan import api
@@ -157,11 +158,11 @@ def assert_steps_take_on_their_own_tasks(machine: Machine[Any], most: int) -> Co
 def test_no_step_takes_on_a_task_above_or_beside() -> None:
     """In random programs on all machines. So a task that goes on after its children does so by a step of its own."""
     seen: Counter[str] = Counter()
-    for seed in range(10 * PROVE):
+    for seed in range(many(10)):
         seen += assert_steps_take_on_their_own_tasks(litmus(seed), 60)
         for name in api.MACHINES:
             seen += assert_steps_take_on_their_own_tasks(machine_of(regions(seed), name), 60)
-    assert seen["join"] > 10 * PROVE and seen["inner"] > 10 * PROVE, seen
+    assert seen["join"] > due(10) and seen["inner"] > due(10), seen
 
 
 # ----------------------------------------------------------------------------------------------------- fixed programs
@@ -224,21 +225,21 @@ def counts(verdict: Verdict) -> Hashable:
     return verdict.interleavings, results, frozenset(findings(verdict)["races"])
 
 
-@pytest.mark.parametrize("form", [*LEVELS, *MODIFIED])
+@pytest.mark.parametrize("form", few([*LEVELS, *MODIFIED], 4))
 def test_every_strategy_finds_what_the_graph_finds(form: str) -> None:
     """In programs of each shape over each level and modifier, on both machines, which have as many traces."""
     for shape in SHAPES.values():
-        compared = 0
-        for seed in range(20 * PROVE):
+        compared, enough = 0, many(1)
+        for seed in range(20 * enough):
             text = regions(seed, form, **shape)
             found = assert_strategies_agree(machine_of(text, "native"), 60)
             if found is not None:
                 other = assert_strategies_agree(machine_of(text, "semantics"), 300)
                 assert other is not None and assert_machines_agree(found, other)
                 compared += 1
-            if compared == PROVE:
+            if compared == enough:
                 break
-        assert compared == PROVE
+        assert compared == enough
 
 
 def assert_machines_agree(one: tuple[Verdict, Verdict], other: tuple[Verdict, Verdict]) -> bool:
@@ -253,20 +254,20 @@ def assert_machines_agree(one: tuple[Verdict, Verdict], other: tuple[Verdict, Ve
 def test_every_strategy_finds_what_the_graph_finds_in_tiny_programs(shape: str) -> None:
     """Where tasks also deadlock, and fault at any moment."""
     seen: Counter[str] = Counter()
-    for seed in range(40 * PROVE):
+    for seed in range(many(40)):
         found = assert_strategies_agree(Draw(seed).several(*SHAPES[shape].values()), 200)
         seen["left out"] += found is None
         if found is not None:
             seen[found[0].verdict] += 1
             seen["traces"] += found[1].executions > 1
-    assert seen["left out"] <= 8 * PROVE and seen["traces"] >= 8 * PROVE, seen
-    assert seen["deadlock"] and seen["fault"], seen
+    assert seen["left out"] <= many(8) and seen["traces"] >= due(8), seen
+    assert min(seen["deadlock"], seen["fault"]) >= due(1), seen
 
 
 def test_the_reduction_finds_what_the_graph_finds_in_random_programs() -> None:
     """On both machines, which have as many traces; with several regions, in loops and nested, and every modifier."""
     seen: Counter[str] = Counter()
-    for seed in range(100 * PROVE):
+    for seed in range(many(100)):
         text = regions(seed)
         machine, other = (machine_of(text, name) for name in reversed(api.MACHINES))
         full = explore_graph(machine, max_states=80)
@@ -277,8 +278,8 @@ def test_the_reduction_finds_what_the_graph_finds_in_random_programs() -> None:
             seen["several"] += text.count("parallel") > 1
             seen["nested"] += "for l" in text
             seen["traces"] += reduced.executions > 1
-    assert all(seen[name] >= 3 * PROVE for name in ("Mutex", "Isolate", "Shard", "Merge", "nested", "i = 1:2")), seen
-    assert all(seen[name] >= 15 * PROVE for name in ("Atomic", "several", "traces")), seen
+    assert all(seen[name] >= due(3) for name in ("Mutex", "Isolate", "Shard", "Merge", "nested", "i = 1:2")), seen
+    assert all(seen[name] >= due(15) for name in ("Atomic", "several", "traces")), seen
 
 
 # --------------------------------------------------------------------------------------------- several processes, kept
@@ -296,7 +297,7 @@ def test_processes_find_what_one_finds_in_several_regions(small_parts: None, pro
 
 
 @pytest.mark.parametrize("name", api.MACHINES)
-@pytest.mark.parametrize("program", FIXED)
+@pytest.mark.parametrize("program", few(list(FIXED), 1))
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
 def test_a_search_of_several_regions_goes_on_where_it_was(
     tmp_path: Path, strategy: str, program: str, name: str

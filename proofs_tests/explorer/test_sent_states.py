@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import few, many
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.buffers import procedures
@@ -78,7 +78,7 @@ def assert_same(machine: Machine[Any], state: Any) -> None:
         assert choice(machine, there, task) == choice(machine, state, task)
 
 
-@settings(max_examples=60 * PROVE, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=many(60), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.sampled_from(api.MACHINES), st.randoms(use_true_random=False))
 def test_states_of_random_runs_are_the_same_after_they_were_sent(text: str, name: str, rng: Any) -> None:
     """After each step of a run that is picked at random, up to 300 of them; each goes on from what was sent."""
@@ -116,7 +116,7 @@ sys.stdout.buffer.write(pickle.dumps(all_states(machine)))
 """A run in which the last tasks go first, so that instances come in another order; then the states of a search."""
 
 
-@pytest.mark.parametrize("name", api.MACHINES)
+@pytest.mark.parametrize("name", few(api.MACHINES, 1))
 def test_states_of_another_process_are_those_of_this_one(name: str) -> None:
     """Where strings have other hashes, and instances other numbers."""
     made = subprocess.run([sys.executable, "-c", ELSEWHERE, name], cwd=ROOT, capture_output=True, check=True)

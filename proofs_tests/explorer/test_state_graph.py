@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.cli.test_cli import process
+from proofs_tests.effort import many
 from proofs_tests.explorer.test_explorer import programs, racing
-from proofs_tests.exploring import PROVE
 from proofs_tests.places import ROOT
 from proofs_tests.views.test_replay_formats import QUOTED, Named
 from proofs_tests.views.test_replay_formats import programs as hostile
@@ -33,8 +33,8 @@ from wingspan.views.view import ExploreReport, Invocation, explored
 EXAMPLES = ROOT / "examples"
 EMPTY = api.bind(api.parse("x = 0"))
 
-many = settings(derandomize=True, deadline=None, max_examples=150 * PROVE)
-few = settings(derandomize=True, deadline=None, max_examples=40 * PROVE)
+usual = settings(derandomize=True, deadline=None, max_examples=many(150))
+few = settings(derandomize=True, deadline=None, max_examples=many(40))
 
 
 def drawn(machine: Machine[Any], strategy: str = "graph", **options: Any) -> Verdict:
@@ -91,7 +91,7 @@ def assert_that_of(machine: Machine[Any], graph: StateGraph) -> int:
 
 
 @given(programs())
-@many
+@usual
 def test_the_graph_is_that_of_the_machine(machine: Litmus) -> None:
     verdict = drawn(machine)
     assert assert_that_of(machine, graph_of(verdict)) == 0
@@ -227,7 +227,7 @@ def machines(draw: st.DrawFn) -> Named:
 
 
 @given(machines(), st.sampled_from(["graph", "dpor"]), st.none() | st.integers(1, 20))
-@many
+@usual
 def test_all_states_and_steps_are_drawn_and_the_legend_says_how_far_the_search_went(
     machine: Named, strategy: str, bound: int | None
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.explorer.test_explorer import Cheapest, Cost, cost, programs, regions
 from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
 from proofs_tests.traces import Traces
@@ -53,7 +54,7 @@ def chances(machine: Litmus) -> dict[Hashable, Fraction]:
     return found
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs())
 def test_the_graph_tells_how_likely_each_result_is(machine: Litmus) -> None:
     found = {result.outcome: result.probability for result in explore_graph(machine).results}
@@ -92,7 +93,7 @@ def test_auto_takes_the_graph_where_traces_are_too_many(monkeypatch: pytest.Monk
     assert re.fullmatch(r"there seem to be [\de+.]+ ± [\de+.]+ traces", verdict.reason)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs(), st.integers(0, 30))
 def test_auto_finds_all_that_there_is(machine: Litmus, probe: int) -> None:
     """Wherever it begins to walk otherwise."""
@@ -151,7 +152,7 @@ def expectation(machine: Litmus) -> Fraction:
     return mean
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=many(150), derandomize=True, deadline=None)
 @given(programs())
 def test_the_estimate_is_unbiased(machine: Litmus) -> None:
     """The mean over all walks, each as likely as it is, is the number of traces that walking every one finds."""
@@ -190,7 +191,7 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["random", "pct"])
-@settings(max_examples=50, derandomize=True, deadline=None)
+@settings(max_examples=many(50), derandomize=True, deadline=None)
 @given(machine=programs(), seed=st.integers(0, 9))
 def test_what_some_runs_find_is_there(strategy: str, machine: Litmus, seed: int) -> None:
     """A part of the results, races, faults and deadlocks; never called complete, and the same again by its seed."""
@@ -265,7 +266,7 @@ def needed(machine: Litmus) -> int:
     return max(least.values(), default=0)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs(), st.integers(0, 3))
 def test_a_bounded_search_finds_what_takes_no_more(machine: Litmus, bound: int) -> None:
     """The results and deadlocks that take so many preemptions or fewer; complete if no step takes more."""
@@ -291,7 +292,7 @@ def costs(machine: Litmus, verdict: Verdict) -> dict[Hashable, Cost]:
     return found
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs())
 def test_shortest_ways_can_be_had_after_a_reduction(machine: Litmus) -> None:
     """Those along the states that it has come to may be longer; if asked for, they are the shortest of all."""
@@ -300,7 +301,7 @@ def test_shortest_ways_can_be_had_after_a_reduction(machine: Litmus) -> None:
     assert all(least[key] <= found for key, found in costs(machine, explore_dpor(machine)).items())
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(st.one_of(programs(), regions()), st.integers(0, 9))
 def test_races_come_shortest_first(machine: Litmus, seed: int) -> None:
     """Also where few states are known, and the second of two steps is looked for in one that is not."""

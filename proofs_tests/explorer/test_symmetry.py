@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.test_explored_programs import SMALL
 from proofs_tests.explorer.test_explorer import blocks, cost
 from proofs_tests.explorer.test_litmus import Draw
-from proofs_tests.exploring import PROVE, explore_graph
+from proofs_tests.exploring import explore_graph
 from proofs_tests.several import FORK
 from wingspan import api
 from wingspan.buffers.frames import Cell
@@ -129,14 +130,14 @@ PARTS = 4
 def test_tiny_programs_have_the_same_findings_and_counts(part: int) -> None:
     """On 400 random programs, most of which have fewer states under symmetry."""
     seen: Counter[str] = Counter()
-    for seed in range(part, 400 * PROVE, PARTS):
+    for seed in range(part, many(400), PARTS):
         compared = assert_the_same(alike(seed))
         if compared is not None:
             full, fewer = compared
             seen[full.verdict] += 1
             seen["fewer"] += fewer.states < full.states
     least = {"fewer": 70, "race": 20, "deadlock": 15, "fault": 10, "safe": 10}
-    assert all(seen[name] >= number * PROVE for name, number in least.items()), seen
+    assert all(seen[name] >= due(number) for name, number in least.items()), seen
 
 
 def renamed(machine: Litmus, state: State, order: tuple[int, ...]) -> State:
@@ -147,7 +148,7 @@ def renamed(machine: Litmus, state: State, order: tuple[int, ...]) -> State:
     return state._replace(threads=tuple(threads), holders=tuple(back.get(holder, holder) for holder in state.holders))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=many(60), derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(blocks(), blocks()).map(lambda two: (two[0] + two[1])[:3]), min_size=1, max_size=2), st.data()
 )
@@ -218,7 +219,7 @@ def test_random_programs_have_the_same_findings_and_counts() -> None:
     """On 100 programs whose tasks take their iterations in turns, on both machines."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=100 * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.one_of(meetings(modifiers=("Mutex", "Isolate")), meetings(), programs(ALIKE)), st.sampled_from([2, 3]))
     def compare(text: str, threads: int) -> None:
         text = re.sub(r"(parallel\([^,()]+, \w+)\)", r"\1, dynamic_schedule(1))", text)
@@ -237,7 +238,7 @@ def test_random_programs_have_the_same_findings_and_counts() -> None:
 
     compare()
     least = {"fewer": 60, "safe": 60, "race": 8, "told apart": 10}
-    assert all(seen[name] >= number * PROVE for name, number in least.items()), seen
+    assert all(seen[name] >= due(number) for name, number in least.items()), seen
 
 
 NESTED = """
@@ -281,7 +282,7 @@ return C
 
 
 @pytest.mark.parametrize("machine", api.MACHINES)
-@pytest.mark.parametrize(("text", "factor"), [(NESTED, 3.5), (CHUNKS, 3.5), (WAITING, 4)])
+@pytest.mark.parametrize(("text", "factor"), few([(NESTED, 3.5), (CHUNKS, 3.5), (WAITING, 4)], 1))
 def test_copies_locks_and_nested_tasks_have_no_names(text: str, factor: float, machine: str) -> None:
     """Three tasks have 3! orders; two that have two each 2³: what each has for itself goes with it."""
     compared = assert_the_same(api.machine_of(api.bind(api.parse(text)), machine), most=20_000)
@@ -360,7 +361,7 @@ def assert_alike(machine: Symmetric[Any], states: States[Any]) -> None:
 def test_states_that_count_as_one_go_on_alike(name: str) -> None:
     """On the states of 70 random programs with tasks that run tasks, most of which have fewer under symmetry."""
     seen: Counter[str] = Counter()
-    for seed in range(70 * PROVE):
+    for seed in range(many(70)):
         machine = api.machine_of(api.bind(api.parse(nested(Random(seed)))), name)
         states: States[Any] = States(machine, max_states=150)
         states.search(states.flood)
@@ -373,7 +374,7 @@ def test_states_that_count_as_one_go_on_alike(name: str) -> None:
             seen[fewer.verdict] += 1
             seen["fewer"] += fewer.states < states.nodes
     least = {"fewer": 30, "race": 5, "safe": 30}
-    assert all(seen[kind] >= number * PROVE for kind, number in least.items()), seen
+    assert all(seen[kind] >= due(number) for kind, number in least.items()), seen
 
 
 FORGETTING = """
@@ -399,7 +400,7 @@ def test_a_race_is_shown_whole_where_its_first_step_leads_to_other_names(machine
 
 
 @pytest.mark.parametrize("machine", api.MACHINES)
-@pytest.mark.parametrize("file", sorted(Path("examples").glob("quiz_*.ws")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", few(sorted(Path("examples").glob("quiz_*.ws")), 5), ids=lambda path: path.stem)
 def test_quiz_programs_have_the_same_findings_and_counts(file: Path, machine: str) -> None:
     assert assert_the_same(api.machine_of(api.bind(file), machine)) is not None
 

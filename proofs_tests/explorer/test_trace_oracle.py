@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from proofs_tests import towers
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from proofs_tests.scopes import (
     DYNAMIC,
     INNER,
@@ -83,7 +83,7 @@ def random_programs(number: int) -> Iterator[tuple[Nest, Level]]:
 
 def test_oracle_and_explorer_agree_on_a_sample_of_the_rest() -> None:
     """All ranks, one access and two, `+=` and `=`, up to three modifiers, one and two devices."""
-    told = [agree(nest, root, most=1500) for nest, root in random_programs(60 * PROVE)]
+    told = [agree(nest, root, most=1500) for nest, root in random_programs(many(60))]
     assert sum(told) > 0.8 * len(told)
 
 

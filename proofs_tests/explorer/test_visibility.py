@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.exploring import explore_graph
 from wingspan import api
 from wingspan.explorer.machine import Blocked, Step
@@ -275,7 +276,7 @@ def findings(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(list(PROGRAMS), 6))
 def test_invisible_steps_change_no_finding(name: str) -> None:
     """The same verdict, outcomes, races and faults as with all steps interleaved, in fewer states."""
     bound = api.bind(api.parse(dedent(PROGRAMS[name])))

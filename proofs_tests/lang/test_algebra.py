@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, put, same, when
+from proofs_tests.effort import many
 from wingspan.errors import Fault
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, convert, double, exact, is_literal, show, simplify, simplify_expression
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=200)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 INT = st.integers(-(2**63), 2**63 - 1)
 DOUBLE = st.floats(allow_nan=False, allow_infinity=False)
 RATIONAL = DOUBLE.map(Fraction)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests import places
+from proofs_tests.effort import many
 from wingspan import Tensor, api
 from wingspan.errors import Fault, InputError, ParseError, ProgramError
 from wingspan.lang import ir
@@ -118,7 +119,7 @@ def edited(draw: st.DrawFn, text: str, most: int = 3) -> str:
 examples = st.sampled_from(sorted(EXAMPLES.values())) | programs()
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(st.text() | st.text(st.sampled_from("".join(WORDS) + "\n ;#")) | examples.flatmap(lambda text: edited(text, 6)))
 def test_any_text_is_a_program_or_a_parse_error(text):
     """A program reads back from its canonical text; an error lies inside of the text and says what to write instead."""
@@ -183,7 +184,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("files")
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=many(300))
 @given(
     data=st.binary(max_size=80) | st.binary(max_size=60).map(lambda b: b"%%MatrixMarket matrix coordinate real " + b)
 )
@@ -215,7 +216,7 @@ def spoiled(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=many(500))
 @given(data=spoiled())
 def test_a_spoiled_mtx_is_a_tensor_or_an_input_error(folder, data):
     tensor = read(folder, data)
@@ -241,7 +242,7 @@ def by_hand(text: str) -> dict[tuple[int, int], float]:
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=many(200))
 @given(text=matrix_market())
 def test_an_mtx_in_order_is_read_as_the_format_says(folder, text):
     """Refused are complex ones, and arrays of patterns, which have no values."""
@@ -302,7 +303,7 @@ def inputs_of(tree: ir.Program, seed: int) -> dict[str, np.ndarray]:
 PARAMETERS = {"nt": 2, "sch": "static_schedule()"}
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=many(500))
 @given(st.sampled_from(SMALL).flatmap(lambda name: edited(EXAMPLES[name])), st.integers(0, 99))
 def test_a_random_edit_of_an_example_gives_a_result_or_one_of_our_errors(text, seed):
     """From the text to the result of the rules, and of the reference where the rules came to an end in time."""

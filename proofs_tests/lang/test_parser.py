@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.strategies import programs
 from wingspan.errors import ParseError
 from wingspan.lang import ir
@@ -205,7 +206,7 @@ def test_nested_gustavson_returns_its_output() -> None:
 # ------------------------------------------------------------------------------------------------------------- layout
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=many(80), deadline=None, derandomize=True)
 @given(programs)
 def test_both_layouts_say_the_same(program: ir.Program) -> None:
     """Dropping every `end` of the canonical text leaves a program closed by indentation, with the same tree."""
@@ -213,7 +214,7 @@ def test_both_layouts_say_the_same(program: ir.Program) -> None:
     assert parse("\n".join(kept)) == program
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=many(80), deadline=None, derandomize=True)
 @given(programs)
 def test_with_end_indentation_and_line_ends_are_free(program: ir.Program) -> None:
     """One line, its statements separated by `;`, is the same program as the canonical text."""
@@ -550,7 +551,7 @@ words = st.sampled_from(
 soup = st.lists(words, max_size=25).map(" ".join)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=many(200), deadline=None, derandomize=True)
 @given(st.text(max_size=60) | soup)
 def test_any_text_is_a_program_or_a_parse_error(text: str) -> None:
     """No other exception, and what is accepted reads back from its canonical text."""
@@ -563,7 +564,7 @@ def test_any_text_is_a_program_or_a_parse_error(text: str) -> None:
         assert parse(show(program)) == program
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=many(80), deadline=None, derandomize=True)
 @given(programs, st.data())
 def test_a_damaged_program_is_a_program_or_a_parse_error(program: ir.Program, data: st.DataObject) -> None:
     """Cutting a piece out of a program's text gives a program or a parse error inside of the text."""

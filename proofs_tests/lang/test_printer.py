@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from proofs_tests import places
+from proofs_tests.effort import many
 from proofs_tests.lang.test_parser import LISTINGS
 from proofs_tests.strategies import expressions, programs
 from wingspan.errors import ParseError
@@ -70,13 +71,13 @@ RUN_TIME: list[tuple[ir.Node, str]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=many(200), deadline=None, derandomize=True)
 @given(programs)
 def test_what_is_printed_parses_to_the_same_tree(program: ir.Program) -> None:
     assert parse(show(program)) == program
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=many(80), deadline=None, derandomize=True)
 @given(expressions(()))
 def test_no_pair_of_parentheses_can_be_left_out(e: ir.Expression) -> None:
     """Removing any pair of parentheses that is not a call's gives another tree or no program."""

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
 from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, rank_of, wrapped
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=60 * PROVE)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
 MEANS: dict[str, Any] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from proofs_tests.effort import due, many
 from proofs_tests.exploring import (
-    PROVE,
     Look,
     Watched,
     cells,
@@ -42,7 +42,7 @@ def explore_each(options: Options, examples: int, watch: Callable[[Found], Look]
     """Explore random programs, with a look at every step: nothing may be found, if there are no races or `raced`."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=examples * PROVE, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(examples), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(programs(options))
     def explore(text: str) -> None:
         try:
@@ -87,7 +87,7 @@ def test_copies_are_each_tasks_own() -> None:
         return look
 
     seen = explore_each(replace(SMALL, modified=4), 60, watch, raced=True)
-    assert seen["w0 .="] > 10 * PROVE, seen
+    assert seen["w0 .="] > due(10), seen
 
 
 def declarations(s: ir.Node, depth: int = 0) -> Iterator[tuple[str, int]]:
@@ -110,7 +110,7 @@ def test_nothing_that_is_read_is_written() -> None:
         return look
 
     seen = explore_each(SMALL, 60, watch, raced=True)
-    assert seen["parallel"] > 20 * PROVE, seen
+    assert seen["parallel"] >= due(20), seen
 
 
 # --------------------------------------------------------------------------------------------------------------- claims
@@ -139,7 +139,7 @@ def test_claims_last_and_are_obeyed() -> None:
         return look
 
     seen = explore_each(replace(SMALL, modifiers=("Shard", "Mutex"), modified=2), 80, watch)
-    assert seen["Shard("] > 20 * PROVE, seen
+    assert seen["Shard("] > due(20), seen
 
 
 # ---------------------------------------------------------------------------------------------------------------- locks
@@ -196,7 +196,7 @@ def test_what_a_mutex_protects_is_locked() -> None:
         return look
 
     seen = explore_each(replace(SMALL, modifiers=("Mutex", "Isolate"), modified=2), 100, watch, raced=True)
-    assert seen["Mutex("] > 40 * PROVE, seen
+    assert seen["Mutex("] > due(40), seen
 
 
 def level_of(state: State, step: Step[State]) -> int:

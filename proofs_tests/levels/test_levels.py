@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, ByHand, broken, elements_of, frozen, same, thread, tower
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Cell
@@ -21,7 +22,7 @@ from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.formats import LEAVES, MODIFIERS, VALUES, arrays, formats, rank_of, tensors, worth, wrapped
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=80)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
 
 

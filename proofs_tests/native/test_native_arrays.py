@@ -14,6 +14,7 @@ import scipy.sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.towers import same, tower
 from wingspan import InputError, Tensor, api
 from wingspan.native.memory import buffers, result
@@ -22,7 +23,7 @@ from wingspan.tensors.frozen import Columns, Frozen, Key, Stored, collect, disor
 from wingspan.tensors.tensor import Cells, load
 from wingspan.testing.formats import formats, rank_of, tensors
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=80)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 CSC, DENSE = "Dense(SparseList(Element(0.0)))", "Dense(Dense(Element(0.0)))"
 PTR: Key = (1, "ptr", ())
 IDX: Key = (1, "idx", ())
@@ -92,7 +93,7 @@ def test_tensors_of_all_formats_go_through_arrays(made):
     assert {c: v for c, v in back.cells.values.items() if v} == known
 
 
-@settings(derandomized, max_examples=120)
+@settings(derandomized, max_examples=many(120))
 @given(tensors(least=1), st.data())
 def test_spoiled_arrays_read_as_the_operations_read_them(made, data):
     """A race may have written any number anywhere; what is read then must not depend on how it is read."""

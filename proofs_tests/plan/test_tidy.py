@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import EFFORT, due, many
 from proofs_tests.plan.test_looplets import touches
 from wingspan import api
 from wingspan.errors import Fault, InputError
@@ -92,7 +92,7 @@ def test_what_is_worked_out_now_is_what_a_run_works_out() -> None:
     """Expressions of two or three numbers and registers: ranges hold their values, writing them again changes none."""
     small = list(pairs(LEAVES, LEAVES))
     chosen = [Op("select", (Op("<", (Reg("x"), Reg("y"))), e, Const(1))) for e in small[::7]]
-    for e in (*small, *chosen, *list(pairs(small, LEAVES))[:: 3 if PROVE == 1 else 1]):
+    for e in (*small, *chosen, *list(pairs(small, LEAVES))[:: 3 if EFFORT <= 1 else 1]):
         low, high = range_of(e, REGISTERS)
         again = folded(e)
         for x, y in product(range(-2, 3), range(1, 4)):
@@ -112,7 +112,7 @@ def test_tidying_changes_no_result(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(pipeline, "PASSES", (*pipeline.PASSES[:-1], noted))
 
-    @settings(SETTINGS, max_examples=40 * PROVE)
+    @settings(SETTINGS, max_examples=many(40))
     @given(programs(Options(depth=2, statements=2, spawning=2)))
     def compare(text: str) -> None:
         bound = api.bind(api.parse(text))
@@ -133,13 +133,13 @@ def test_tidying_changes_no_result(monkeypatch: Any) -> None:
         seen["shorter"] += counts[1] < counts[0]
 
     compare()
-    assert seen["shorter"] > 25 * PROVE
+    assert seen["shorter"] > due(25)
 
 
 def test_a_tidy_plan_is_tidy() -> None:
     """Tidying again changes nothing: no register is left that only passes on another or a constant."""
 
-    @settings(SETTINGS, max_examples=25 * PROVE)
+    @settings(SETTINGS, max_examples=many(25))
     @given(programs(Options(depth=2, statements=2)))
     def check(text: str) -> None:
         try:

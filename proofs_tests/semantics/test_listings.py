@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from proofs_tests import places
+from proofs_tests.effort import few
 from wingspan import api
 from wingspan.api import Program
 
@@ -63,11 +64,14 @@ def test_the_listings_are_safe(name, schedule, n):
 
 @pytest.mark.parametrize(
     ("schedule", "n", "outer", "inner"),
-    [
-        *(("static_schedule()", n, *tasks) for n in (2, 3) for tasks in ((2, 1), (1, 2), (2, 2))),
-        *(("dynamic_schedule(1)", n, *tasks) for n in (2, 3) for tasks in ((2, 1), (1, 2))),
-        ("dynamic_schedule(1)", 2, 2, 2),
-    ],
+    few(
+        [
+            *(("static_schedule()", n, *tasks) for n in (2, 3) for tasks in ((2, 1), (1, 2), (2, 2))),
+            *(("dynamic_schedule(1)", n, *tasks) for n in (2, 3) for tasks in ((2, 1), (1, 2))),
+            ("dynamic_schedule(1)", 2, 2, 2),
+        ],
+        2,
+    ),
 )
 def test_the_nested_inner_product_is_safe(schedule, n, outer, inner):
     """Likewise, with `outer` tasks of dev1 and for each of them `inner` tasks of dev2.

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from proofs_tests import scopes
 from proofs_tests.dependence.test_kinds_lemma import run
-from proofs_tests.exploring import PROVE, Watched, foldable
+from proofs_tests.effort import EFFORT, due, many
+from proofs_tests.exploring import Watched, foldable
 from proofs_tests.levels.test_isolation import UPDATING
 from proofs_tests.places import ROOT
 from proofs_tests.scopes import Nest
@@ -144,7 +145,7 @@ def test_accepted_programs_do_not_deadlock() -> None:
     """
     seen: Counter[str] = Counter()
 
-    @settings(ANYTHING, max_examples=120 * PROVE)
+    @settings(ANYTHING, max_examples=many(120))
     @given(lockings())
     def explore(text: str) -> None:
         bound = api.bind(api.parse(text))
@@ -154,7 +155,7 @@ def test_accepted_programs_do_not_deadlock() -> None:
         seen["deadlock" if found.deadlocks else told.verdict if found.complete else "cut"] += 1
 
     explore()
-    assert seen["deadlock"] > 20 * PROVE and seen["safe"] > 40 * PROVE, seen
+    assert seen["deadlock"] > due(20) and seen["safe"] > due(40), seen
 
 
 # -------------------------------------------------------------------------------------------------------- determinism
@@ -182,7 +183,7 @@ def test_without_races_there_is_one_result() -> None:
 
     some = programs(Options(depth=2, statements=2, extent=2, spawning=1))
 
-    @settings(ANYTHING, max_examples=120 * PROVE)
+    @settings(ANYTHING, max_examples=many(120))
     @given(meetings() | meetings(("Dense", "SparseByteMap"), ("Mutex({})",)) | some)
     def explore(text: str) -> None:
         bound = bound_or_none(text, None if "far" in text else 2)
@@ -198,7 +199,7 @@ def test_without_races_there_is_one_result() -> None:
             seen["several" if len(found.results) > 1 else "one all the same"] += 1
 
     explore()
-    assert seen["one"] > 20 * PROVE and seen["several"], seen
+    assert seen["one"] > due(20) and seen["several"] >= due(1), seen
 
 
 def outcomes(bound: Elaborated) -> set[object]:
@@ -252,7 +253,7 @@ def test_accepted_programs_compute_the_same_under_every_schedule() -> None:
                 seen["refused, and it matters"] += len(found) > 1 or found == {"stuck"}
         assert len(results) <= 1, text
 
-    @settings(ANYTHING, max_examples=12 * PROVE)
+    @settings(ANYTHING, max_examples=many(12))
     @given(programs(Options(depth=2, statements=2, extent=3, spawning=1)).filter(lambda text: "parallel" in text))
     def random_programs(text: str) -> None:
         compare(text)
@@ -260,7 +261,7 @@ def test_accepted_programs_compute_the_same_under_every_schedule() -> None:
     random_programs()
     for ends in ("1:3", "1:k", "k:3"):
         compare("\n".join(line.strip() for line in REGIONS.format(ends=ends).strip().splitlines()))
-    assert min(seen[h] for _, h in SCHEDULES) > 8 * PROVE and seen["refused, and it matters"], seen
+    assert min(seen[h] for _, h in SCHEDULES) > due(8) and seen["refused, and it matters"] >= due(1), seen
 
 
 # ------------------------------------------------------------------------------------------------------------ devices
@@ -301,7 +302,7 @@ def test_a_modifier_counts_for_the_loops_whose_tasks_it_takes_effect_in() -> Non
     The tasks are those that touch the modifier's cells in a run. A gated one counts on its device alone.
     """
     counts: Counter[bool] = Counter()
-    for nest in NESTS[:: 1 if PROVE > 1 else 3]:
+    for nest in NESTS[:: 1 if EFFORT > 1 else 3]:
         for pair, (depth, level) in product(analysed(nest).pairs, modified(nest.rank)):
             tower = scopes.tower(level)
             tasks = who_binds(nest, tower, depth)
@@ -321,14 +322,14 @@ def test_renaming_devices_changes_no_verdict() -> None:
     """P19: swapping the names of two devices, over formats with modifiers of both, and of the one that is not there."""
     dice = random.Random(19)
     seen: Counter[str] = Counter()
-    for nest, _ in product(NESTS[::3], range(2 * PROVE)):
+    for nest, _ in product(NESTS[::3], range(many(2))):
         form = scopes.random_format(nest.rank, 2, dice.randint(0, 3), dice)
         text = f"e = cpu(:e, 2)\n{nest.program(form)}" if nest.devices < 2 else nest.program(form)
         swapped = re.sub(r"\b[de]\b", lambda found: {"d": "e", "e": "d"}[found[0]], text)
         one, other = (report(api.bind(api.parse(each))) for each in (text, swapped))
         assert (one.verdict, names_of(one.findings)) == (other.verdict, names_of(other.findings)), text
         seen[one.verdict] += 1
-    assert seen["safe"] > 3 * PROVE and seen["unsafe"] > 20 * PROVE, seen
+    assert seen["safe"] > due(3) and seen["unsafe"] > due(20), seen
 
 
 # -------------------------------------------------------------------------------------------------------- monotonicity
@@ -350,8 +351,8 @@ def test_a_merge_more_rejects_nothing() -> None:
     """
     dice = random.Random(20)
     seen: Counter[str] = Counter()
-    for nest in NESTS[:: 1 if PROVE > 1 else 2]:
-        for number in (0, 1, 1, 2, 2) * PROVE:
+    for nest in NESTS[:: 1 if EFFORT > 1 else 2]:
+        for number in (0, 1, 1, 2, 2) * many(1):
             root = scopes.random_format(nest.rank, nest.devices, number, dice)
             if analysed(nest).report({"T": scopes.tower(root)}).verdict != "safe":
                 continue
@@ -378,7 +379,7 @@ def test_fewer_iterations_require_no_more() -> None:
     """P20: W grows with the set of dependences: a program some of whose loops run less far has a part of them."""
     dice = random.Random(20)
     grown = 0
-    for nest in [*NESTS, *scopes.pairs(2, [scopes.STATIC])[:: 20 // min(PROVE, 20)]]:
+    for nest in [*NESTS, *scopes.pairs(2, [scopes.STATIC])[:: 20 // min(many(1), 20)]]:
         fewer = tuple(line.replace("1:2", dice.choice(["1:2", "1:1", "2:2"])) for line in nest.body)
         some, all_ = (kinds_required(analysed(each).pairs) for each in (replace(nest, body=fewer), nest))
         for at, kinds in some.items():

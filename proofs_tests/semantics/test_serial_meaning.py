@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from proofs_tests.exploring import PROVE, Watched, broken_by_freezing, foldable
+from proofs_tests.effort import many
+from proofs_tests.exploring import Watched, broken_by_freezing, foldable
 from wingspan import api
 from wingspan.api import running
 from wingspan.elaborate import Elaborated
@@ -18,7 +19,7 @@ from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs
 
-EXAMPLES = 3000 * PROVE
+EXAMPLES = many(3000)
 
 DENSE = Options(levels=("Dense",), modifiers=())
 """Levels that can be updated in any order, so that nothing is refused."""
@@ -92,7 +93,7 @@ def test_serial_runs_compute_what_the_reference_computes(monkeypatch):
 def test_dense_levels_refuse_nothing():
     counts: Counter[str] = Counter()
 
-    @settings(derandomize=True, deadline=None, max_examples=150 * PROVE, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=many(150), suppress_health_check=list(HealthCheck))
     @given(programs(DENSE))
     def check(text: str) -> None:
         compare(text, counts)

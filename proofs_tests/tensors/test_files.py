@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, zero_filled
 from wingspan import InputError, Tensor
 from wingspan.tensors import files
 from wingspan.tensors.tensor import read_file
 from wingspan.testing.formats import tensors
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=60)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 CSC = "Dense(SparseList(Element(0.0)))"
 BANNER = "%%MatrixMarket matrix coordinate real general\n"
 
 
-@settings(derandomized, max_examples=40)
+@settings(derandomized, max_examples=many(40))
 @given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx"]))
 def test_files_go_there_and_back(tmp_path_factory, made, suffix):
     """Or are refused with what to do instead; nothing else is left in the folder."""

@@ -11,13 +11,14 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.lang.algebra import exact
 from wingspan.tensors.tensor import entries_of, from_exact, load
 from wingspan.testing.formats import DTYPES, VALUES, arrays, tensors, worth
 
-derandomized = settings(derandomize=True, deadline=None, max_examples=60)
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 CSC = "Dense(SparseList(Element(0.0)))"
 
 

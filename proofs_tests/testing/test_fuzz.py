@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from proofs_tests.fuzz.mutations import INTEGERS, RECORDS, sealed
 from proofs_tests.fuzz.targets import TARGETS, Target, heads, inputs_read, printed
 
@@ -36,7 +36,7 @@ def test_the_inputs_that_fuzzing_starts_from_are_read(name):
 def test_a_changed_input_means_the_same_to_all_or_is_one_error(name):
     target = TARGETS[name]
 
-    @settings(max_examples=80 * PROVE, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(80), suppress_health_check=list(HealthCheck))
     @given(st.randoms(use_true_random=False))
     def check(random: Random) -> None:
         target.check(changed(random, target))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.exploring import PROVE
+from proofs_tests.effort import many
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.explorer import Deadlock, FaultReport, format_interleaving, replay
@@ -102,8 +102,8 @@ def programs_run(draw: st.DrawFn) -> ReplayReport:
     return report_on(draw(st.sampled_from(quizzes)), draw(st.sampled_from(api.MACHINES)), ",".join(tasks))
 
 
-many = settings(derandomize=True, deadline=None, max_examples=60 * PROVE)
-few = settings(derandomize=True, deadline=None, max_examples=15 * PROVE)
+usual = settings(derandomize=True, deadline=None, max_examples=many(60))
+few = settings(derandomize=True, deadline=None, max_examples=many(15))
 
 
 # ------------------------------------------------------------------------------------- what comes before what, in runs
@@ -163,7 +163,7 @@ def test_nested_tasks_are_joined_before_those_that_started_them(machine: str, in
 
 
 @given(runs())
-@many
+@usual
 def test_steps_are_ordered_exactly_by_task_conflicts_and_joins(report: ReplayReport) -> None:
     """The closure of the edges is that of the definition, and no edge for a conflict follows from the others."""
     run = list(points(report))
@@ -254,7 +254,7 @@ def assert_diagram(report: ReplayReport) -> None:
 
 
 @given(runs())
-@many
+@usual
 def test_a_diagram_is_well_formed_and_tells_every_visible_step(report: ReplayReport) -> None:
     assert_diagram(report)
 
@@ -266,7 +266,7 @@ def test_the_diagram_of_a_program_is_too(report: ReplayReport) -> None:
 
 
 @given(runs())
-@many
+@usual
 def test_a_diagram_says_how_the_run_ended_and_what_raced(report: ReplayReport) -> None:
     notes = [" ".join(plain(part["text"]).split()) for kind, part in parsed(mermaid.replay(report)) if kind == "note"]
     said = {word: sum(note.startswith(f"{word}: ") for note in notes) for word in ("fault", "deadlock", "mismatch")}
@@ -332,7 +332,7 @@ def assert_graph(report: ReplayReport) -> None:
 
 
 @given(runs())
-@many
+@usual
 def test_a_graph_is_well_formed_and_has_every_visible_step(report: ReplayReport) -> None:
     assert_graph(report)
 

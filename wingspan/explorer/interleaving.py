@@ -62,7 +62,7 @@ def parse_interleaving(text: str) -> list[str]:
     """
     if text.strip() == "-":
         return []
-    tasks: list[str] = []
+    length, named = 0, []
     for number, entry in enumerate(text.split(","), start=1):
         found = ENTRY.fullmatch(entry.strip())
         if found is None:
@@ -71,11 +71,12 @@ def parse_interleaving(text: str) -> list[str]:
                 fix="write task paths with commas between, `*n` to repeat, `-` for no step at all: 1,2*2,1.3",
             )
         times = int(found["times"] or 1)
-        if len(tasks) + times > LONGEST:
+        length += times
+        if length > LONGEST:
             message = f"interleaving {_short(text)}: entry {number} makes it longer than {LONGEST} steps"
             raise InputError(message, fix="name fewer steps; the run goes on by itself")
-        tasks += ["" if found["task"] == "0" else found["task"]] * times
-    return tasks
+        named.append(("" if found["task"] == "0" else found["task"], times))
+    return [task for task, times in named for _ in range(times)]
 
 
 def _short(text: str) -> str:

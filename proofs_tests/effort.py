@@ -1,0 +1,35 @@
+"""How much the tests do: `make test` an eighth of each campaign, `make test-deep` all, `make prove` ten times that.
+
+What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import pytest
+
+EFFORT = Fraction(os.environ.get("WINGSPAN_EFFORT", "1/8"))
+
+
+def many(number: int) -> int:
+    """Of so many examples those to run now."""
+    return ceil(number * EFFORT)
+
+
+def due(number: int) -> int:
+    """Of so many things that a campaign must have seen those that a part of it must; half, as few are less even."""
+    return int(number * (EFFORT if EFFORT >= 1 else EFFORT / 2))
+
+
+def few(values: Sequence[Any], number: int) -> list[Any]:
+    """Values of a parametrized test, tuples for several parameters. All but `number` of them are deep, evenly."""
+    shown = {at * len(values) // number for at in range(number)}
+    return [
+        pytest.param(*(value if type(value) is tuple else (value,)), marks=[] if at in shown else pytest.mark.deep)
+        for at, value in enumerate(values)
+    ]
