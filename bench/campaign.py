@@ -2,10 +2,10 @@
 
     python bench/campaign.py [--programs N] [--jobs N] [--results FILE]
 
-Every program runs on 1 to 4 threads, static and dynamic, twice; all must compute the same. Finished batches are kept in
-bench/results/campaign.jsonl, so that a run that was killed goes on where it was; what was found with other sources
-counts no longer. Prints the number of programs and how many that is a second. The exit status is 1 if two runs differ;
-the smallest such program is printed.
+Every program runs on several inputs, on 1 to 4 threads, static and dynamic, twice; all must compute the same. Finished
+batches are kept in bench/results/campaign.jsonl, so that a run that was killed goes on where it was; what was found with
+other sources counts no longer. Prints the number of cases, each a program with one input, and how many that is a second.
+The exit status is 1 if two runs differ; the smallest such case is printed.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def main() -> int:
         print("interrupted: the same command goes on from here", file=sys.stderr)
         return 130
     tallies = [Tally(**kept.parts[str(number)]) for number in numbers]
-    programs, seconds = sum(t.programs for t in tallies), sum(t.seconds for t in tallies)
-    rate = programs / seconds if seconds else 0.0
-    print(f"{programs} programs, {sum(t.runs for t in tallies)} runs, {sum(t.faults for t in tallies)} faults")
-    print(f"{sum(t.texts for t in tallies)} texts, told apart within each batch")
-    print(f"{rate:.1f} programs a second in each of {options.jobs} processes")
+    cases, seconds = sum(t.cases for t in tallies), sum(t.seconds for t in tallies)
+    rate = cases / seconds if seconds else 0.0
+    print(f"{cases} cases, {sum(t.runs for t in tallies)} runs, {sum(t.faults for t in tallies)} faults")
+    print(f"{sum(t.texts for t in tallies)} programs, told apart within each batch")
+    print(f"{rate:.1f} cases a second in each of {options.jobs} processes")
     return 0
 
 

@@ -174,7 +174,8 @@ def differential(repeat: int, examples: int = 50) -> Iterator[Record]:
     print("\r\033[K", end="", file=sys.stderr)
     rates = [tally.rate for tally in tallies]
     seconds = [tally.seconds for tally in tallies]
-    yield record("differential testing", seconds, programs=examples, programs_per_s=statistics.median(rates))
+    cases = [tally.cases for tally in tallies]
+    yield record("differential testing", seconds, cases=cases, cases_per_s=statistics.median(rates))
 
 
 def exploring(repeat: int) -> Iterator[Record]:

@@ -88,9 +88,10 @@ def test_the_kernels_agree(name, threads):
 def test_random_safe_programs_agree():
     """A few of them, on one thread and on two; `wingspan.testing.campaign` takes any number."""
     tally = campaign(
-        ["reference"], [PrintedC(("-O3",))], examples=6, threads=(1, 2), schedules=("dynamic_schedule(1)",)
-    )
-    assert tally.programs >= 6
+        ["reference"], [PrintedC(("-O3",))], inputs=1, examples=6, threads=(1, 2),
+        schedules=("dynamic_schedule(1)",),
+    )  # fmt: skip
+    assert tally.cases >= 6
 
 
 # -------------------------------------------------------------------------------------------------------------- memory

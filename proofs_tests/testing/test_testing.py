@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from proofs_tests.places import ROOT
 from wingspan import api, dependence, testing
 from wingspan.lang import ir
 from wingspan.levels import REGISTRY
+from wingspan.native import prepared
+from wingspan.plan.pipeline import lower
 from wingspan.testing import Case, Options, accepted, campaign, cases, inputs, safe_kernels, safe_programs
 from wingspan.testing.schedules import opened, parsed
 
@@ -76,7 +79,7 @@ def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
             assert verdict == "safe", f"{label}\n{case!r}"
             seen[label] += 1
 
-    drawn(cases(), many(25), look)
+    drawn(cases(), many(40), look)
     assert sorted(seen.values())[-5] >= max(1, due(15)), seen
 
 
@@ -194,14 +197,88 @@ class Forgetful:
 
 def test_a_campaign_is_the_same_every_time():
     first, again = (campaign(["semantics", "reference"], examples=15, first_seed=3) for _ in range(2))
-    assert (first.programs, first.runs) == (again.programs, again.runs) == (15, 30)
-    assert str(first).startswith("15 programs, 30 runs, ") and first.rate > 0
+    assert (first.cases, first.texts, first.runs) == (again.cases, again.texts, again.runs)
+    assert first.runs == 2 * first.cases > 0 and first.rate > 0
+    assert str(first).startswith(f"{first.cases} cases of {first.texts} programs, {first.runs} runs, ")
 
 
 @pytest.mark.parametrize(("texts", "different"), [(["x = 1"], 1), (["x = 1", "x = 2", "x = 3", "y = 1"], 4)])
 def test_a_campaign_counts_programs_of_one_text_once(texts: list[str], different: int):
-    done = campaign(["reference"], programs=cases(st.sampled_from(texts)), examples=2 * len(texts))
-    assert done.texts == different and done.programs > done.texts, done
+    done = campaign(["reference"], programs=st.sampled_from(texts), examples=2 * len(texts))
+    assert done.texts == different and done.cases > done.texts, done
+
+
+class Watching:
+    """The rules, but for a defect if `wrong` is true of the inputs; it keeps all inputs that it has seen."""
+
+    name = "watching"
+
+    def __init__(self, wrong=lambda inputs: False):
+        self.wrong, self.seen = wrong, []
+
+    def run(self, program, inputs):
+        given = {name: np.array(array) for name, array in inputs.items()}
+        self.seen.append((str(program.body), given))
+        if self.wrong(given):
+            raise ZeroDivisionError("here")
+        made = api.run(program, engine="semantics")
+        return {name: t.to_numpy() for name, t in made.tensors.items()}
+
+
+SUM = """
+A = Tensor(Dense(SparseList(Element(0))))
+B = Tensor(SparseDict(Element(0)))
+C = Tensor(Dense(Element(0)))
+C .= 0
+for j = _
+    for i = _
+        C[i] += A[i, j] * B[j]
+    end
+end
+return C
+"""
+
+
+def test_a_program_runs_on_several_inputs_of_equal_extents():
+    """Seldom on less than asked for; once if all of its data are literal."""
+    watching = Watching()
+    campaign([watching], programs=st.just(SUM), examples=30, inputs=5)
+    shapes = [(given["A"].shape, given["B"].shape) for _, given in watching.seen]
+    runs = [len(list(same)) for _, same in groupby(shapes)]
+    assert min(runs) == 1 and max(runs) >= 5 and len(runs) > 5 and sum(runs) > 4 * len(runs)
+    assert campaign([watching], programs=st.just(SUM), examples=1, inputs=1).cases == 1
+    assert campaign([watching], programs=st.just("x = 1"), examples=1).cases == 1
+
+
+def test_inputs_of_one_program_differ_and_share_its_code(monkeypatch):
+    lowered = []
+
+    def counted(*given):
+        lowered.append(given)
+        return lower(*given)
+
+    monkeypatch.setattr(prepared, "lower", counted)
+    watching = Watching()
+    done = campaign([watching], ["native"], programs=st.just(SUM), examples=20, first_seed=11)
+    assert len(lowered) <= 36, "one plan for each pair of extents and number of threads"
+    assert len({repr(given) for given in watching.seen}) > 2 * len(lowered) > 0 and done.cases > 60
+
+
+def test_a_defect_of_some_inputs_is_found_and_shown_by_the_one_input_that_has_it():
+    """Nothing is left of the other inputs, and of this one only what the defect needs."""
+
+    def wrong(given: dict[str, np.ndarray]) -> bool:
+        return bool((given["A"] == -2).any() and (given["B"] == 3).any())
+
+    texts = st.sampled_from([SUM, SUM.replace("*", "+"), SUM.replace("A[i, j]", "A[j, i]")])
+    watching = Watching(wrong)
+    with pytest.raises(testing.Disagreement) as found:
+        campaign(["reference"], [watching], programs=texts, examples=200)
+    message = str(found.value)
+    assert watching.wrong(watching.seen[-1][1]) and not all(watching.wrong(given) for _, given in watching.seen)
+    assert message.startswith("the end of the run: reference has a result, watching (as written) has a defect: ZeroDiv")
+    assert message.endswith("# A =\narray([[-2]])\n# B =\narray([3])\n"), message
+    assert message.count("return C") == message.count("# A =") == 1 and "C[i] += A[i, j] * B[j]" in message
 
 
 @pytest.mark.deep
@@ -210,7 +287,8 @@ def test_a_campaign_ends_with_the_program_that_shows_the_defect():
         campaign(
             ["semantics"],
             [Forgetful()],
-            programs=cases(safe_kernels()),
+            programs=safe_kernels(),
+            inputs=2,
             examples=60,
             threads=(2,),
             schedules=["static_schedule()"],

@@ -6,13 +6,13 @@ Names are resolved, inputs loaded, extents and ranges found, lifecycle functions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.extents import settle_extents
-from wingspan.elaborate.inputs import load_tensors
+from wingspan.elaborate.inputs import load_tensors, reload
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.names import resolve_names
 from wingspan.errors import Mistakes
@@ -75,3 +75,12 @@ def elaborate(
     extents = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)
     symbols = dict.fromkeys((*names.symbols, *extents, *(name for name in read if name not in tensors)))
     return Elaborated(body, plain, towers, tensors, outputs, names.devices, tuple(symbols))
+
+
+def refill(bound: Elaborated, inputs: Mapping[str, Any]) -> Elaborated:
+    """The bound program with other data in some of its inputs, which have the same extents; else an InputError.
+
+    Nothing but these inputs is made anew, as nothing else depends on elements.
+    """
+    given = {name: reload(name, bound.towers[name], data) for name, data in inputs.items()}
+    return replace(bound, inputs={**bound.inputs, **given})

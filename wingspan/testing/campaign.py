@@ -13,48 +13,52 @@ from hypothesis import HealthCheck, given, reject, seed, settings
 from hypothesis import strategies as st
 
 from wingspan import api
-from wingspan.api import Program
 from wingspan.comparison import Ending, Engine, difference, ending
+from wingspan.elaborate import Elaborated, refill
 from wingspan.errors import InputError
-from wingspan.testing.cases import Case, cases
+from wingspan.testing.cases import Case, groups
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 
 BATCH = 500
 """Programs that are drawn from one seed: Hypothesis keeps what it has drawn, so that nothing comes twice."""
+
+INPUTS = 8
+"""Inputs of a program, unless specified. Drawing and compiling a program takes as long as running ten of its cases."""
 
 
 @dataclass
 class Tally:
     """What a campaign has done."""
 
-    programs: int = 0
-    """programs that ran, each with its inputs, numbers of threads and schedules: cases; they may have one text"""
+    cases: int = 0
+    """programs that ran, each counted once for each of its inputs, and again where it is drawn again"""
     texts: int = 0
     """programs with a text of their own"""
     runs: int = 0
     faults: int = 0
-    """programs that end in a fault, in every engine"""
+    """cases that end in a fault, in every engine"""
     seconds: float = 0.0
 
     @property
     def rate(self) -> float:
-        """Programs a second."""
-        return self.programs / self.seconds if self.seconds else 0.0
+        """Cases a second."""
+        return self.cases / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
-        done = f"{self.programs} programs, {self.runs} runs, {self.faults} faults, {self.texts} different texts"
-        return f"{done}, {self.rate:.1f} programs a second"
+        done = f"{self.cases} cases of {self.texts} programs, {self.runs} runs, {self.faults} faults"
+        return f"{done}, {self.rate:.1f} cases a second"
 
 
 class Disagreement(AssertionError):
-    """Two runs of a program differ. The message has the program, its inputs, and the first difference."""
+    """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
 
 
 def campaign(
     oracles: Sequence[str | Engine],
     subjects: Sequence[str | Engine] = (),
     *,
-    programs: st.SearchStrategy[Case] | None = None,
+    programs: st.SearchStrategy[str] | None = None,
+    inputs: int = INPUTS,
     examples: int = 100,
     threads: Sequence[int] = THREADS,
     schedules: Sequence[str] = SCHEDULES,
@@ -65,41 +69,54 @@ def campaign(
 ) -> Tally:
     """Run random programs through engines, given themselves or by name, and compare every run with the first.
 
-    Subjects run each program on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for
-    each program, `repeat` times each; so all of the `programs`, `cases()` if not given, must have one result however
-    they are dealt. Oracles run it once, on the first of these pairs: what is compiled for it serves both. A program
-    that an engine cannot run is not counted. Equal arguments give equal programs. A Disagreement ends the campaign; it
-    is over the simplest program that Hypothesis finds.
+    Draws `examples` texts of `programs`, safe kernels and programs if not given. A program with open inputs runs on up
+    to so many `inputs`, which differ in elements, types and layouts; as all have the same extents, one plan serves
+    them. A program with one of its inputs is a case.
+
+    Subjects run each case on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for each
+    program, `repeat` times each; so every program must have one result however it is dealt. Oracles run it once, on the
+    first of these pairs: what is compiled for it serves both. A case that an engine cannot run is not counted. Equal
+    arguments give equal cases. A Disagreement ends the campaign; it is over the simplest case that Hypothesis finds.
     """
     first_ones, others = _engines(oracles), _engines(subjects)
     tally = Tally()
     seen: set[int] = set()
     """hashes of what has run; the programs themselves would take too much memory"""
 
-    def compare(case: Case, picked: list[int]) -> None:
-        every = list(variants(case.program, threads, schedules))
+    def compare(group: list[Case], picked: list[int]) -> None:
+        program = group[0].program
+        every = list(variants(program, threads, schedules))
         some = [every[k] for k in sorted({k % len(every) for k in picked})]
         try:
-            runs = list(_runs(case, first_ones, others, some, repeat))
+            bound = [(label, replace(group[0], program=variant).bind()) for label, variant in some]
         except InputError:
             reject()
-        first, outputs = runs[0]
-        for other, _ in runs[1:]:
-            found = difference(first, other, outputs, tolerance)
-            if found is not None:
-                sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
-                raise Disagreement(f"{found.place}: {sides}\n{case!r}")
-        tally.runs += len(runs)
-        tally.programs += 1
-        seen.add(hash(case.program.tree))
-        tally.faults += first.fault is not None
+        before = tally.cases
+        for case in group:
+            filled = [(label, refill(one, case.inputs)) for label, one in bound]
+            try:
+                runs = list(_runs(filled, first_ones, others, repeat))
+            except InputError:
+                continue
+            first, outputs = runs[0]
+            for other, _ in runs[1:]:
+                found = difference(first, other, outputs, tolerance)
+                if found is not None:
+                    sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
+                    raise Disagreement(f"{found.place}: {sides}\n{case!r}")
+            tally.runs += len(runs)
+            tally.cases += 1
+            tally.faults += first.fault is not None
+        if tally.cases == before:
+            reject()
+        seen.add(hash(program.tree))
 
     began = time.perf_counter()
     quiet = settings(database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck))
     places = st.integers(0, len(threads) * len(schedules) - 1)
     picks = st.lists(places, min_size=dealt, max_size=dealt)
     for number, start in enumerate(range(0, examples, BATCH)):
-        check = given(cases() if programs is None else programs, picks)(compare)
+        check = given(groups(programs, inputs), picks)(compare)
         batch = settings(quiet, max_examples=min(BATCH, examples - start))
         with collected_rarely():
             seed(first_seed + number)(batch(check))()
@@ -137,11 +154,10 @@ def _engines(some: Sequence[str | Engine]) -> list[Engine]:
 
 
 def _runs(
-    case: Case, oracles: Sequence[Engine], subjects: Sequence[Engine], some: Sequence[tuple[str, Program]], repeat: int
+    some: Sequence[tuple[str, Elaborated]], oracles: Sequence[Engine], subjects: Sequence[Engine], repeat: int
 ) -> Iterator[tuple[Ending, tuple[str, ...]]]:
-    """How all runs of a program end, and the names of its outputs."""
-    for number, (label, program) in enumerate(some):
-        bound = replace(case, program=program).bind()
+    """How all runs of a case end, and the names of its outputs."""
+    for number, (label, bound) in enumerate(some):
         for engine in oracles if number == 0 else ():
             yield ending(bound, engine), bound.outputs
         for engine in subjects:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import cycle, islice, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,32 @@ from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
 from wingspan.testing.schedules import opened
 
-VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "int": st.integers(-3, 3),
-    "float": st.integers(-6, 6).map(lambda n: n / 4),
-    "bool": st.booleans(),
+VALUES: dict[str, list[Any]] = {
+    "int": sorted(range(-3, 4), key=abs),
+    "float": sorted((n / 4 for n in range(-6, 7)), key=abs),
+    "bool": [False, True],
 }
-"""Elements of inputs: doubles hold them, and small sums of their products, exactly."""
+"""Elements of inputs, the simplest first: doubles hold them, and small sums of their products, exactly."""
 
 NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
 WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+
+ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
+    lambda fill, values: [fill],
+    lambda fill, values: values,
+    lambda fill, values: [fill] * len(values) + values,
+)
+"""What the elements of an array are drawn from: the fill value, any value, and the fill value half of the time."""
+
+DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
+SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "coo")))
+"""Elements, types and layouts of arrays, the simplest first."""
+
+EXTENT = 4
+"""The largest extent of open inputs, if not told otherwise."""
+
+TOGETHER = 3
+"""Arrays that bytes are drawn for at least: as many as a kernel has, so that a simpler one finds the same bytes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,15 +76,20 @@ def _dense(array: Any) -> Any:
 
 
 @st.composite
-def inputs(draw: st.DrawFn, program: api.Program, extent: int = 4) -> dict[str, Any]:
+def inputs(draw: st.DrawFn, program: api.Program, extent: int = EXTENT) -> dict[str, Any]:
     """Arrays for the open inputs of a program, each axis with an extent from 0 to `extent`.
 
     Axes over which one index runs have one extent. Arrays are NumPy's in either order or SciPy's sparse ones, in wide
     and in narrow types; of some all elements are the fill value, of some none.
     """
+    return _arrays(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
+
+
+def _open(draw: st.DrawFn, program: api.Program, extent: int) -> dict[str, tuple[Tower, tuple[int, ...]]]:
+    """The open inputs of a program, with their levels and their extents, from 0 to `extent`."""
     names = _names(program.tree)
     extents: dict[Any, int] = {}
-    made = {}
+    found = {}
     for name, tower in _wanted(program):
         shape = []
         for axis, known in enumerate(tower.shape):
@@ -73,8 +97,23 @@ def inputs(draw: st.DrawFn, program: api.Program, extent: int = 4) -> dict[str, 
             if key not in extents:
                 extents[key] = draw(st.integers(0, extent))
             shape.append(known if known >= 0 else extents[key])
-        made[name] = draw(_arrays(tower, tuple(shape)))
-    return made
+        found[name] = tower, tuple(shape)
+    return found
+
+
+def _bytes(program: api.Program, extent: int) -> st.SearchStrategy[bytes]:
+    """What `_arrays` makes all open inputs of a program of.
+
+    One draw takes 50 µs, one for each element would take a hundred times as long. Hypothesis finds the simplest bytes,
+    and leaves out what it does not need of several. There are as many whatever the extents, which it can lower too.
+    """
+    size = max(TOGETHER, len(_wanted(program))) * _each(extent)
+    return st.binary(min_size=size, max_size=size)
+
+
+def _each(extent: int) -> int:
+    """Bytes for one array: its kind, and elements for a matrix and a column, which larger arrays repeat."""
+    return 1 + extent * (extent + 1)
 
 
 @lru_cache(maxsize=1_000)
@@ -102,20 +141,19 @@ def _names(tree: ir.Program) -> dict[tuple[str, int], str]:
     return {key: leader(index) for key, index in found.items()}
 
 
-@st.composite
-def _arrays(draw: st.DrawFn, tower: Tower, shape: tuple[int, ...]) -> Any:
-    """An array for a tower of levels, dense or sparse."""
-    fill, kind = tower.fill, tower.kind
-    elements = draw(st.sampled_from([st.just(fill), VALUES[kind], VALUES[kind] | st.just(fill)]))
-    size = int(np.prod(shape, dtype=int))
-    values = draw(st.lists(elements, min_size=size, max_size=size))
-    array: np.ndarray = np.array(values, dtype=draw(st.sampled_from([WIDE, WIDE, NARROW]))[kind]).reshape(shape)
-    layouts = ["C", "F"] + (["csc", "csr", "coo"] * (fill == 0 and len(shape) == 2))
-    match draw(st.sampled_from(layouts)):
-        case "C" | "F" as order:
-            return np.asarray(array, order=order)
-        case sparse:
-            return scipy.sparse.coo_array(array).asformat(sparse)
+def _arrays(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int) -> dict[str, Any]:
+    """An array for each open input, dense or sparse. The last of its bytes is the first element: zeros move forward."""
+    size, made = _each(extent), {}
+    for number, (name, (tower, shape)) in enumerate(wanted.items()):
+        first, *others = given[number * size : (number + 1) * size]
+        kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
+        elements, types, layout = kinds[first % len(kinds)]
+        among = elements(tower.fill, VALUES[tower.kind])
+        values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
+        array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
+        dense = layout in ("C", "F")
+        made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
+    return made
 
 
 _parsed = lru_cache(maxsize=1_000)(api.parse)
@@ -153,5 +191,26 @@ def safe_kernels() -> st.SearchStrategy[str]:
 @st.composite
 def cases(draw: st.DrawFn, texts: st.SearchStrategy[str] | None = None) -> Case:
     """Programs with inputs; kernels and programs that the test accepts, if not told otherwise."""
+    (case,) = draw(groups(texts, 1))
+    return case
+
+
+LAST = 31
+"""After each input of a program, one in this many and one draws it has been the last one."""
+
+
+@st.composite
+def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | None, most: int) -> list[Case]:
+    """Cases of one program, each with other elements, types and layouts in inputs of the same extents.
+
+    There are `most`, or one if the program's data are all literal. Now and then there are less, so that Hypothesis can
+    leave out all but the one that it is looking for.
+    """
     program = _parsed(draw(safe_kernels() | safe_programs() if texts is None else texts))
-    return Case(program, draw(inputs(program)))
+    wanted = _open(draw, program, EXTENT)
+    if not wanted:
+        return [Case(program)]
+    given = [draw(_bytes(program, EXTENT))]
+    while len(given) < most and draw(st.integers(0, LAST)):
+        given.append(draw(_bytes(program, EXTENT)))
+    return [Case(program, _arrays(wanted, each, EXTENT)) for each in given]
