@@ -26,8 +26,10 @@ from wingspan.errors import InternalError
 from wingspan.lang.ir import REDUCTIONS, Value
 from wingspan.plan.ir import (
     COMPUTES,
+    Access,
     Acquire,
     Atomic,
+    Buffer,
     Check,
     Child,
     Claim,
@@ -49,6 +51,7 @@ from wingspan.plan.ir import (
     Type,
     When,
     While,
+    walk,
 )
 from wingspan.plan.uses import operands, registers, told
 
@@ -119,6 +122,37 @@ class Code:
     def live(self) -> tuple[int, ...]:
         """The slots whose contents matter at each instruction, bit k standing for slot k; those of constants apart."""
         return tuple(_live(self))
+
+    @cached_property
+    def written(self) -> frozenset[Buffer]:
+        """The buffers that some statement may write."""
+        accesses = (s for s in walk(self.plan.body) if isinstance(s, Access) and not isinstance(s, Load))
+        return frozenset(s.ref.buffer for s in accesses)
+
+    @cached_property
+    def private(self) -> Mapping[Reg, str]:
+        """The tensor of each register that holds an instance of a task's own."""
+        fresh = (s for s in walk(self.plan.body) if isinstance(s, Fresh))
+        return {s.reg: self.plan.groups[s.group].tensor for s in fresh}
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The instructions at which a task ends."""
+        return frozenset(np.flatnonzero(np.isin(self.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
+
+    @cached_property
+    def _kept(self) -> dict[int, tuple[NDArray[np.int64], int]]:
+        return {}
+
+    def kept(self, pc: int) -> tuple[NDArray[np.int64], int]:
+        """The slots whose contents matter at an instruction, and how many bytes lie before those of instances."""
+        if pc not in self._kept:
+            bits = self.live[pc]
+            live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
+            live.sort(key=lambda slot: self.types[slot] == "instance")
+            plain = sum(self.types[slot] != "instance" for slot in live)
+            self._kept[pc] = np.array(live, np.int64), 8 * plain
+        return self._kept[pc]
 
     def rests(self, pc: int) -> bool:
         """Whether a controlled run stops before this instruction as others can notice it."""

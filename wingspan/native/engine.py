@@ -20,7 +20,7 @@ from wingspan.lang.ir import Instance, Value
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import SPACE, explain, limit
-from wingspan.plan.ir import Buffer, Group, Load, Plan, walk
+from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import DTYPES
 from wingspan.tensors.frozen import Key, Stored
 
@@ -79,7 +79,6 @@ class Engine:
         self.code = code
         self._program = _engine.Program(code.table, len(code.types))
         self._roots = {group.tensor: group for group in reversed(code.plan.groups) if group.parent is None}
-        self._written = {s.ref.buffer for s in walk(code.plan.body) if hasattr(s, "ref") and not isinstance(s, Load)}
         self._spare: list[tuple[int, _engine.Memory]] = []
 
     @faulting()
@@ -124,7 +123,7 @@ class Engine:
             at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
             values = stored.values.astype(np.int64) + stored.shift
             lease.made(lease.memory.scatter(instance, buffer.number, at.astype(np.int64), values), buffer)
-        elif buffer not in self._written and _as_it_is(stored, buffer):
+        elif buffer not in self.code.written and _as_it_is(stored, buffer):
             lease.memory.borrow(instance, buffer.number, stored.values, stored.shift)
             lease.borrowed[instance, buffer.number] = stored
         else:

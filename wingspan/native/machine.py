@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import immutables
 import numpy as np
-from numpy.typing import NDArray
 
 from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import Heap, dealt, lock, told_apart, unnamed
@@ -24,12 +23,12 @@ from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
-from wingspan.native.assemble import NUMBER, Code, assemble, exact
+from wingspan.native.assemble import Code, assemble, exact
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
 from wingspan.outcome import Outcome
-from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Par, Plan, walk
+from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Par, Plan
 from wingspan.tensors.tensor import Cells, Tensor
 
 
@@ -72,10 +71,7 @@ class Native:
         self._instances = Instances()
         self._settle = controlled(code)
         self._initial = np.frombuffer(code.initial, np.int64)
-        self._live: dict[int, tuple[NDArray[np.int64], int]] = {}
-        self._ends = frozenset(np.flatnonzero(np.isin(code.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
         self.told_apart = told_apart(bound.body, bound.towers)
-        self._private = {s.reg: code.plan.groups[s.group].tensor for s in walk(code.plan.body) if isinstance(s, Fresh)}
 
     def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
         """To another process goes the plan; its code is made there."""
@@ -173,7 +169,7 @@ class Native:
         """A task from here on up to its next rest, and its tasks up to theirs if it has any."""
         while True:
             pc, registers = self._settle(pc, registers)
-            s = None if pc in self._ends else self.code.statements[pc]
+            s = None if pc in self.code.ends else self.code.statements[pc]
             match s:
                 case Child(reg=reg, group=group, parent=parent, key=key):
                     key_ = self.code.plan.groups[group].tag, int(self.code.value(registers, key))
@@ -182,7 +178,7 @@ class Native:
                 case Fresh(reg=reg):
                     registers = self.code.put(registers, reg, self._instances.number(chain))
                 case Drop(reg=reg):
-                    memory.drop(self._private[reg], self._instances.path(self.code.get(registers, reg)))
+                    memory.drop(self.code.private[reg], self._instances.path(self.code.get(registers, reg)))
                 case Par(device=device, task=reg):
                     count = int(self.code.value(registers, s.tasks))
                     children = tuple(
@@ -207,11 +203,11 @@ class Native:
     # ---------------------------------------------------------------------------------------------------------- states
 
     def _finished(self, tasks: Sequence[Running]) -> bool:
-        return all(task.pc in self._ends for task in tasks)
+        return all(task.pc in self.code.ends for task in tasks)
 
     def _leaves(self, running: Running, path: str) -> list[str]:
         """The paths of the tasks below one that can step, or its own if there are none and it has not ended."""
-        if running.pc in self._ends:
+        if running.pc in self.code.ends:
             return []
         found: list[str] = []
         for q, child in enumerate(running.children, start=1):
@@ -230,24 +226,14 @@ class Native:
 
     def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
         """A task that rests here, without what is dead."""
-        slots, plain = self._kept(pc)
+        slots, plain = self.code.kept(pc)
         kept = np.frombuffer(registers, np.int64)[slots].tobytes()
         return Running(pc, kept[:plain], self._instances.named(kept[plain:]), children)
-
-    def _kept(self, pc: int) -> tuple[NDArray[np.int64], int]:
-        """The slots whose contents matter at an instruction, and how many bytes lie before those of instances."""
-        if pc not in self._live:
-            bits = self.code.live[pc]
-            live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
-            live.sort(key=lambda slot: self.code.types[slot] == "instance")
-            plain = sum(self.code.types[slot] != "instance" for slot in live)
-            self._live[pc] = np.array(live, np.int64), 8 * plain
-        return self._live[pc]
 
     def _registers(self, task: Running) -> bytes:
         """The whole register file of a task that rests."""
         registers = self._initial.copy()
-        slots, _ = self._kept(task.pc)
+        slots, _ = self.code.kept(task.pc)
         registers[slots] = np.frombuffer(task.kept + self._instances.numbered(task.instances), np.int64)
         return registers.tobytes()
 

@@ -116,10 +116,16 @@ def _each(extent: int) -> int:
     return 1 + extent * (extent + 1)
 
 
+@lru_cache(maxsize=100)
+def _symbolic(program: api.Program) -> Elaborated:
+    """The program for all inputs, numbers of threads and schedules."""
+    return api.bind(opened(program), symbolic=True)
+
+
 @lru_cache(maxsize=1_000)
 def _wanted(program: api.Program) -> list[tuple[str, Tower]]:
     """The open inputs of a program, and their towers."""
-    bound = api.bind(program, symbolic=True)
+    bound = _symbolic(program)
     return [(name, bound.towers[name]) for name in sorted(set(bound.symbols) & set(bound.towers))]
 
 
@@ -163,7 +169,7 @@ _parsed = lru_cache(maxsize=1_000)(api.parse)
 @lru_cache(maxsize=10_000)
 def _verdict(text: str) -> str:
     try:
-        bound = api.bind(opened(_parsed(text)), symbolic=True)
+        bound = _symbolic(_parsed(text))
     except WingspanError:
         return "mistaken"
     return Analysis(bound.body, bound.symbols).verdict(bound.towers)
