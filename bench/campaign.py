@@ -2,10 +2,10 @@
 
     python bench/campaign.py [--programs N] [--jobs N] [--results FILE]
 
-Every program runs on several inputs, on 1 to 4 threads, static and dynamic, twice; all must compute the same. Finished
-batches are kept in bench/results/campaign.jsonl, so that a run that was killed goes on where it was; what was found with
-other sources counts no longer. Prints the number of cases, each a program with one input, and how many that is a second.
-The exit status is 1 if two runs differ; the smallest such case is printed.
+Every program runs on several inputs, on 1 to 4 threads, static and dynamic, twice; all must compute the same.
+Finished batches are kept in bench/results/campaign.jsonl, so that a run that was killed goes on where it was; what
+was found with other sources counts no longer. Prints the number of cases, each a program with one input, and how many
+that is a second. The exit status is 1 if two runs differ; the smallest such case is printed.
 """
 
 from __future__ import annotations

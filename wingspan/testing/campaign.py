@@ -40,6 +40,11 @@ class Tally:
     seconds: float = 0.0
 
     @property
+    def programs(self) -> int:
+        """`cases`; deprecated."""
+        return self.cases
+
+    @property
     def rate(self) -> float:
         """Cases a second."""
         return self.cases / self.seconds if self.seconds else 0.0
