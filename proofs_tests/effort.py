@@ -1,4 +1,4 @@
-"""How much the tests do: `make test` an eighth of each campaign, `make test-deep` all, `make prove` ten times that.
+"""How much the tests do: `make test` a sixteenth of each campaign, `make test-deep` all, `make prove` ten times that.
 
 What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-EFFORT = Fraction(os.environ.get("WINGSPAN_EFFORT", "1/8"))
+EFFORT = Fraction(os.environ.get("WINGSPAN_EFFORT", "1/16"))
 
 
 def many(number: int) -> int:

@@ -11,6 +11,8 @@ from proofs_tests.sanitized_c import LOCKED, RACE, SEEDS, THREADS, printed, race
 from wingspan import api
 from wingspan.testing.printed import compiler
 
+pytestmark = pytest.mark.deep
+
 
 def has_checker() -> bool:
     """Whether the compiler has ThreadSanitizer."""

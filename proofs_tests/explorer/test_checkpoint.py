@@ -82,6 +82,7 @@ explore(Held(*ninc(5).programs[1:]), Search(sys.argv[1], checkpoint=Path(sys.arg
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
 def test_a_killed_search_goes_on(tmp_path: Path, strategy: str) -> None:
     """Killed in the middle of a step, it leaves the last file that was written, whole."""

@@ -26,6 +26,8 @@ from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker
 from wingspan.testing.litmus import Litmus, lockinc, ninc
 
+pytestmark = pytest.mark.deep
+
 
 def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
     """With a worker's threads in one search each; machines are made anew there."""
@@ -228,7 +230,6 @@ def one_worker(tmp_path: Path) -> Iterator[Callable[[str], str]]:
         process.communicate(timeout=100)
 
 
-@pytest.mark.deep
 def test_a_search_survives_the_loss_of_all_workers(one_worker: Callable[[str], str], tmp_path: Path) -> None:
     """There is one, and it ends again and again; each time another one is started, which knows of nothing."""
     (tmp_path / "deaths").mkdir()
@@ -238,7 +239,6 @@ def test_a_search_survives_the_loss_of_all_workers(one_worker: Callable[[str], s
     assert len(list((tmp_path / "deaths").iterdir())) == 2
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("how", ["once", "inside"])
 def test_a_search_ends_when_no_worker_comes_back(
     one_worker: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str

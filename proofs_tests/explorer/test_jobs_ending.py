@@ -29,6 +29,8 @@ from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
 from wingspan.testing.litmus import ninc
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture
 def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -140,7 +140,7 @@ def test_a_code_that_was_sent_is_the_one_that_is_there() -> None:
         assert sent(code) is code
 
 
-@pytest.mark.parametrize("name", api.MACHINES)
+@pytest.mark.parametrize("name", few(api.MACHINES, 1))
 def test_states_that_are_sent_together_share_what_they_have_in_common(name: str) -> None:
     """So that they take a thousand bytes each or so."""
     found = list(all_states(machine_of(COPIES, name)))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from lark import Token
 
+from proofs_tests.effort import few
 from proofs_tests.long_programs import LONG, calls
 from wingspan import api
 from wingspan.dependence import check
@@ -53,7 +54,7 @@ def growth(step: str, text: Callable[[int], str]) -> float:
 TEXTS = [(step, name) for step in STEPS for name in LONG if step in ("parse", "print", "bind", "check") or name in RUN]
 
 
-@pytest.mark.parametrize(("step", "name"), TEXTS)
+@pytest.mark.parametrize(("step", "name"), few(TEXTS, 6))
 def test_the_cost_is_linear_in_the_length(step, name):
     """Four times as many statements more make about four times as many calls more."""
     assert growth(step, LONG[name]) < 4.6

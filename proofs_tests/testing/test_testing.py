@@ -264,6 +264,7 @@ def test_inputs_of_one_program_differ_and_share_its_code(monkeypatch):
     assert len({repr(given) for given in watching.seen}) > 2 * len(lowered) > 0 and done.cases > 60
 
 
+@pytest.mark.deep
 def test_a_defect_of_some_inputs_is_found_and_shown_by_the_one_input_that_has_it():
     """Nothing is left of the other inputs, and of this one only what the defect needs."""
 
