@@ -72,7 +72,7 @@ def unreduced(bound: Elaborated, max_states: int) -> Verdict | None:
 
 @pytest.mark.parametrize(
     ("texts", "examples", "least"),
-    [(programs(SMALL), 30, {"safe": 10}), (meetings(), 120, {"safe": 20, "race": 30, "fault": 5})],
+    [(programs(SMALL), 30, {"safe": 10}), (meetings(), 160, {"safe": 20, "race": 30, "fault": 5})],
     ids=["programs", "meetings"],
 )
 def test_invisible_steps_change_no_finding_of_random_programs(

@@ -261,7 +261,7 @@ def test_sparse_iteration_does_what_visiting_every_index_does() -> None:
     """
     seen: Counter[str] = Counter()
 
-    @settings(RANDOM, max_examples=many(100))
+    @settings(RANDOM, max_examples=many(250))
     @given(cases(kernels()))
     def compare(case: Any) -> None:
         bound = api.bind(case.program, inputs=case.inputs, threads=1)

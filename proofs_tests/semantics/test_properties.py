@@ -183,7 +183,7 @@ def test_without_races_there_is_one_result() -> None:
 
     some = programs(Options(depth=2, statements=2, extent=2, spawning=1))
 
-    @settings(ANYTHING, max_examples=many(120))
+    @settings(ANYTHING, max_examples=many(240))
     @given(meetings() | meetings(("Dense", "SparseByteMap"), ("Mutex({})",)) | some)
     def explore(text: str) -> None:
         bound = bound_or_none(text, None if "far" in text else 2)

@@ -289,7 +289,7 @@ def test_a_campaign_ends_with_the_program_that_shows_the_defect():
             ["semantics"],
             [Forgetful()],
             programs=safe_kernels(),
-            inputs=2,
+            inputs=1,
             examples=60,
             threads=(2,),
             schedules=["static_schedule()"],
