@@ -3,10 +3,11 @@
     python bench/mutants.py [--list] [--only NAME…] [--jobs N]
 
 The mutants stand in bench/mutants.d/*.toml, a file per area: `old`, which occurs once in `file`, becomes `new`. The
-tests named are run on the mutant, as `make test-deep` runs them, and if they pass, all of proofs_tests. A mutant that
-nobody can notice says why it is `equivalent`, and only its named tests are run. Results are kept in
-bench/results/mutants.jsonl, and mutants with a result for the same text and the same tests are not run again. The exit
-status is 1 if a mutant survives unexplained, is killed in spite of its explanation, or does not apply.
+tests named are run on the mutant, as `make test` runs them; if they pass, as `make test-deep` does; and if they pass
+again, all of proofs_tests. A mutant that nobody can notice says why it is `equivalent`, and only its named tests are
+run. Results are kept in bench/results/mutants.jsonl, and mutants with a result for the same text and the same tests are
+not run again. The exit status is 1 if a mutant survives unexplained, is killed in spite of its explanation, or does not
+apply.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ LOOK = 2.0
 """Seconds between two looks at its memory."""
 
 EVERYTHING = ("proofs_tests",)
+NO_TESTS = 5
+"""pytest's exit status where all of the tests are left out"""
 APART = "test_mutants.py"
 """It looks at the texts of mutants, and would notice every one of them."""
 
@@ -94,6 +97,8 @@ class Outcome:
     digest: str
     killed_by: str | None
     seconds: float
+    deep: bool = False
+    """whether `make test` leaves it to `make test-deep`"""
 
 
 def mutants() -> list[Mutant]:
@@ -178,11 +183,15 @@ class Runner:
         finally:
             self.copies.put(copy)
 
-    def failure(self, copy: Path, tests: Iterable[str]) -> str | None:
-        """The first of the tests that fails in a copy, if one does."""
+    def failure(self, copy: Path, tests: Iterable[str], deep: bool = True) -> str | None:
+        """The first of the tests that fails in a copy, if one does: as `make test` runs them, or as `make test-deep`."""
         selected = [test if test in EVERYTHING else f"proofs_tests/{test}" for test in tests]
-        options = ("-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "first_failure")
-        settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "", "WINGSPAN_EFFORT": "1"}
+        options = ["-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "first_failure"]
+        settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": ""}
+        if deep:
+            settings |= {"WINGSPAN_EFFORT": "1"}
+        else:
+            options += ["-m", "not deep"]
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *selected], cwd=copy, env={**os.environ, **settings},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -204,7 +213,7 @@ class Runner:
             self.running.discard(process)
         if self.stopped:
             raise KeyboardInterrupt
-        if process.returncode == 0:
+        if process.returncode in (0, NO_TESTS):
             return None
         for line in output.splitlines():
             if line.startswith(("FAILED ", "ERROR ")):
@@ -232,12 +241,14 @@ class Runner:
             try:
                 rewrite(file, mutant.mutated(copy))
                 self.build(copy, mutant.file)
-                failed = self.failure(copy, mutant.tests)
+                failed = self.failure(copy, mutant.tests, deep=False)
+                if deep := failed is None:
+                    failed = self.failure(copy, mutant.tests)
                 if failed is None and not mutant.equivalent:
                     failed = self.failure(copy, EVERYTHING)
             finally:
                 rewrite(file, right)
-        return Outcome(mutant.name, digest, failed, round(time.monotonic() - began, 1))
+        return Outcome(mutant.name, digest, failed, round(time.monotonic() - began, 1), deep and failed is not None)
 
     def stop(self) -> None:
         """End what runs."""
@@ -259,7 +270,8 @@ def run(wanted: list[Mutant], jobs: int, console: Console) -> None:
             bar = progress.add_task("without mistakes", total=len(wanted))
             try:
                 with runner.copy() as copy:
-                    if failed := runner.failure(copy, sorted({test for mutant in wanted for test in mutant.tests})):
+                    tests = sorted({test for mutant in wanted for test in mutant.tests})
+                    if failed := runner.failure(copy, tests, deep=False):
                         raise SystemExit(f"{failed} fails without any mutant")
                 for future in as_completed([pool.submit(runner.outcome, mutant) for mutant in wanted]):
                     keep(future.result())
@@ -282,7 +294,7 @@ def verdict(mutant: Mutant, outcome: Outcome | None) -> tuple[str, bool]:
     if outcome.killed_by and mutant.equivalent:
         return f"not equivalent: {outcome.killed_by}", False
     if outcome.killed_by:
-        return outcome.killed_by, True
+        return f"{outcome.killed_by}{' (test-deep)' * outcome.deep}", True
     return (f"equivalent: {mutant.equivalent}", True) if mutant.equivalent else ("survived", False)
 
 
@@ -296,7 +308,9 @@ def show(wanted: list[Mutant], results: dict[str, Outcome], console: Console) ->
         bad += [] if well else [mutant.name]
     console.print(table)
     killed = sum(outcome.killed_by is not None for outcome in results.values())
-    console.print(f"{len(wanted)} mutants, {killed} killed, {len(bad)} to explain {' '.join(bad)}".rstrip())
+    deep = sum(outcome.deep for outcome in results.values())
+    counts = f"{len(wanted)} mutants, {killed} killed, {deep} of them by test-deep alone"
+    console.print(f"{counts}, {len(bad)} to explain {' '.join(bad)}".rstrip())
     return not bad
 
 
