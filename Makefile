@@ -8,7 +8,7 @@ READY := .venv/.ready
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*.pxd) wingspan/native/runtime.h
+$(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@

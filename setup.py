@@ -21,13 +21,17 @@ EXTENSIONS = [
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.testing._litmus", ["wingspan/testing/_litmus.pyx"], extra_compile_args=FLAGS),
-    Extension(
-        "wingspan.native._engine",
-        ["wingspan/native/_engine.pyx"],
-        depends=["wingspan/native/runtime.h"],
-        extra_compile_args=FLAGS + sanitizing,
-        extra_link_args=["-pthread", *sanitizing],
-        libraries=["m"],
+    *(
+        Extension(
+            name,
+            [f"{name.replace('.', '/')}.pyx"],
+            include_dirs=["wingspan/runtime"],
+            depends=["wingspan/runtime/runtime.h"],
+            extra_compile_args=FLAGS + sanitizing,
+            extra_link_args=["-pthread", *sanitizing],
+            libraries=["m"],
+        )
+        for name in ("wingspan.runtime._memory", "wingspan.native._engine")
     ),
 ]
 DIRECTIVES = {"language_level": 3, "boundscheck": True, "wraparound": False, "initializedcheck": False}

@@ -30,8 +30,8 @@ from wingspan import api  # noqa: E402
 from wingspan.api import Program  # noqa: E402
 from wingspan.native.assemble import assemble  # noqa: E402
 from wingspan.native.engine import Engine  # noqa: E402
-from wingspan.native.memory import buffers  # noqa: E402
 from wingspan.plan.pipeline import lower  # noqa: E402
+from wingspan.runtime.memory import buffers  # noqa: E402
 from wingspan.tensors.tensor import Tensor  # noqa: E402
 from wingspan.testing import campaign  # noqa: E402
 

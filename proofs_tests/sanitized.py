@@ -33,9 +33,11 @@ from wingspan.errors import Fault, WingspanError
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
 from wingspan.native.assemble import Code
-from wingspan.native.engine import Engine, Limits
-from wingspan.native.memory import buffers
+from wingspan.native.engine import Engine
 from wingspan.native.prepared import code_of
+from wingspan.runtime import _memory
+from wingspan.runtime.lease import Limits
+from wingspan.runtime.memory import buffers
 from wingspan.tensors.frozen import Key, Stored
 from wingspan.testing import campaign
 
@@ -209,11 +211,15 @@ class Refused(Ready):
     def run(self, times: int) -> None:
         """Run it until nothing is refused any more. Each run ends well, or in one Fault; and the next one well."""
         print(f"{MARK}{self.label}", file=sys.stderr, flush=True)
-        library = ctypes.CDLL(_engine.__file__)
+        for module in (_memory, _engine):
+            self.refuse(ctypes.CDLL(module.__file__))
+
+    def refuse(self, library: ctypes.CDLL) -> None:
+        """The same for what functions of one library ask for."""
         at, on, count = (ctypes.c_long.in_dll(library, f"failing_{name}") for name in ("at", "on", "count"))
         for on.value in (1, 0):
             for n in range(1, 10_000):
-                _engine.dismiss()
+                _memory.dismiss()
                 engine = Engine(self.code)
                 count.value, at.value = 0, n
                 try:

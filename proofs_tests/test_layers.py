@@ -21,6 +21,7 @@ CONSUMERS = {
     "semantics",
     "dependence",
     "plan",
+    "runtime",
     "native",
     "compiled",
     "comparison",
@@ -55,8 +56,9 @@ ALLOWED: dict[str, set[str]] = {
     "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
     "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
     "plan.pipeline": {"elaborate", "plan.ir", "plan.lowering", "plan.passes"},
-    "native": BOUND | {"explorer", "plan"},
-    "compiled": BOUND | {"plan", "written"},
+    "runtime": {"errors", "lang", "levels", "tensors", "plan"},
+    "native": BOUND | {"explorer", "plan", "runtime"},
+    "compiled": BOUND | {"plan", "runtime", "written"},
     "comparison": BOUND,
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,
@@ -71,7 +73,7 @@ ALLOWED: dict[str, set[str]] = {
 stands for all units inside of it, too; `wingspan` is __init__.py.
 """
 
-NO_PARSER = {"semantics", "dependence", "plan", "native", "compiled"}
+NO_PARSER = {"semantics", "dependence", "plan", "runtime", "native", "compiled"}
 
 LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
 """The units that may import only these libraries besides Python's own."""

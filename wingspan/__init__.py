@@ -45,7 +45,7 @@ from wingspan.api import (
 from wingspan.dependence import Report
 from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Verdict
-from wingspan.native.engine import Limits
+from wingspan.runtime.lease import Limits
 from wingspan.tensors.tensor import Tensor
 
 __all__ = [

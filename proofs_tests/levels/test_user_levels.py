@@ -13,8 +13,8 @@ from wingspan.levels import REGISTRY
 from wingspan.levels.base import Buffer, Leaf, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
-from wingspan.native.memory import result
 from wingspan.program import parse
+from wingspan.runtime.memory import result
 from wingspan.testing.printed import PrintedC, compiler
 
 AT_REST = """

@@ -16,7 +16,7 @@ from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import OPCODES, assemble, operate
-from wingspan.native.engine import Engine, Limits, controlled
+from wingspan.native.engine import Engine, controlled
 from wingspan.plan.ir import (
     FAILING,
     OPERATORS,
@@ -47,6 +47,7 @@ from wingspan.plan.ir import (
     When,
     While,
 )  # fmt: skip
+from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Stored
 
 HERE = Origin(None, "a test")

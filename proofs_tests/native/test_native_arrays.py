@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import same, tower
 from wingspan import InputError, Tensor, api
-from wingspan.native.memory import buffers, result
+from wingspan.runtime.memory import buffers, result
 from wingspan.tensors.arrays import entries_of
 from wingspan.tensors.frozen import Columns, Frozen, Key, Stored, collect, disorder
 from wingspan.tensors.tensor import Cells, load

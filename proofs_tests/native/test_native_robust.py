@@ -18,9 +18,10 @@ import scipy.sparse
 
 from proofs_tests.places import ROOT
 from wingspan import Fault, InputError, api
-from wingspan.native import _engine
-from wingspan.native.engine import Engine, Limits
+from wingspan.native.engine import Engine
 from wingspan.native.prepared import Compiled
+from wingspan.runtime import _memory
+from wingspan.runtime.lease import Limits
 
 EXAMPLES = ROOT / "examples"
 KARATE = EXAMPLES / "karate.ws"
@@ -90,7 +91,7 @@ def script(tmp_path):
 PRELUDE = """
 import os, signal, sys, threading
 from wingspan import api, cli
-from wingspan.native import _engine
+from wingspan.runtime import _memory
 
 def tasks():
     return len(os.listdir("/proc/self/task"))
@@ -116,7 +117,7 @@ def test_ctrl_c_ends_the_command_and_all_its_threads(script):
         try:
             cli.main(["run", sys.argv[1], "--engine", "native"])
         finally:
-            _engine.dismiss()
+            _memory.dismiss()
             print(tasks() - before, flush=True)
     """)
     assert process.stdout.readline() == "begun\n"
@@ -144,7 +145,7 @@ def test_an_interrupted_program_runs_again(script):
             try:
                 ready.run()
             except KeyboardInterrupt:
-                _engine.dismiss()
+                _memory.dismiss()
                 print("ended", flush=True)
     """)
     for _ in range(2):
@@ -212,7 +213,7 @@ def test_memory_that_the_engine_itself_cannot_have_is_a_fault(monkeypatch, what)
         raise MemoryError
 
     if what == "tables":
-        monkeypatch.setattr(_engine, "Memory", refused)
+        monkeypatch.setattr(_memory, "Memory", refused)
     else:
         monkeypatch.setattr(ready._engine, "_program", SimpleNamespace(run=refused))
     with pytest.raises(Fault, match=r"^out of memory: the system has no address space left$") as fault:
@@ -353,7 +354,7 @@ def test_a_process_forked_while_another_thread_runs_a_program_runs_it_too():
 
 
 @pytest.mark.parametrize(
-    "last", ["", "_engine.dismiss(); begin(); threading.Thread(target=run, args=(sys.argv[1],), daemon=True).start()"]
+    "last", ["", "_memory.dismiss(); begin(); threading.Thread(target=run, args=(sys.argv[1],), daemon=True).start()"]
 )
 def test_the_interpreter_ends_while_threads_are_idle_or_a_program_runs(script, last):
     process = script(f"""
@@ -370,7 +371,7 @@ def test_dismissed_threads_come_back():
     made = ready(COUNT.format(steps=100))
     for _ in range(20):
         assert counted(made.run()) == 100
-        _engine.dismiss()
+        _memory.dismiss()
 
 
 # ------------------------------------------------------------------------------------------------------ spoiled inputs

@@ -13,8 +13,8 @@ from wingspan.api.running import ENGINES, engine
 from wingspan.comparison import Comparison, Engine, compare
 from wingspan.errors import InputError
 from wingspan.histogram import Histogram, observe
-from wingspan.native.engine import Mode
 from wingspan.outcome import Outcome
+from wingspan.runtime.lease import Mode
 
 
 def diff(

@@ -10,11 +10,11 @@ from typing import Any
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.checking import guard
 from wingspan.compiled import files as c_files
-from wingspan.native.memory import buffers
 from wingspan.native.prepared import code_of
 from wingspan.paths import named
 from wingspan.plan.show import show
 from wingspan.program import load
+from wingspan.runtime.memory import buffers
 
 
 def show_plan(

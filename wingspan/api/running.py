@@ -17,7 +17,7 @@ from wingspan.comparison import Engine
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir
-from wingspan.native.engine import Limits
+from wingspan.runtime.lease import Limits
 from wingspan.tensors.tensor import Tensor, from_exact
 
 ENGINES = ("semantics", "reference", "native", "native-controlled")

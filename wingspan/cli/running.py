@@ -16,8 +16,8 @@ from wingspan.cli.options import MACHINE, NamedPath, limit, listed, on_program, 
 from wingspan.console import STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
-from wingspan.native.engine import Limits, Mode
 from wingspan.paths import named
+from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES
 from wingspan.views import json as data
 from wingspan.views import progress, terminal

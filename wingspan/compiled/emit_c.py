@@ -30,7 +30,7 @@ WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f6
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
 COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
 ROOM = Path(__file__).parent
-HEADERS = {"runtime.h": ROOM.parent / "native" / "runtime.h", "program.h": ROOM / "program.h"}
+HEADERS = {"runtime.h": ROOM.parent / "runtime" / "runtime.h", "program.h": ROOM / "program.h"}
 """What a printed file includes, and where it is: the team of threads is that of the register machine."""
 
 SMALL = 2**17

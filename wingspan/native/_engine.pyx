@@ -1,109 +1,19 @@
 """The register machine: runs the instructions of `assemble` on threads of the system, without the interpreter's lock.
 
-`Memory` holds the buffers of one run at a time, `Program` the instructions. Instances are known by their addresses,
-which are good as long as their memory. What an instruction means is said in `assemble.OPCODES`, what the runtime does in
-runtime.h. Arguments are trusted: `engine` checks them.
+What an instruction means is said in `assemble.OPCODES`, what the runtime does in runtime.h. Arguments are trusted:
+`engine` checks them.
 """
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE, PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 
-cdef extern from "runtime.h" nogil:
-    ctypedef union ws_value:
-        int64_t i
-        double f
-        void *p
-    ctypedef int ws_width
-    ctypedef int ws_order
-    ctypedef int ws_reduction
-    ctypedef int ws_fault
-    enum:
-        WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED
-        WS_PLAIN, WS_SEQ_CST
-        WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
-    ctypedef struct ws_entry:
-        int64_t key, value
-    ctypedef struct ws_hash:
-        uint64_t mask
-        ws_entry *entries
-    ctypedef struct ws_buffer:
-        unsigned char *data
-        uint64_t cells, reserved
-        ws_width width
-        ws_hash *hash
-    ctypedef struct ws_shape:
-        ws_width width
-        bint hashed
-        int64_t bound
-    ctypedef struct ws_group:
-        int64_t parent, keys, buffers
-        const ws_shape *shapes
-    ctypedef struct ws_instance:
-        ws_group *group
-        ws_instance *parent
-        ws_instance *made_before
-        int64_t key
-        bint used
-        ws_buffer *buffers
-    ctypedef struct ws_run:
-        ws_instance *instances
-        uint64_t limit, committed, reservation, seed
-        ws_order order
-        bint yields
-        ws_fault fault
-        int64_t where
-        ws_value *values
-        ws_value *registers
-    ctypedef struct ws_task:
-        ws_run *run
-        int64_t number
-        ws_fault fault
-        ws_value *values
-    ctypedef struct ws_job:
-        pass
-    ctypedef struct ws_join:
-        pass
-    const uint64_t *ws_bytes
-    bint ws_fail(ws_task *, ws_fault, const ws_buffer *, int64_t, int64_t)
-    bint ws_stopped(const ws_run *)
-    bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
-    void ws_interrupt(ws_run *)
-    bint ws_grow(ws_task *, ws_buffer *, int64_t)
-    ws_value ws_load(const ws_buffer *, int64_t, ws_order)
-    bint ws_store(ws_task *, ws_buffer *, int64_t, ws_value, ws_order)
-    bint ws_atomic(ws_task *, ws_buffer *, int64_t, ws_reduction, ws_value)
-    bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
-    bint ws_acquire(ws_task *, ws_buffer *, int64_t)
-    void ws_release(ws_task *, ws_buffer *, int64_t)
-    bint ws_sort(ws_task *, ws_buffer *, int64_t)
-    ws_instance *ws_root(ws_task *, int64_t)
-    ws_instance *ws_child(ws_task *, int64_t, ws_instance *, int64_t)
-    ws_instance *ws_fresh(ws_task *, int64_t)
-    void ws_drop(ws_task *, ws_instance *)
-    void ws_borrow(ws_buffer *, const void *, uint64_t, ws_width, int64_t)
-    bint ws_open(ws_run *, ws_group *, int64_t)
-    void ws_reset(ws_run *)
-    void ws_close(ws_run *)
-    void ws_yield(ws_task *)
-    bint ws_start(ws_run *, ws_job *, ws_join *, void (*)(ws_task *, void *) noexcept nogil, void *)
-    bint ws_wait(ws_join *, int64_t)
-    bint ws_par(ws_task *, int64_t, void (*)(ws_task *, void *) noexcept nogil, void *, size_t)
-    void ws_dismiss()
-    bint ws_div_i64(int64_t, int64_t, int64_t *)
-    bint ws_mod_i64(int64_t, int64_t, int64_t *)
-    bint ws_div_f64(double, double, double *)
-    bint ws_mod_f64(double, double, double *)
-    bint ws_isqrt(int64_t, int64_t *)
-    bint ws_int(double, int64_t *)
-    bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
-    bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
-    bint __builtin_mul_overflow(int64_t, int64_t, int64_t *)
+from wingspan.runtime._memory cimport Memory
+from wingspan.runtime.runtime cimport *
 
 
 cdef enum:  # in the order of assemble.OPCODES
@@ -374,158 +284,6 @@ cdef void begin(ws_task *t, void *frame) noexcept nogil:
     perform(t, f + HEAD, <const Instructions *>f[0].p, f[1].i, False)
 
 
-cdef class Memory:
-    """The buffers of a run, which are given back with the object.
-
-    Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound), as in `plan`; `limit` and `reservation`
-    are in bytes.
-    """
-
-    cdef ws_run run
-    cdef ws_group *groups
-    cdef ws_shape *shapes
-    cdef int64_t count
-    cdef bint opened
-    cdef ws_task outside  # whoever prepares a run
-    cdef list borrowed
-
-    def __cinit__(self, groups, uint64_t limit, uint64_t reservation):
-        cdef int64_t i, k = 0
-        self.count = len(groups)
-        self.groups = <ws_group *>calloc(self.count + 1, sizeof(ws_group))
-        self.shapes = <ws_shape *>calloc(sum(len(buffers) for _, _, buffers in groups) + 1, sizeof(ws_shape))
-        if self.groups == NULL or self.shapes == NULL:
-            raise MemoryError
-        for i, (parent, keys, buffers) in enumerate(groups):
-            self.groups[i].parent, self.groups[i].keys, self.groups[i].buffers = parent, keys, len(buffers)
-            self.groups[i].shapes = &self.shapes[k]
-            for width, hashed, bound in buffers:
-                self.shapes[k].width = WIDTHS.index(width)
-                self.shapes[k].hashed, self.shapes[k].bound = hashed, bound
-                k += 1
-        self.opened = ws_open(&self.run, self.groups, self.count)
-        self.run.limit, self.run.reservation = limit, reservation
-        self.outside.run = &self.run
-        self.borrowed = []
-
-    def __dealloc__(self):
-        if self.opened:
-            ws_close(&self.run)
-        free(self.groups)
-        free(self.shapes)
-
-    @property
-    def committed(self):
-        """The bytes that are counted as used."""
-        return self.run.committed
-
-    def reset(self, uint64_t limit):
-        """Make all cells zero and forget what was borrowed, for another run."""
-        with nogil:
-            ws_reset(&self.run)
-        self.run.limit = limit
-        self.borrowed = []
-
-    def fault(self):
-        """Why nothing came of the last call: the fault and its two values."""
-        return self.outside.fault, self.outside.values[0].i, self.outside.values[1].i
-
-    def root(self, int64_t group):
-        """The one instance of a group without a parent; 0 if there is no room for it."""
-        return <uintptr_t>ws_root(&self.outside, group)
-
-    def child(self, int64_t group, uintptr_t parent, int64_t key):
-        """The instance with a key in another; 0 if there is no room for it, or no such key."""
-        return <uintptr_t>ws_child(&self.outside, group, <ws_instance *>parent, key)
-
-    def instances(self):
-        """(instance, group, parent or 0, key) of all instances that this run has used."""
-        cdef ws_instance *x = self.run.instances
-        found = []
-        while x != NULL:
-            if x.used:
-                found.append((<uintptr_t>x, x.group - self.groups, <uintptr_t>x.parent, x.key))
-            x = x.made_before
-        return found
-
-    def borrow(self, uintptr_t instance, int64_t number, array, int64_t shift):
-        """Let a buffer read an array with one axis, in one piece, of any width; a cell's value is its number + shift."""
-        cdef Py_buffer view
-        PyObject_GetBuffer(array, &view, PyBUF_FORMAT)
-        cdef ws_width width = FORMATS[view.format.decode().strip("<=@")]
-        ws_borrow(&(<ws_instance *>instance).buffers[number], view.buf, view.len // view.itemsize, width, shift)
-        PyBuffer_Release(&view)
-        self.borrowed.append(array)
-
-    def fill(self, uintptr_t instance, int64_t number, const unsigned char[::1] contents):
-        """Copy the bytes of the cells from 1 on into a buffer; false if there is no room."""
-        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
-        cdef int64_t cells = len(contents) // ws_bytes[b.width]
-        if cells == 0:
-            return True
-        if not ws_grow(&self.outside, b, cells):
-            return False
-        with nogil:
-            memcpy(b.data, &contents[0], cells * ws_bytes[b.width])
-        return True
-
-    def scatter(self, uintptr_t instance, int64_t number, const int64_t[::1] at, const int64_t[::1] values):
-        """Set some cells of a hashed buffer; false if there is no room."""
-        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
-        cdef ws_value x
-        cdef Py_ssize_t k
-        for k in range(len(at)):
-            x.i = values[k]
-            if not ws_store(&self.outside, b, at[k], x, WS_PLAIN):
-                return False
-        return True
-
-    def entries(self, uintptr_t instance, int64_t number):
-        """The (cell, value) of a hashed buffer's cells that are not zero, as bytes of 64-bit integers."""
-        cdef ws_hash *h = (<ws_instance *>instance).buffers[number].hash
-        cdef bytearray found = bytearray()
-        cdef uint64_t k
-        if h != NULL:
-            for k in range(h.mask + 1):
-                if h.entries[k].key and h.entries[k].value:
-                    found += PyBytes_FromStringAndSize(<const char *>&h.entries[k], sizeof(ws_entry))
-        return bytes(found)
-
-    def cells(self, uintptr_t instance, int64_t number, owner):
-        """The cells of a buffer from 1 on, as something that NumPy takes without copying; `owner` lives as long."""
-        cdef Cells made = Cells.__new__(Cells)
-        made.buffer = &(<ws_instance *>instance).buffers[number]
-        made.owner = owner
-        made.shape = made.buffer.cells
-        return made
-
-
-cdef const char *LETTERS = b"q\0d\0i\0B"
-WIDTHS = ("i64", "f64", "i32", "u8")
-FORMATS = {"l": WS_I64, "q": WS_I64, "d": WS_F64, "i": WS_I32, "B": WS_U8, "?": WS_U8}
-
-
-cdef class Cells:
-    """The cells of a buffer as they are in memory."""
-
-    cdef ws_buffer *buffer
-    cdef object owner
-    cdef Py_ssize_t shape
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        view.itemsize = ws_bytes[self.buffer.width]
-        view.format = <char *>LETTERS + 2 * self.buffer.width
-        view.buf = self.buffer.data
-        view.obj = self
-        view.len = self.shape * view.itemsize
-        view.readonly = False
-        view.ndim = 1
-        view.shape = &self.shape
-        view.strides = &view.itemsize
-        view.suboffsets = NULL
-        view.internal = NULL
-
-
 cdef class Program:
     """Instructions over a number of slots: `table` has a row of six numbers for each."""
 
@@ -540,13 +298,8 @@ cdef class Program:
     def run(self, Memory memory, bytes registers, bint in_order, bint yields, uint64_t seed):
         """Run all; the register file at the end, and the fault: (what, values, instruction, registers), or None.
 
-        `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. What
-        arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
+        See `Memory.drive` for the others.
         """
-        cdef ws_run *run = &memory.run
-        cdef ws_job job
-        cdef ws_join join
-        cdef bint ended
         cdef size_t size = 8 * self.code.slots
         cdef ws_value *frame = <ws_value *>malloc(size + HEAD * sizeof(ws_value))
         if frame == NULL:
@@ -554,22 +307,9 @@ cdef class Program:
         frame[0].p = &self.code
         frame[1].i = 0
         memcpy(frame + HEAD, PyBytes_AS_STRING(registers), size)
-        run.order = WS_SEQ_CST if in_order or yields else WS_PLAIN
-        run.yields, run.seed = yields, seed
-        signal = None
         try:
-            ended = not ws_start(run, &job, &join, begin, frame)
-            while not ended:
-                with nogil:
-                    ended = ws_wait(&join, 50)
-                try:
-                    PyErr_CheckSignals()
-                except BaseException as error:
-                    signal = error
-                    ws_interrupt(run)
-            if signal is not None:
-                raise signal
-            return PyBytes_FromStringAndSize(<char *>(frame + HEAD), size), self.fault(run)
+            memory.drive(begin, frame, in_order, yields, seed)
+            return PyBytes_FromStringAndSize(<char *>(frame + HEAD), size), self.fault(&memory.run)
         finally:
             free(frame)
 
@@ -597,9 +337,3 @@ cdef class Program:
             if task.fault != WS_NONE or self.code.table[COLUMNS * pc] >= LOAD:
                 return pc, file
             PyErr_CheckSignals()
-
-
-def dismiss():
-    """End all threads that have nothing to do."""
-    with nogil:
-        ws_dismiss()

@@ -14,9 +14,10 @@ from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.native.assemble import Code, assemble
-from wingspan.native.engine import Engine, Limits, Mode
-from wingspan.native.memory import buffers, result
+from wingspan.native.engine import Engine
 from wingspan.plan.pipeline import lower
+from wingspan.runtime.lease import Limits, Mode
+from wingspan.runtime.memory import buffers, result
 from wingspan.tensors.tensor import Tensor
 
 LIKE = 64

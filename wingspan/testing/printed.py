@@ -19,10 +19,10 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang.ir import Instance, Value
 from wingspan.native.assemble import exact
-from wingspan.native.memory import buffers, result
 from wingspan.plan.ir import Buffer, Expr, Group
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
+from wingspan.runtime.memory import buffers, result
 from wingspan.tensors.frozen import Key, Stored
 from wingspan.tensors.tensor import Tensor
 

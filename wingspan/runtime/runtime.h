@@ -117,7 +117,11 @@ typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; 
 typedef struct { const ws_buffer *buffer; int64_t lock, task, holder; char name[24], above[24]; } ws_blocked;
 #define WS_BLOCKED 8 /* so many are noted */
 
+struct ws_worker;
+typedef struct { pthread_mutex_t mutex; struct ws_worker *idle; } ws_team;
+
 typedef struct ws_run {
+    ws_team *team; /* of whoever has opened the run: functions of several libraries may take part in it */
     ws_group *groups;
     int64_t count;
     uint64_t limit, committed, reservation; /* bytes */
@@ -813,9 +817,23 @@ WS_API inline void ws_borrow(ws_buffer *b, const void *data, uint64_t cells, ws_
 
 /* ------------------------------------------------------------------------------------------------------------- runs */
 
+static ws_team ws_own_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
+static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
+
+/* A forked process has none of the threads. */
+WS_API void ws_before_fork(void) { pthread_mutex_lock(&ws_own_team.mutex); }
+WS_API void ws_after_fork(void) { pthread_mutex_unlock(&ws_own_team.mutex); }
+WS_API void ws_forked(void) {
+    pthread_mutex_init(&ws_own_team.mutex, NULL);
+    ws_own_team.idle = NULL;
+}
+WS_API void ws_team_open(void) { pthread_atfork(ws_before_fork, ws_after_fork, ws_forked); }
+
 /* A run of `count` groups, which stay where they are; their parent, keys, buffers and shapes are set. */
 WS_API bool ws_open(ws_run *run, ws_group *groups, int64_t count) {
     memset(run, 0, sizeof *run);
+    pthread_once(&ws_team_once, ws_team_open);
+    run->team = &ws_own_team;
     run->groups = groups;
     run->count = count;
     run->limit = UINT64_MAX;
@@ -906,18 +924,6 @@ typedef struct ws_worker {
     struct ws_worker *next;
 } ws_worker;
 
-static struct { pthread_mutex_t mutex; ws_worker *idle; } ws_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
-static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
-
-/* A forked process has none of the threads. */
-WS_API void ws_before_fork(void) { pthread_mutex_lock(&ws_team.mutex); }
-WS_API void ws_after_fork(void) { pthread_mutex_unlock(&ws_team.mutex); }
-WS_API void ws_forked(void) {
-    pthread_mutex_init(&ws_team.mutex, NULL);
-    ws_team.idle = NULL;
-}
-WS_API void ws_team_open(void) { pthread_atfork(ws_before_fork, ws_after_fork, ws_forked); }
-
 WS_API void ws_open_join(ws_join *j, int64_t left) {
     pthread_mutex_init(&j->mutex, NULL);
     pthread_cond_init(&j->done, NULL);
@@ -935,10 +941,10 @@ WS_API void ws_perform(ws_job *job, ws_worker *w) {
     ws_run *run = job->task.run;
     job->body(&job->task, job->frame);
     if (w) {
-        pthread_mutex_lock(&ws_team.mutex);
-        w->next = ws_team.idle;
-        ws_team.idle = w;
-        pthread_mutex_unlock(&ws_team.mutex);
+        pthread_mutex_lock(&run->team->mutex);
+        w->next = run->team->idle;
+        run->team->idle = w;
+        pthread_mutex_unlock(&run->team->mutex);
     }
     pthread_mutex_lock(&join->mutex);
     const int64_t left = __atomic_sub_fetch(&join->left, 1, __ATOMIC_RELAXED);
@@ -976,14 +982,13 @@ WS_API ws_worker *ws_hire(void) {
     return NULL;
 }
 
-/* `count` idle threads as a list, or NULL if there cannot be so many. */
-WS_API ws_worker *ws_gather(int64_t count) {
-    pthread_once(&ws_team_once, ws_team_open);
+/* `count` idle threads of a team as a list, or NULL if there cannot be so many. */
+WS_API ws_worker *ws_gather(ws_team *team, int64_t count) {
     ws_worker *list = NULL;
-    pthread_mutex_lock(&ws_team.mutex);
+    pthread_mutex_lock(&team->mutex);
     while (count > 0) {
-        ws_worker *w = ws_team.idle;
-        if (w) ws_team.idle = w->next;
+        ws_worker *w = team->idle;
+        if (w) team->idle = w->next;
         else if (!(w = ws_hire())) break;
         w->next = list;
         list = w;
@@ -991,11 +996,11 @@ WS_API ws_worker *ws_gather(int64_t count) {
     }
     while (count > 0 && list) {
         ws_worker *next = list->next;
-        list->next = ws_team.idle;
-        ws_team.idle = list;
+        list->next = team->idle;
+        team->idle = list;
         list = next;
     }
-    pthread_mutex_unlock(&ws_team.mutex);
+    pthread_mutex_unlock(&team->mutex);
     return list;
 }
 
@@ -1024,7 +1029,7 @@ WS_API inline void ws_yield(ws_task *t) {
 WS_API bool ws_start(ws_run *run, ws_job *job, ws_join *join, ws_body body, void *frame) {
     *job = (ws_job){{.run = run, .id = 1, .number = 1, .random = ws_mix(run->seed)}, body, frame, join};
     run->tasks = run->running = 1;
-    ws_worker *w = ws_gather(1);
+    ws_worker *w = ws_gather(run->team, 1);
     if (!w) {
         ws_fail(&job->task, WS_THREADS, NULL, 1, 0);
         return ws_stop(&job->task, -1, NULL, 0);
@@ -1056,7 +1061,7 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
     if (n < 1 || ws_stopped(run)) return n < 1;
     ws_job *jobs = malloc((size_t)n * sizeof *jobs);
     if (!jobs) return ws_fail(t, WS_SPACE, NULL, 0, 0);
-    ws_worker *team = n > 1 ? ws_gather(n - 1) : NULL;
+    ws_worker *team = n > 1 ? ws_gather(run->team, n - 1) : NULL;
     if (n > 1 && !team) {
         free(jobs);
         return ws_fail(t, WS_THREADS, NULL, n - 1, 0);
@@ -1083,10 +1088,10 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
 
 /* End the idle threads. */
 WS_API void ws_dismiss(void) {
-    pthread_mutex_lock(&ws_team.mutex);
-    ws_worker *list = ws_team.idle;
-    ws_team.idle = NULL;
-    pthread_mutex_unlock(&ws_team.mutex);
+    pthread_mutex_lock(&ws_own_team.mutex);
+    ws_worker *list = ws_own_team.idle;
+    ws_own_team.idle = NULL;
+    pthread_mutex_unlock(&ws_own_team.mutex);
     for (ws_worker *w = list, *next; w; w = next) {
         next = w->next;
         pthread_mutex_lock(&w->mutex);

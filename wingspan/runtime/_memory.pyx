@@ -1,0 +1,190 @@
+"""The memory of a run: the buffers of all instances, for whatever runs a plan, and the threads that run it.
+
+Instances are known by their addresses, which are good as long as their memory. What the runtime does is said in runtime.h.
+Arguments are trusted: whoever calls checks them.
+"""
+
+from cpython.buffer cimport PyBUF_FORMAT, PyObject_GetBuffer, PyBuffer_Release
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from wingspan.runtime.runtime cimport *
+
+
+cdef class Memory:
+    """The buffers of a run, which are given back with the object.
+
+    Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound), as in `plan`; `limit` and `reservation`
+    are in bytes.
+    """
+
+    def __cinit__(self, groups, uint64_t limit, uint64_t reservation):
+        cdef int64_t i, k = 0
+        self.count = len(groups)
+        self.groups = <ws_group *>calloc(self.count + 1, sizeof(ws_group))
+        self.shapes = <ws_shape *>calloc(sum(len(buffers) for _, _, buffers in groups) + 1, sizeof(ws_shape))
+        if self.groups == NULL or self.shapes == NULL:
+            raise MemoryError
+        for i, (parent, keys, buffers) in enumerate(groups):
+            self.groups[i].parent, self.groups[i].keys, self.groups[i].buffers = parent, keys, len(buffers)
+            self.groups[i].shapes = &self.shapes[k]
+            for width, hashed, bound in buffers:
+                self.shapes[k].width = WIDTHS.index(width)
+                self.shapes[k].hashed, self.shapes[k].bound = hashed, bound
+                k += 1
+        self.opened = ws_open(&self.run, self.groups, self.count)
+        self.run.limit, self.run.reservation = limit, reservation
+        self.outside.run = &self.run
+        self.borrowed = []
+
+    def __dealloc__(self):
+        if self.opened:
+            ws_close(&self.run)
+        free(self.groups)
+        free(self.shapes)
+
+    @property
+    def committed(self):
+        """The bytes that are counted as used."""
+        return self.run.committed
+
+    def reset(self, uint64_t limit):
+        """Make all cells zero and forget what was borrowed, for another run."""
+        with nogil:
+            ws_reset(&self.run)
+        self.run.limit = limit
+        self.borrowed = []
+
+    def fault(self):
+        """Why nothing came of the last call: the fault and its two values."""
+        return self.outside.fault, self.outside.values[0].i, self.outside.values[1].i
+
+    def root(self, int64_t group):
+        """The one instance of a group without a parent; 0 if there is no room for it."""
+        return <uintptr_t>ws_root(&self.outside, group)
+
+    def child(self, int64_t group, uintptr_t parent, int64_t key):
+        """The instance with a key in another; 0 if there is no room for it, or no such key."""
+        return <uintptr_t>ws_child(&self.outside, group, <ws_instance *>parent, key)
+
+    def instances(self):
+        """(instance, group, parent or 0, key) of all instances that this run has used."""
+        cdef ws_instance *x = self.run.instances
+        found = []
+        while x != NULL:
+            if x.used:
+                found.append((<uintptr_t>x, x.group - self.groups, <uintptr_t>x.parent, x.key))
+            x = x.made_before
+        return found
+
+    def borrow(self, uintptr_t instance, int64_t number, array, int64_t shift):
+        """Let a buffer read an array with one axis, in one piece, of any width; a cell's value is its number + shift."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(array, &view, PyBUF_FORMAT)
+        cdef ws_width width = FORMATS[view.format.decode().strip("<=@")]
+        ws_borrow(&(<ws_instance *>instance).buffers[number], view.buf, view.len // view.itemsize, width, shift)
+        PyBuffer_Release(&view)
+        self.borrowed.append(array)
+
+    def fill(self, uintptr_t instance, int64_t number, const unsigned char[::1] contents):
+        """Copy the bytes of the cells from 1 on into a buffer; false if there is no room."""
+        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
+        cdef int64_t cells = len(contents) // ws_bytes[b.width]
+        if cells == 0:
+            return True
+        if not ws_grow(&self.outside, b, cells):
+            return False
+        with nogil:
+            memcpy(b.data, &contents[0], cells * ws_bytes[b.width])
+        return True
+
+    def scatter(self, uintptr_t instance, int64_t number, const int64_t[::1] at, const int64_t[::1] values):
+        """Set some cells of a hashed buffer; false if there is no room."""
+        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
+        cdef ws_value x
+        cdef Py_ssize_t k
+        for k in range(len(at)):
+            x.i = values[k]
+            if not ws_store(&self.outside, b, at[k], x, WS_PLAIN):
+                return False
+        return True
+
+    def entries(self, uintptr_t instance, int64_t number):
+        """The (cell, value) of a hashed buffer's cells that are not zero, as bytes of 64-bit integers."""
+        cdef ws_hash *h = (<ws_instance *>instance).buffers[number].hash
+        cdef bytearray found = bytearray()
+        cdef uint64_t k
+        if h != NULL:
+            for k in range(h.mask + 1):
+                if h.entries[k].key and h.entries[k].value:
+                    found += PyBytes_FromStringAndSize(<const char *>&h.entries[k], sizeof(ws_entry))
+        return bytes(found)
+
+    def cells(self, uintptr_t instance, int64_t number, owner):
+        """The cells of a buffer from 1 on, as something that NumPy takes without copying; `owner` lives as long."""
+        cdef Cells made = Cells.__new__(Cells)
+        made.buffer = &(<ws_instance *>instance).buffers[number]
+        made.owner = owner
+        made.shape = made.buffer.cells
+        return made
+
+
+    cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed):
+        """Run a task and all that it spawns. The fault is noted in the run.
+
+        `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. What
+        arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
+        """
+        cdef ws_run *run = &self.run
+        cdef ws_job job
+        cdef ws_join join
+        cdef bint ended
+        run.order = WS_SEQ_CST if in_order or yields else WS_PLAIN
+        run.yields, run.seed = yields, seed
+        signal = None
+        ended = not ws_start(run, &job, &join, body, frame)
+        while not ended:
+            with nogil:
+                ended = ws_wait(&join, 50)
+            try:
+                PyErr_CheckSignals()
+            except BaseException as error:
+                signal = error
+                ws_interrupt(run)
+        if signal is not None:
+            raise signal
+
+
+cdef const char *LETTERS = b"q\0d\0i\0B"
+WIDTHS = ("i64", "f64", "i32", "u8")
+FORMATS = {"l": WS_I64, "q": WS_I64, "d": WS_F64, "i": WS_I32, "B": WS_U8, "?": WS_U8}
+
+
+cdef class Cells:
+    """The cells of a buffer as they are in memory."""
+
+    cdef ws_buffer *buffer
+    cdef object owner
+    cdef Py_ssize_t shape
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        view.itemsize = ws_bytes[self.buffer.width]
+        view.format = <char *>LETTERS + 2 * self.buffer.width
+        view.buf = self.buffer.data
+        view.obj = self
+        view.len = self.shape * view.itemsize
+        view.readonly = False
+        view.ndim = 1
+        view.shape = &self.shape
+        view.strides = &view.itemsize
+        view.suboffsets = NULL
+        view.internal = NULL
+
+
+def dismiss():
+    """End all threads that have nothing to do."""
+    with nogil:
+        ws_dismiss()

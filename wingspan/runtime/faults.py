@@ -1,0 +1,39 @@
+"""What may go wrong in any run that no rule knows of, in words."""
+
+from __future__ import annotations
+
+from wingspan.plan.ir import Buffer
+
+OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
+"""What goes wrong, as runtime.h numbers it."""
+
+
+def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
+    """The message and the remedy for what a run met that no rule knows of."""
+    name = "memory" if buffer is None else _name(buffer)
+    racy = "tasks may race for it: see `wingspan check`"
+    if kind == NO_CELL and buffer is not None and (x < 1 or 0 < buffer.bound < x):
+        return f"{name} has no cell {x}", racy
+    messages = {
+        NO_CELL: (
+            f"{name} has outgrown the address space reserved for it at cell {x}",
+            "raise the reservation: --reserve",
+        ),
+        NARROW: (f"{x} does not fit a cell of {name}", racy),
+        READ_ONLY: (f"{name} is read only", racy),
+        MEMORY: (
+            f"out of memory: the run needs {x} bytes, which is more than its limit",
+            "raise the memory limit: --max-memory",
+        ),
+        NO_CHILD: (f"there is no copy with number {x}", racy),
+        THREADS: (f"the system cannot start {x} more thread{'s' * (x != 1)}", "use devices with fewer threads"),
+        DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
+        SPACE: ("out of memory: the system has no address space left", "reserve less for each buffer: --reserve"),
+    }
+    return messages[kind]
+
+
+def _name(buffer: Buffer) -> str:
+    if buffer.depth < 0:
+        return buffer.tensor
+    return f"{buffer.tensor}, level {buffer.level} {buffer.level_name}: {buffer.name}"

@@ -1,0 +1,160 @@
+"""The memory of runs on threads of the system: arrays into buffers, and buffers as arrays.
+
+Results are views of the memory, which lives as long as one of them does; then it is used for the next run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from wingspan.errors import Fault, InputError
+from wingspan.lang.ir import Instance
+from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.layout import DTYPES
+from wingspan.runtime import _memory
+from wingspan.runtime.faults import SPACE, limit
+from wingspan.tensors.frozen import Key, Stored
+
+T = TypeVar("T")
+Mode = Literal["plain", "seq_cst", "yields"]
+"""How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
+a task lets others go first, so that rare orders happen.
+"""
+
+atexit.register(_memory.dismiss)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use, in bytes."""
+
+    memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
+    """memory in all, without what is taken from arrays as it is; four fifths of what the machine has"""
+    reservation: int = 2**36
+    """address space for each buffer; only what is written takes memory"""
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("memory", self.memory, 1, 2**62),
+            ("reservation", self.reservation, 2**12, 2**45),
+        ):
+            if not least <= value <= most:
+                raise InputError(f"a {name} limit of {value} bytes", fix=f"give {least} to {most} bytes")
+
+
+@contextmanager
+def faulting() -> Iterator[None]:
+    """A Fault where there is no memory."""
+    try:
+        yield
+    except MemoryError:
+        message, fix = limit(SPACE, 0)
+        raise Fault(message, fix=fix) from None
+
+
+class Lease:
+    """The memory of one run of a plan, for as long as anybody looks at it; then it is spare again."""
+
+    def __init__(self, spare: list[tuple[int, _memory.Memory]], limits: Limits, plan: Plan) -> None:
+        """Take memory that is spare, or new memory. Other threads that run the same plan take it, too."""
+        self.limits, self.plan = limits, plan
+        self._borrowed: dict[tuple[int, int], Stored] = {}
+        self._spare = spare
+        self._opened = False
+        self._open()
+        self._groups = {group.tensor: group for group in reversed(plan.groups) if group.parent is None}
+        self.roots = {name: self.made(self.memory.root(self._groups[name].id)) for name, _ in plan.roots}
+        """the root instance of each tensor"""
+
+    def _open(self) -> None:
+        while True:
+            try:
+                reservation, self.memory = self._spare.pop()
+            except IndexError:
+                break
+            self.memory.reset(self.limits.memory)
+            if reservation == self.limits.reservation and self.memory.committed <= self.limits.memory:
+                self._opened = True
+                return
+        groups = [(-1 if g.parent is None else g.parent, g.keys, _shapes(g)) for g in self.plan.groups]
+        self.memory = _memory.Memory(groups, self.limits.memory, self.limits.reservation)
+        self._opened = True
+
+    def made(self, good: T, buffer: Buffer | None = None) -> T:
+        """What was asked of the memory; a Fault if it could not give it."""
+        if not good:
+            kind, x, _ = self.memory.fault()
+            message, fix = limit(kind, x, buffer)
+            raise Fault(message, fix=fix)
+        return good
+
+    def give(self, tensor: str, key: Key, stored: Stored, fits: Callable[[Buffer, Stored], bool]) -> None:
+        """Let a buffer of an input hold what is stored: the array itself where it `fits`, otherwise a copy."""
+        depth, name, path = key
+        group, instance = self._groups[tensor], self.roots[tensor]
+        for tag, number in path:
+            group = next(g for g in self.plan.groups if g.parent == group.id and g.tag == tag)
+            instance = self.made(self.memory.child(group.id, instance, number))
+        buffer = next((b for b in group.buffers if (b.depth, b.name) == (depth, name)), None)
+        if buffer is None or not len(stored.values):
+            return
+        if buffer.hashed:
+            at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
+            values = stored.values.astype(np.int64) + stored.shift
+            self.made(self.memory.scatter(instance, buffer.number, at.astype(np.int64), values), buffer)
+        elif fits(buffer, stored):
+            self.memory.borrow(instance, buffer.number, stored.values, stored.shift)
+            self._borrowed[instance, buffer.number] = stored
+        else:
+            contents = np.ascontiguousarray(stored.logical(DTYPES[buffer.width])).view(np.uint8)
+            self.made(self.memory.fill(instance, buffer.number, contents), buffer)
+
+    def arrays(self, tensor: str) -> dict[Key, Stored]:
+        """What the buffers of a tensor hold, as views of the memory; arrays may end in cells not in use."""
+        return {
+            (buffer.depth, buffer.name, path): stored
+            for instance, path, group in self._instances(tensor)
+            for buffer in group.buffers
+            if not buffer.scratch and len((stored := self._stored(instance, buffer)).values)
+        }
+
+    def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
+        """The instances of a tensor that the run has used, with what leads to them from its root."""
+        found = {x: (self.plan.groups[g], parent, key) for x, g, parent, key in self.memory.instances()}
+        paths: dict[int, Instance | None] = {0: None, self.roots[tensor]: ()}
+
+        def path(x: int) -> Instance | None:
+            if x not in paths:
+                group, parent, key = found.get(x, (None, 0, 0))
+                above = path(parent)
+                step = () if group is None else ((group.tag, key),)
+                paths[x] = None if above is None else (*above, *step)
+            return paths[x]
+
+        for x, (group, _, _) in found.items():
+            if group.tensor == tensor and (leads := path(x)) is not None:
+                yield x, leads, group
+
+    def _stored(self, instance: int, buffer: Buffer) -> Stored:
+        if (instance, buffer.number) in self._borrowed:
+            return self._borrowed[instance, buffer.number]
+        if buffer.hashed:
+            entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
+            return Stored.scattered(entries[:, 0], entries[:, 1])
+        array = np.asarray(self.memory.cells(instance, buffer.number, self))
+        return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
+
+    def __del__(self) -> None:
+        if self._opened and not self._spare:
+            self._spare.append((self.limits.reservation, self.memory))
+
+
+def _shapes(group: Group) -> list[tuple[str, bool, int]]:
+    return [(b.width, b.hashed, b.bound) for b in group.buffers]

@@ -1,0 +1,96 @@
+"""What of runtime.h the extension modules use."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+
+cdef extern from "runtime.h" nogil:
+    ctypedef union ws_value:
+        int64_t i
+        double f
+        void *p
+    ctypedef int ws_width
+    ctypedef int ws_order
+    ctypedef int ws_reduction
+    ctypedef int ws_fault
+    enum:
+        WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED
+        WS_PLAIN, WS_SEQ_CST
+        WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
+    ctypedef struct ws_entry:
+        int64_t key, value
+    ctypedef struct ws_hash:
+        uint64_t mask
+        ws_entry *entries
+    ctypedef struct ws_buffer:
+        unsigned char *data
+        uint64_t cells, reserved
+        ws_width width
+        ws_hash *hash
+    ctypedef struct ws_shape:
+        ws_width width
+        bint hashed
+        int64_t bound
+    ctypedef struct ws_group:
+        int64_t parent, keys, buffers
+        const ws_shape *shapes
+    ctypedef struct ws_instance:
+        ws_group *group
+        ws_instance *parent
+        ws_instance *made_before
+        int64_t key
+        bint used
+        ws_buffer *buffers
+    ctypedef struct ws_run:
+        ws_instance *instances
+        uint64_t limit, committed, reservation, seed
+        ws_order order
+        bint yields
+        ws_fault fault
+        int64_t where
+        ws_value *values
+        ws_value *registers
+    ctypedef struct ws_task:
+        ws_run *run
+        int64_t number
+        ws_fault fault
+        ws_value *values
+    ctypedef void (*ws_body)(ws_task *, void *) noexcept nogil
+    ctypedef struct ws_job:
+        pass
+    ctypedef struct ws_join:
+        pass
+    const uint64_t *ws_bytes
+    bint ws_fail(ws_task *, ws_fault, const ws_buffer *, int64_t, int64_t)
+    bint ws_stopped(const ws_run *)
+    bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
+    void ws_interrupt(ws_run *)
+    bint ws_grow(ws_task *, ws_buffer *, int64_t)
+    ws_value ws_load(const ws_buffer *, int64_t, ws_order)
+    bint ws_store(ws_task *, ws_buffer *, int64_t, ws_value, ws_order)
+    bint ws_atomic(ws_task *, ws_buffer *, int64_t, ws_reduction, ws_value)
+    bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
+    bint ws_acquire(ws_task *, ws_buffer *, int64_t)
+    void ws_release(ws_task *, ws_buffer *, int64_t)
+    bint ws_sort(ws_task *, ws_buffer *, int64_t)
+    ws_instance *ws_root(ws_task *, int64_t)
+    ws_instance *ws_child(ws_task *, int64_t, ws_instance *, int64_t)
+    ws_instance *ws_fresh(ws_task *, int64_t)
+    void ws_drop(ws_task *, ws_instance *)
+    void ws_borrow(ws_buffer *, const void *, uint64_t, ws_width, int64_t)
+    bint ws_open(ws_run *, ws_group *, int64_t)
+    void ws_reset(ws_run *)
+    void ws_close(ws_run *)
+    void ws_yield(ws_task *)
+    bint ws_start(ws_run *, ws_job *, ws_join *, ws_body, void *)
+    bint ws_wait(ws_join *, int64_t)
+    bint ws_par(ws_task *, int64_t, ws_body, void *, size_t)
+    void ws_dismiss()
+    bint ws_div_i64(int64_t, int64_t, int64_t *)
+    bint ws_mod_i64(int64_t, int64_t, int64_t *)
+    bint ws_div_f64(double, double, double *)
+    bint ws_mod_f64(double, double, double *)
+    bint ws_isqrt(int64_t, int64_t *)
+    bint ws_int(double, int64_t *)
+    bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
+    bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
+    bint __builtin_mul_overflow(int64_t, int64_t, int64_t *)
