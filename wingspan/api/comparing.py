@@ -9,7 +9,7 @@ from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import guard
 from wingspan.api.exploring import explore
 from wingspan.api.machines import compiled
-from wingspan.api.running import ENGINES, engine
+from wingspan.api.running import AT_ONCE, engine
 from wingspan.comparison import Comparison, Engine, compare
 from wingspan.errors import InputError
 from wingspan.histogram import Histogram, observe
@@ -36,7 +36,7 @@ def diff(
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     if not unsafe:
         guard(bound)
-    made = [engine(one) if isinstance(one, str) else one for one in (ENGINES if engines is None else engines)]
+    made = [engine(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
     return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from wingspan import reference
+from wingspan.compiled import kernel
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
@@ -45,6 +46,12 @@ def native(bound: Elaborated) -> Native:
 def compiled(bound: Elaborated) -> Compiled:
     """The plan of a bound program, ready to run on threads."""
     return Compiled(bound)
+
+
+def compiled_c(bound: Elaborated) -> kernel.Compiled:
+    """The plan of a bound program as compiled C. InputError if there is no compiler."""
+    _require_order(bound)
+    return kernel.Compiled(bound)
 
 
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:

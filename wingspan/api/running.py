@@ -12,7 +12,7 @@ import numpy as np
 
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import guard
-from wingspan.api.machines import compiled, evaluate, native, semantics
+from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
 from wingspan.comparison import Engine
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
@@ -20,8 +20,10 @@ from wingspan.lang import ir
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.tensor import Tensor, from_exact
 
-ENGINES = ("semantics", "reference", "native", "native-controlled")
+ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
 """The engines of this package."""
+AT_ONCE = ENGINES[:-1]
+"""Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def run(
 
     Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
     as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
-    test finds unsafe is `Unsafe`, unless that is asked for; `reference` computes the serial meaning.
+    test finds unsafe is `Unsafe`, unless that is asked for; `compiled` does so as compiled C, and refuses an unsafe
+    program in any case; `reference` computes the serial meaning.
 
     A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
     """
@@ -66,6 +69,9 @@ def run(
             if not unsafe:
                 guard(bound, allowed=("safe", "order-dependent"))
             tensors, variables = compiled(bound).run(limits=limits)
+        case "compiled":
+            guard(bound, allowed=("safe", "order-dependent"))
+            tensors, variables = compiled_c(bound).run(limits=limits)
         case _:
             raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
     return Run(tensors, variables, engine, time.perf_counter() - began)

@@ -31,7 +31,7 @@ from wingspan.written import check_output
 @on_program
 @click.option(
     "--engine", type=click.Choice(api.ENGINES), default="semantics", show_default=True,
-    help="The rules; the serial meaning over dense arrays; the compiled plan on threads, or one access at a time.",
+    help="The rules; the serial meaning over dense arrays; the plan on threads, one access at a time, or as C.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
 @click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
@@ -51,8 +51,10 @@ def run(
 ) -> None:
     """Run the program in FILE once and print what it updated or returned."""
     given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
-    if engine != "native" and (given or unsafe):
-        raise click.UsageError("--max-memory, --reserve and --unsafe are for --engine native.")
+    if engine not in ("native", "compiled") and given:
+        raise click.UsageError("--max-memory and --reserve are for --engine native or compiled.")
+    if engine != "native" and unsafe:
+        raise click.UsageError("--unsafe is for --engine native.")
     limits = replace(Limits(), **given)
     bound = api.bind(told.file, **told.binding)
     check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
@@ -94,7 +96,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
 @on_program
 @click.option(
     "--engines", metavar="NAMES", callback=listed,
-    help=f"Which, in this order: of {', '.join(api.ENGINES)}, or module:attribute. All that can run it, if not given.",
+    help=f"Which, in this order: of {', '.join(api.ENGINES)}, or module:attribute. If not given, all but compiled.",
 )  # fmt: skip
 @click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Run each engine N times.")
 @click.option(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from wingspan.compiled.expressions import SUFFIX, constant, expression, offset, told
 from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentioned, useful, within
@@ -39,12 +40,26 @@ PRINTED = "Printed by wingspan"
 COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract=off", "-pthread")
 
 
+class Site(NamedTuple):
+    """A place where a run may fail, with a message in which {0}, {1}, … stand for values of these types: see program.h."""
+
+    span: Span | None
+    message: str
+    types: str
+
+
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
     """A plan as a C file, to be called `name`.c. With a `main`, it reads inputs, if any, from `name`.inputs.
 
     No text of the program and no name gets out of the comment or the string that it is printed in.
     """
-    return "\n".join(Printer(kept(needed(made)), identity(made)).file(name, main)) + "\n"
+    return with_sites(made, name, main)[0]
+
+
+def with_sites(made: Plan, name: str = "program", main: bool = False) -> tuple[str, Sequence[Site]]:
+    """The same, and the places where a run of it may fail, by their numbers."""
+    printer = Printer(kept(needed(made)), identity(made))
+    return "\n".join(printer.file(name, main)) + "\n", printer.sites
 
 
 def identity(made: Plan) -> int:
@@ -86,7 +101,7 @@ class Printer:
     identity: int
     names: Names = field(default_factory=Names)
     functions: list[str] = field(default_factory=list)
-    sites: list[tuple[Span | None, str, str]] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
     cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
@@ -171,7 +186,7 @@ class Printer:
 
     def site(self, span: Span | None, message: str, types: str = "") -> int:
         """The number of a place where the run may fail, with a message about values of these types: see program.h."""
-        made = span, message, types
+        made = Site(span, message, types)
         if made not in self.sites:
             self.sites.append(made)
         return self.sites.index(made)

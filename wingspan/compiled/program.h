@@ -34,6 +34,9 @@ typedef struct {
 
 extern const ws_program ws_printed;
 
+/* What runs the program, for whoever has its memory; its frame are the variables and fill values. */
+ws_body ws_printed_body(void) { return ws_printed.body; }
+
 /* ------------------------------------------------------------------------------------------------ in printed functions */
 
 /* The cells of buffer k of an instance. They never move. */

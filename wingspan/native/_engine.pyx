@@ -309,7 +309,7 @@ cdef class Program:
         memcpy(frame + HEAD, PyBytes_AS_STRING(registers), size)
         try:
             memory.drive(begin, frame, in_order, yields, seed)
-            return PyBytes_FromStringAndSize(<char *>(frame + HEAD), size), self.fault(&memory.run)
+            return PyBytes_FromStringAndSize(<char *>(frame + HEAD), size), self.fault(&memory.state)
         finally:
             free(frame)
 

@@ -61,15 +61,15 @@ class Engine:
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])
             for key, stored in inputs.get(name, {}).items():
-                lease.give(name, key, stored, self._fits)
+                lease.give(name, key, stored, self._borrowed)
         registers, fault = self._program.run(lease.memory, registers, mode != "plain", mode == "yields", seed % 2**64)
         if fault is not None:
             raise explain(self.code, *fault)
         return Results(self.code, registers, lease)
 
-    def _fits(self, buffer: Buffer, stored: Stored) -> bool:
-        """Whether the engine can read an array where it is."""
-        return buffer not in self.code.written and _as_it_is(stored, buffer)
+    def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
+        """An array that the engine can read where it is."""
+        return stored if buffer not in self.code.written and _as_it_is(stored, buffer) else None
 
 
 def _as_it_is(stored: Stored, buffer: Buffer) -> bool:

@@ -6,7 +6,7 @@ from wingspan.runtime.runtime cimport ws_body, ws_group, ws_run, ws_shape, ws_ta
 
 
 cdef class Memory:
-    cdef ws_run run
+    cdef ws_run state
     cdef ws_group *groups
     cdef ws_shape *shapes
     cdef int64_t count
@@ -14,4 +14,5 @@ cdef class Memory:
     cdef ws_task outside  # whoever prepares a run
     cdef list borrowed
 
+    cdef object about(self)
     cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed)

@@ -5,11 +5,11 @@ Arguments are trusted: whoever calls checks them.
 """
 
 from cpython.buffer cimport PyBUF_FORMAT, PyObject_GetBuffer, PyBuffer_Release
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from wingspan.runtime.runtime cimport *
 
@@ -35,27 +35,27 @@ cdef class Memory:
                 self.shapes[k].width = WIDTHS.index(width)
                 self.shapes[k].hashed, self.shapes[k].bound = hashed, bound
                 k += 1
-        self.opened = ws_open(&self.run, self.groups, self.count)
-        self.run.limit, self.run.reservation = limit, reservation
-        self.outside.run = &self.run
+        self.opened = ws_open(&self.state, self.groups, self.count)
+        self.state.limit, self.state.reservation = limit, reservation
+        self.outside.run = &self.state
         self.borrowed = []
 
     def __dealloc__(self):
         if self.opened:
-            ws_close(&self.run)
+            ws_close(&self.state)
         free(self.groups)
         free(self.shapes)
 
     @property
     def committed(self):
         """The bytes that are counted as used."""
-        return self.run.committed
+        return self.state.committed
 
     def reset(self, uint64_t limit):
         """Make all cells zero and forget what was borrowed, for another run."""
         with nogil:
-            ws_reset(&self.run)
-        self.run.limit = limit
+            ws_reset(&self.state)
+        self.state.limit = limit
         self.borrowed = []
 
     def fault(self):
@@ -72,7 +72,7 @@ cdef class Memory:
 
     def instances(self):
         """(instance, group, parent or 0, key) of all instances that this run has used."""
-        cdef ws_instance *x = self.run.instances
+        cdef ws_instance *x = self.state.instances
         found = []
         while x != NULL:
             if x.used:
@@ -132,13 +132,41 @@ cdef class Memory:
         return made
 
 
+    def run(self, uintptr_t body, size_t results, bint in_order, bint yields, uint64_t seed):
+        """Run a function of compiled C; what it leaves in its results, and the fault or None: see `drive`.
+
+        The fault is (what, its two values, where), and if there is a buffer that it is about (group, number), or None.
+        """
+        cdef bytes left = PyBytes_FromStringAndSize(NULL, 8 * results)
+        memset(PyBytes_AS_STRING(left), 0, 8 * results)
+        self.drive(<ws_body>body, PyBytes_AS_STRING(left), in_order, yields, seed)
+        if self.state.fault == WS_NONE:
+            return left, None
+        values = PyBytes_FromStringAndSize(<char *>self.state.values, 2 * sizeof(ws_value))
+        return left, (self.state.fault, values, self.state.where, self.about())
+
+    cdef object about(self):
+        cdef ws_instance *x = self.state.instances
+        cdef const ws_buffer *b = self.state.buffer
+        while x != NULL:
+            if b >= x.buffers and b < x.buffers + x.group.buffers:
+                return x.group - self.groups, b - x.buffers
+            x = x.made_before
+        return None
+
+    def told(self, size_t count):
+        """So many values that the task with the fault has told of it."""
+        if self.state.registers == NULL:
+            return b""
+        return PyBytes_FromStringAndSize(<char *>self.state.registers, count * sizeof(ws_value))
+
     cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed):
         """Run a task and all that it spawns. The fault is noted in the run.
 
         `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. What
         arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
         """
-        cdef ws_run *run = &self.run
+        cdef ws_run *run = &self.state
         cdef ws_job job
         cdef ws_join join
         cdef bint ended

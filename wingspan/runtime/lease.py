@@ -95,8 +95,8 @@ class Lease:
             raise Fault(message, fix=fix)
         return good
 
-    def give(self, tensor: str, key: Key, stored: Stored, fits: Callable[[Buffer, Stored], bool]) -> None:
-        """Let a buffer of an input hold what is stored: the array itself where it `fits`, otherwise a copy."""
+    def give(self, tensor: str, key: Key, stored: Stored, borrowed: Callable[[Buffer, Stored], Stored | None]) -> None:
+        """Let a buffer of an input hold what is stored: what may be `borrowed` for it, or a copy where that is None."""
         depth, name, path = key
         group, instance = self._groups[tensor], self.roots[tensor]
         for tag, number in path:
@@ -109,8 +109,8 @@ class Lease:
             at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
             values = stored.values.astype(np.int64) + stored.shift
             self.made(self.memory.scatter(instance, buffer.number, at.astype(np.int64), values), buffer)
-        elif fits(buffer, stored):
-            self.memory.borrow(instance, buffer.number, stored.values, stored.shift)
+        elif (lent := borrowed(buffer, stored)) is not None:
+            self.memory.borrow(instance, buffer.number, lent.values, lent.shift)
             self._borrowed[instance, buffer.number] = stored
         else:
             contents = np.ascontiguousarray(stored.logical(DTYPES[buffer.width])).view(np.uint8)

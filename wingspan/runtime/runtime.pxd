@@ -47,6 +47,7 @@ cdef extern from "runtime.h" nogil:
         bint yields
         ws_fault fault
         int64_t where
+        const ws_buffer *buffer
         ws_value *values
         ws_value *registers
     ctypedef struct ws_task:
