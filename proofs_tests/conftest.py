@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """In the background, and below nohup, a process ignores signals, and so would all that the tests start."""
     rule_coverage.begin()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["WINGSPAN_CACHE"] = tempfile.mkdtemp(prefix="wingspan-tests-")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for each in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(each, signal.SIG_DFL)
@@ -39,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if hasattr(getattr(item, "module", None), "many"):
             item.add_marker("many")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Compiled programs are kept for one run of the tests, by all of its processes."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ["WINGSPAN_CACHE"], ignore_errors=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

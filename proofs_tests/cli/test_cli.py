@@ -191,7 +191,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
             "'guess' is not one of 'auto', 'graph', 'dpor', 'random'",
         ),
         (["run", "racy.ws", "--engine", "steam"], "'steam' is not one of 'semantics', 'reference'"),
-        (["run", "racy.ws", "--max-memory", "1G"], "--max-memory, --reserve and --unsafe are for --engine native"),
+        (["run", "racy.ws", "--max-memory", "1G"], "--max-memory and --reserve are for --engine native or compiled"),
         (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
         (["run", "racy.ws", "--engine", "native", "--reserve", "1"], "a reservation limit of 1 bytes"),
         (["race", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),

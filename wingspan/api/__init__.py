@@ -4,7 +4,7 @@ from wingspan.api.binding import Progress, bind, files_of
 from wingspan.api.checking import Unsafe, check, guard
 from wingspan.api.comparing import diff, race
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
-from wingspan.api.machines import MACHINES, compiled, machine_of, native, semantics
+from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
 from wingspan.api.printing import emit_c, show_plan
 from wingspan.api.running import ENGINES, BuiltIn, Run, engine, run
 from wingspan.program import Program, load, parse
@@ -22,6 +22,7 @@ __all__ = [
     "bind",
     "check",
     "compiled",
+    "compiled_c",
     "diff",
     "emit_c",
     "engine",

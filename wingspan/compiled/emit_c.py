@@ -41,11 +41,12 @@ COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract
 
 
 class Site(NamedTuple):
-    """A place where a run may fail, with a message in which {0}, {1}, … stand for values of these types: see program.h."""
+    """A place where a run may fail. In the message {0}, {1}, … stand for values of these types: see program.h."""
 
     span: Span | None
     message: str
     types: str
+    statement: Stmt | None = None
 
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
@@ -173,9 +174,9 @@ class Printer:
             tag = _text(g.tag)
             yield f"    {{{_text(g.tensor)}, {tag}, (const char *[]){{{buffers}}}, {output}}},"
         yield from ("};", "", "static const ws_site sites[] = {")
-        for span, message, kinds in self.sites:
-            where = f"{span.source.name}:{span.line}:{span.column}" if span else ""
-            yield f'    {{{_text(where)}, {_text(message)}, "{kinds}"}},'
+        for site in self.sites:
+            where = f"{site.span.source.name}:{site.span.line}:{site.span.column}" if site.span else ""
+            yield f'    {{{_text(where)}, {_text(site.message)}, "{site.types}"}},'
         yield from ("};", "")
         named = ", ".join([*(_text(name) for name in variables), "NULL"])
         yield f"static const char *const variables[] = {{{named}}};"
@@ -184,9 +185,9 @@ class Printer:
         tables = f'groups, titles, {count}, sites, root, variables, "{kinds}"'
         yield f"const ws_program ws_printed = {{{tables}, UINT64_C({self.identity:#x})}};"
 
-    def site(self, span: Span | None, message: str, types: str = "") -> int:
+    def site(self, span: Span | None, message: str, types: str = "", statement: Stmt | None = None) -> int:
         """The number of a place where the run may fail, with a message about values of these types: see program.h."""
-        made = Site(span, message, types)
+        made = Site(span, message, types, statement)
         if made not in self.sites:
             self.sites.append(made)
         return self.sites.index(made)
@@ -344,7 +345,7 @@ class Function:
     def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
         """Leave unless something succeeds."""
         origin = s.origin  # type: ignore[union-attr]
-        site = self.printer.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values))
+        site = self.printer.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values), s)
         return f"{macro}({', '.join([success, str(site), *(told(e, self.names) for e in values)])});"
 
     def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
@@ -385,7 +386,8 @@ class Function:
                 told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
                 call = f"ws_atomic_{SUFFIX[ref.buffer.type]}(t, {self.buffer(ref)}, {told})"
                 origin = s.origin
-                site = self.printer.site(origin.span, f"{origin.prefix}{op} is not defined for {{0}} and {{1}}", "II")
+                message = f"{origin.prefix}{op} is not defined for {{0}} and {{1}}"
+                site = self.printer.site(origin.span, message, "II", s)
                 return [f"WS_TRY({call}, {site});"]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)

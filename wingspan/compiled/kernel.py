@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Buffer, Expr
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import _memory
-from wingspan.runtime.faults import CHECK, OPERATOR, limit
+from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.lease import Lease, Limits, faulting
 from wingspan.runtime.memory import buffers, result
 from wingspan.tensors.frozen import Stored
@@ -29,7 +29,7 @@ from wingspan.tensors.tensor import Tensor
 class Compiled:
     """A bound program with its inputs, compiled; it may run any number of times.
 
-    The plan is that of the register machine. Only what `wingspan check` accepts may run: C trusts that tasks do not race.
+    The plan is that of the register machine. Only what `wingspan check` accepts may run: C trusts that no tasks race.
     """
 
     def __init__(self, bound: Elaborated) -> None:
@@ -82,36 +82,25 @@ class Compiled:
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""
         site = self._sites[where] if where >= 0 else Site(None, "", "")
-        x, *_ = noted = struct.unpack("<2q", values)
-        if kind in (OPERATOR, CHECK):
-            told = lease.memory.told(len(site.types))
-            return Fault(_message(site, noted, told), site.span)
+        noted = struct.unpack("<2q", values)
+        match kind, site.statement:
+            case (1, Atomic(op=op) as s):
+                return operator(s, op, noted)
+            case (1, Compute(op=op, args=args) as s):
+                told = lease.memory.told(len(args))
+                return operator(s, op, [_value(e, told[8 * k : 8 * k + 8]) for k, e in enumerate(args)])
+            case (2, Check(message=message, values=named) as s):
+                told = lease.memory.told(len(named))
+                shown = {name: algebra.show(_value(e, told[8 * k : 8 * k + 8])) for k, (name, e) in enumerate(named)}
+                return at(s, message.format(**shown))
         buffer = None if about is None else self.plan.groups[about[0]].buffers[about[1]]
-        message, fix = limit(kind, x, buffer)
-        return Fault(message, site.span, fix=fix)
+        return at(site.statement, *limit(kind, noted[0], buffer))
 
 
 def _value(e: Expr, word: bytes) -> Any:
-    """A result from its 8 bytes; doubles as rationals."""
+    """The value of an expression from its 8 bytes; a double as the rational that it is, if it is finite."""
     if e.type == "float":
-        return algebra.exact(struct.unpack("<d", word)[0])
+        (double,) = struct.unpack("<d", word)
+        return algebra.exact(double) if isfinite(double) else double
     (value,) = struct.unpack("<q", word)
     return bool(value) if e.type == "bool" else value
-
-
-def _message(site: Site, noted: Sequence[int], told: bytes) -> str:
-    """The message of a place, with its values; those of type I are what the runtime has noted of the fault."""
-    shown = []
-    for k, kind in enumerate(site.types):
-        word = told[8 * k : 8 * k + 8]
-        if kind == "I":
-            shown.append(str(noted[k]))
-        elif not word:
-            shown.append("…")
-        else:
-            (value,) = struct.unpack("<d" if kind == "f" else "<q", word)
-            shown.append(algebra.show(bool(value) if kind == "b" else value))
-    message = site.message
-    for k, text in enumerate(shown):
-        message = message.replace(f"{{{k}}}", text)
-    return message

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.native.assemble import Code, exact
 from wingspan.plan.ir import Atomic, Check, Compute, Stmt
-from wingspan.runtime.faults import limit
+from wingspan.runtime.faults import at, limit, operator
 
 
 def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
     """A `Compute` that is not defined, or a `Check` that does not hold, with these registers."""
     match s:
         case Check(message=message, values=values):
-            return _at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
+            return at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
         case Compute(op=op, args=args):
-            return _operator(s, op, [exact(code.value(registers, e)) for e in args])
+            return operator(s, op, [exact(code.value(registers, e)) for e in args])
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
@@ -28,26 +27,7 @@ def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> 
     x, y = struct.unpack("<2q", values)
     match kind, s:
         case (1, Atomic(op=op)):
-            return _operator(s, op, [x, y])
+            return operator(s, op, [x, y])
         case (1 | 2, _):
             return undefined(code, s, registers)
-    return _at(s, *limit(kind, x, s.ref.buffer if s is not None and hasattr(s, "ref") else None))
-
-
-def _operator(s: Stmt, op: str, operands: list[Any]) -> Fault:
-    try:
-        if op == "int":
-            algebra.convert(operands[0], "int")
-        else:
-            algebra.apply("-" if op == "neg" else op, *operands)
-    except Fault as fault:
-        return _at(s, fault.message)
-    except (ValueError, OverflowError):  # not finite
-        return _at(s, f"{operands[0]!r} is not a 64-bit integer")
-    raise InternalError(f"the engine stops at {s}, which is no fault")
-
-
-def _at(s: Any, message: str, fix: str | None = None) -> Fault:
-    if s is None:
-        return Fault(message, fix=fix)
-    return Fault(s.origin.prefix + message, s.origin.span, fix=fix)
+    return at(s, *limit(kind, x, s.ref.buffer if s is not None and hasattr(s, "ref") else None))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from wingspan.plan.ir import Buffer
+from collections.abc import Sequence
+from typing import Any
+
+from wingspan.errors import Fault, InternalError
+from wingspan.lang import algebra
+from wingspan.plan.ir import Buffer, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
 """What goes wrong, as runtime.h numbers it."""
@@ -31,6 +36,27 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
         SPACE: ("out of memory: the system has no address space left", "reserve less for each buffer: --reserve"),
     }
     return messages[kind]
+
+
+def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
+    """What an operator that is not defined for these operands says."""
+    try:
+        if op == "int":
+            algebra.convert(operands[0], "int")
+        else:
+            algebra.apply("-" if op == "neg" else op, *operands)
+    except Fault as fault:
+        return at(s, fault.message)
+    except (ValueError, OverflowError):  # not finite
+        return at(s, f"{operands[0]!r} is not a 64-bit integer")
+    raise InternalError(f"the engine stops at {s}, which is no fault")
+
+
+def at(s: Any, message: str, fix: str | None = None) -> Fault:
+    """A Fault at a statement, if there is one."""
+    if s is None:
+        return Fault(message, fix=fix)
+    return Fault(s.origin.prefix + message, s.origin.span, fix=fix)
 
 
 def _name(buffer: Buffer) -> str:

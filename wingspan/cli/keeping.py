@@ -1,0 +1,27 @@
+"""The verb about what is kept between runs."""
+
+from __future__ import annotations
+
+import click
+
+from wingspan.cli.group import main
+from wingspan.cli.options import JSON
+from wingspan.compiled import build
+from wingspan.console import show, show_json
+
+
+@main.command()
+@click.option("--clear", is_flag=True, help="Delete them all.")
+@JSON
+def cache(clear: bool, as_json: bool) -> None:
+    """Say where compiled programs are kept, how many, and how large they are."""
+    folder, sizes = build.folder(), [path.stat().st_size for path in build.entries()]
+    if clear:
+        build.clear()
+    if as_json:
+        show_json({"folder": str(folder), "programs": len(sizes), "bytes": sum(sizes), "deleted": clear})
+    elif not sizes:
+        show(f"{folder}: nothing is kept")
+    else:
+        count = f"{len(sizes):,} compiled program{'s' * (len(sizes) != 1)}"
+        show(f"{folder}: {count} deleted" if clear else f"{folder}: {count}, {sum(sizes):,} bytes")
