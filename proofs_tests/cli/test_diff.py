@@ -130,7 +130,7 @@ def test_engines_get_the_program_and_dense_inputs():
 
 def test_engines_that_cannot_run_a_program_are_left_out_unless_they_are_asked_for(monkeypatch):
     monkeypatch.setattr(machines, "LARGEST", 3)
-    monkeypatch.setattr(comparing, "ENGINES", ("semantics", "reference"))
+    monkeypatch.setattr(comparing, "AT_ONCE", ("semantics", "reference"))
     made = api.diff(api.parse(PROGRAM))
     assert made.difference is None and list(made.left_out) == ["reference"]
     with pytest.raises(InputError, match="the reference, which is dense, holds 3 at most"):
