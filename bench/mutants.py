@@ -184,7 +184,7 @@ class Runner:
             self.copies.put(copy)
 
     def failure(self, copy: Path, tests: Iterable[str], deep: bool = True) -> str | None:
-        """The first of the tests that fails in a copy, if one does: as `make test` runs them, or as `make test-deep`."""
+        """The first of the tests that fails in a copy, if one does: with `deep`, as `make test-deep` runs them."""
         selected = [test if test in EVERYTHING else f"proofs_tests/{test}" for test in tests]
         options = ["-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "first_failure"]
         settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": ""}

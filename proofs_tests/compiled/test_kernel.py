@@ -100,6 +100,12 @@ def test_faults_are_told_as_by_the_register_machine(text: str) -> None:
     assert told[0] == told[1]
 
 
+def test_variables_are_what_they_are_now() -> None:
+    """x is a double at times, and an integer at the end."""
+    run = api.run(api.parse("x = 0.5\nx = 3\ny = x / 2.0\nb = x == 3"), engine="compiled")
+    assert (run.variables, type(run.variables["x"])) == ({"x": 3, "y": 1.5, "b": True}, int)
+
+
 def test_a_program_that_is_not_safe_is_refused() -> None:
     """In any case: C trusts that no tasks race."""
     for unsafe in (False, True):
