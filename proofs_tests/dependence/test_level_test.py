@@ -452,6 +452,35 @@ def test_variables_that_tasks_share() -> None:
     assert verdicts(one) == ("safe",) * 4
 
 
+NESTED = """
+d = cpu(:d, 2)
+e = cpu(:e, 2, d)
+C = Tensor(Dense(Dense(Element(0))), 2, 2)
+w = Tensor(Dense(Element(0)), 2)
+C .= 0
+for i = parallel(1:2, d)
+    w .= 0
+    x = 0
+    for j = parallel(1:2, e)
+        w[j] += j
+        if j == 2
+            x = 1
+        end
+    end
+    for j = 1:2
+        C[j, i] += w[j] + x
+    end
+end
+"""
+
+
+def test_what_a_task_declares_its_tasks_share_and_no_other_ones() -> None:
+    """A workspace and a variable of the outer body, which tasks of the inner loop set: outer tasks have one each."""
+    assert verdicts(NESTED) == ("safe",) * 4
+    assert verdicts(NESTED.replace("w[j] += j", "w[1] += j"))[1:] == ("unsafe", "unsafe", "race")
+    assert verdicts(NESTED.replace("if j == 2", "if j < 3"))[1:] == ("unsafe", "unsafe", "race")
+
+
 def test_one_thread_races_with_nobody() -> None:
     """T15: a verdict is on the program with its devices."""
     text = program("Dense(Element(0))", "k on d", "T[1] += 1", shape="2")
