@@ -142,8 +142,14 @@ class Keep:
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What the engine `native` computes."""
-        self.kept.append(ready(f"random program {len(self.kept) + 1}", program))
-        return api.engine(self.name).run(program, inputs)
+        label = f"random program {len(self.kept) + 1}"
+        try:
+            made = api.engine(self.name).run(program, inputs)
+        except Fault:
+            self.kept.append(ready(label, program, faulty=True))
+            raise
+        self.kept.append(ready(label, program))
+        return made
 
 
 MERGED = ("Dense(SparseList(Element(0.0)))", "SparseDict(SparseDict(Element(0.0)))", "SparseByteMap(Element(0.0))")
