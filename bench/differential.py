@@ -118,7 +118,7 @@ def once(examples: int, phases: bool) -> dict[str, Any]:
     with timed(spent) if phases else nullcontext():
         done = run(examples, SEED)
     return {
-        "cases": int(str(done).split()[0]),  # older sources call them programs
+        "cases": done.programs,  # as older sources call them
         "programs": done.texts,
         "seconds": time.process_time() - began,
         "phases": dict(spent),

@@ -239,6 +239,12 @@ return C
 """
 
 
+def test_cases_may_be_given_to_a_campaign():
+    """As before programs had several inputs."""
+    done = campaign(["reference"], programs=cases(st.just(SUM)), examples=5)
+    assert done.programs == done.cases > 0 and done.texts == 1
+
+
 def test_a_program_runs_on_several_inputs_of_equal_extents():
     """Seldom on less than asked for; once if all of its data are literal."""
     watching = Watching()

@@ -62,7 +62,7 @@ def campaign(
     oracles: Sequence[str | Engine],
     subjects: Sequence[str | Engine] = (),
     *,
-    programs: st.SearchStrategy[str] | None = None,
+    programs: st.SearchStrategy[str] | st.SearchStrategy[Case] | None = None,
     inputs: int = INPUTS,
     examples: int = 100,
     threads: Sequence[int] = THREADS,
@@ -76,7 +76,7 @@ def campaign(
 
     Draws `examples` texts of `programs`, safe kernels and programs if not given. A program with open inputs runs on up
     to so many `inputs`, which differ in elements, types and layouts; as all have the same extents, one plan serves
-    them. A program with one of its inputs is a case.
+    them. A program with one of its inputs is a case. `programs` may be such cases, too, which is deprecated.
 
     Subjects run each case on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for each
     program, `repeat` times each; so every program must have one result however it is dealt. Oracles run it once, on the

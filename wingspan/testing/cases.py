@@ -228,13 +228,16 @@ def _without_data(program: api.Program) -> api.Program:
 
 
 @st.composite
-def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | None, most: int) -> list[Case]:
+def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | st.SearchStrategy[Case] | None, most: int) -> list[Case]:
     """Cases of one program, each with other elements, types and layouts in inputs of the same extents.
 
     There are `most`, or one if the program's data are all literal; those of our own programs are left open for it. Now
     and then there are less, so that Hypothesis can leave out all but the one that it is looking for.
     """
-    program = _parsed(draw(safe_kernels() | safe_programs() if texts is None else texts))
+    drawn = draw(safe_kernels() | safe_programs() if texts is None else texts)
+    if isinstance(drawn, Case):
+        return [drawn]
+    program = _parsed(drawn)
     if texts is None and most > 1:
         program = _without_data(program)
     wanted = _open(draw, program, EXTENT)
