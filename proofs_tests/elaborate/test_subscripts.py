@@ -7,7 +7,7 @@ from itertools import product
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import many
@@ -221,6 +221,7 @@ def compare(a: int, b: int) -> str:
 
 @settings(max_examples=many(60), deadline=None)
 @given(nests())
+@example("C = Tensor(Dense(Dense(Element(0))), 9, 9)\nC .= 0\nfor i = 1:3\nC[i ÷ 2, i % 2] += 1\nend")
 def test_dep_test_is_brute_force(text: str) -> None:
     """P21: the direction vectors are exactly those of the pairs of iterations that come to one position, at each level;
     no classical test disproves one of them; and a loop carries a dependence if a pair agrees before and differs on it.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import many
@@ -133,8 +133,15 @@ def dense(h: ByHand) -> list[Any]:
 # ----------------------------------------------------------------------------------------------------- what it computes
 
 
+TWO_COLUMNS = Updates(
+    "Merge(dev, {})", "Dense(Dense(Element(0)))", (2, 2), "0",
+    (("+", ((((1, 1), 1), ((2, 2), 3)), (((2, 1), 5), ((2, 2), 7)))),),
+)  # fmt: skip
+
+
 @derandomized
 @given(updates(overwriting=True))
+@example(TWO_COLUMNS)
 def test_copies_are_folded(case: Updates) -> None:
     """P22: in any tower, with what was there before thawing; - is folded by +; the merged level keeps invariants.
 
