@@ -50,7 +50,9 @@ def kept(states: States[Any]) -> dict[str, object]:
     """All that a search has come to, but for the states themselves."""
     found = states.finished, states.faults, states.deadlocks, states.races, states.at
     order = [list(each) for each in found]
-    return {"kept": states.keep(), "resumptions": states.resumptions, "found": found, "order": order}
+    return {
+        "kept": states.keep(), "steps": states.steps, "resumptions": states.resumptions, "found": found, "order": order,
+    }  # fmt: skip
 
 
 def alone(machine: Machine[Any], **bounds: Any) -> States[Any]:
