@@ -11,8 +11,6 @@ from proofs_tests.sanitized_c import LOCKED, RACE, SEEDS, THREADS, printed, race
 from wingspan import api
 from wingspan.testing.printed import compiler
 
-pytestmark = pytest.mark.deep
-
 
 def has_checker() -> bool:
     """Whether the compiler has ThreadSanitizer."""
@@ -20,7 +18,10 @@ def has_checker() -> bool:
     return compiler() is not None and subprocess.run(command, input=b"int main(void) {}").returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not has_checker(), reason="there is no compiler with ThreadSanitizer")
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.skipif(not has_checker(), reason="there is no compiler with ThreadSanitizer"),
+]
 
 
 @pytest.mark.parametrize("name", ["spgemm_gustavson", "locked"])
