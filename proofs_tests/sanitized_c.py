@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from proofs_tests import sanitized
 from proofs_tests.sanitized import Ready
 from wingspan import api
+from wingspan.compiled.build import compiler
 from wingspan.compiled.files import contents
-from wingspan.testing.printed import compiler
 
 FLAGS = ("-std=gnu11", "-O1", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
 THREADS = ("-fsanitize=thread",)
@@ -44,7 +44,7 @@ def build(files: Files, folder: str, options: Iterable[str]) -> Path:
     """The command, compiled in a folder."""
     for name, data in files.items():
         Path(folder, name).write_bytes(data)
-    command = [compiler() or "cc", *FLAGS, *options, "program.c", "-lm", "-o", "program"]
+    command = [*(compiler() or ["cc"]), *FLAGS, *options, "program.c", "-lm", "-o", "program"]
     subprocess.run(command, cwd=folder, check=True)
     return Path(folder, "program")
 

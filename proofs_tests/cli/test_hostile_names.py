@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wingspan import api, console
+from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.registers import MACRO, RESERVED, Names
 from wingspan.errors import Fault, InputError, visible
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
-from wingspan.testing.printed import INCLUDES, PrintedC, compiler
+from wingspan.testing.printed import PrintedC
 
 EVIL = "__attribute__((constructor)) static void evil(void) { __builtin_abort(); }"
 NASTY = st.text(
@@ -53,7 +54,7 @@ def test_no_text_gets_out_of_its_string_or_comment(name, comment, main):
     text.encode()
 
 
-@pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 def test_a_library_printed_from_hostile_names_does_only_what_its_program_does():
     """The compiler finds nothing to warn of, nothing else runs when it is loaded, and its message is one line."""
     name = f'a\n{EVIL} // b\\\n{EVIL} */ {EVIL} ??/\n{EVIL} "%s%n \x1b[31m \udcff'
@@ -73,7 +74,7 @@ L_tmpnam si_pid sa_handler M_PI fabs nullptr constexpr thread first last A1_q po
 """What C, its headers, or a printed file call something themselves."""
 
 
-@pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 def test_names_that_mean_something_in_c_are_names_like_others():
     """As indices of a loop, whose values tasks get, as variables and as the names of tensors."""
     loops = "\n".join(
@@ -87,10 +88,10 @@ def test_names_that_mean_something_in_c_are_names_like_others():
     assert compared.difference is None, compared.difference
 
 
-@pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 def test_no_variable_is_called_like_a_macro_of_the_headers(tmp_path):
     (tmp_path / "p.c").write_text('#include "program.h"\n')
-    command = [compiler() or "cc", "-std=gnu11", *INCLUDES, "-dM", "-E", str(tmp_path / "p.c")]
+    command = [*(compiler() or ["cc"]), "-std=gnu11", *INCLUDES, "-dM", "-E", str(tmp_path / "p.c")]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     macros = set(re.findall(r"^#define (\w+)(?!\()\b", text, re.MULTILINE))
     assert len(macros) > 300

@@ -16,7 +16,7 @@ from wingspan.compiled import build
 TEXT = "x = 1 + 1"
 SOURCE = "int ws_answer(void) { return %d; }\n"
 
-needs_compiler = pytest.mark.skipif(build.compiler() is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     compiled = build._compiled
 
-    def counted(command: str, source: str) -> bytes:
-        made.append(command)
+    def counted(command: tuple[str, ...], source: str) -> bytes:
+        made.append(source)
         return compiled(command, source)
 
     monkeypatch.setattr(build, "_compiled", counted)
@@ -52,7 +52,6 @@ def test_what_was_compiled_is_not_compiled_again(kept: Path, calls: list[str]) -
 @pytest.mark.parametrize("spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1"])
 def test_what_is_spoiled_is_compiled_anew(kept: Path, calls: list[str], spoil) -> None:
     command = build.compiler()
-    assert command is not None
     path = build.folder() / f"{build._key(command, SOURCE % 5)}.so"
     path.write_bytes(spoil(build._compiled(command, SOURCE % 5)))
     build._digest(path).write_bytes(build._sum(build._compiled(command, SOURCE % 5)))
@@ -63,13 +62,13 @@ def test_what_is_spoiled_is_compiled_anew(kept: Path, calls: list[str], spoil) -
 
 @needs_compiler
 def test_all_that_a_library_depends_on_tells_it_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {build._key("cc", "a"), build._key("cc", "b"), build._key("cc -m64", "a")}
+    known = {build._key(("cc",), "a"), build._key(("cc",), "b"), build._key(("cc", "-m64"), "a")}
     monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-g"))
-    known.add(build._key("cc", "a"))
+    known.add(build._key(("cc",), "a"))
     monkeypatch.setattr(build, "_processor", lambda: "another one")
-    known.add(build._key("cc", "a"))
+    known.add(build._key(("cc",), "a"))
     monkeypatch.setattr(build, "_version", lambda command: "a newer one")
-    known.add(build._key("cc", "a"))
+    known.add(build._key(("cc",), "a"))
     assert len(known) == 6
 
 

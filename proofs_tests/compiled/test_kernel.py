@@ -29,7 +29,7 @@ from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing import campaign, compare
 
-pytestmark = pytest.mark.skipif(build.compiler() is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 ENGINES = [api.engine("reference"), api.engine("compiled")]
 SCHEDULES = {1: "static_schedule()", 2: "dynamic_schedule(2)"}

@@ -13,9 +13,9 @@ import pytest
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.compiled import inputs as c_inputs
-from wingspan.testing.printed import compiler
+from wingspan.compiled.build import compiler
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
 FLAGS = ("-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror", "-fwrapv", "-ffp-contract=off", "-pthread")
 SUM = """
@@ -37,7 +37,7 @@ def build(folder: Path, text: str, name: str = "p", change: Change = str, option
     (folder / f"{name}.ws").write_text(text)
     path, *_ = api.emit_c(folder / f"{name}.ws", folder, main=True, unsafe=True)
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
-    made = [compiler() or "cc", *FLAGS, *options, str(path), "-lm", "-o", str(folder / name)]
+    made = [*(compiler() or ["cc"]), *FLAGS, *options, str(path), "-lm", "-o", str(folder / name)]
     subprocess.run(made, check=True)
     return folder / name
 

@@ -9,13 +9,13 @@ import pytest
 from proofs_tests import sanitized
 from proofs_tests.sanitized_c import LOCKED, RACE, SEEDS, THREADS, printed, race
 from wingspan import api
-from wingspan.testing.printed import compiler
+from wingspan.compiled.build import compiler
 
 
 def has_checker() -> bool:
     """Whether the compiler has ThreadSanitizer."""
-    command = [compiler() or "", *THREADS, "-x", "c", "-", "-o", "/dev/null"]
-    return compiler() is not None and subprocess.run(command, input=b"int main(void) {}").returncode == 0
+    command = [*(compiler() or [""]), *THREADS, "-x", "c", "-", "-o", "/dev/null"]
+    return bool(compiler()) and subprocess.run(command, input=b"int main(void) {}").returncode == 0
 
 
 pytestmark = [

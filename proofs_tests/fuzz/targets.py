@@ -25,6 +25,7 @@ import scipy.sparse
 from proofs_tests.fuzz import mutations
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
 from wingspan import Tensor, api, explorer
+from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.parameters import read_parameters
 from wingspan.errors import Fault, InputError, Mistakes, ParseError, WingspanError
@@ -35,7 +36,6 @@ from wingspan.lang.printer import show
 from wingspan.native.prepared import code_of
 from wingspan.plan.layout import DTYPES
 from wingspan.tensors.files import read_file
-from wingspan.testing.printed import INCLUDES, compiler
 
 ROOM = 64 << 20
 """Bytes of memory that reading a small file may take."""
@@ -305,7 +305,7 @@ def printed() -> tuple[Path, bytes]:
         path.rename(path.with_name(path.name.replace("program.c", "printed.c")))
     (folder() / "harness.c").write_text(HARNESS)
     options = ["-std=gnu11", "-w", "-fwrapv", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    command = [compiler() or "cc", *options, *INCLUDES, "harness.c", "-lm", "-o", "harness"]
+    command = [*(compiler() or ["cc"]), *options, *INCLUDES, "harness.c", "-lm", "-o", "harness"]
     subprocess.run(command, cwd=folder(), check=True)
     return folder() / "harness", (folder() / "program.inputs").read_bytes()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from wingspan import ProgramError, Tensor, api
+from wingspan.compiled.build import compiler
 from wingspan.errors import InternalError
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Buffer, Leaf, Modifier, Storage
@@ -15,7 +16,7 @@ from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.program import parse
 from wingspan.runtime.memory import result
-from wingspan.testing.printed import PrintedC, compiler
+from wingspan.testing.printed import PrintedC
 
 AT_REST = """
     def declare():
@@ -222,7 +223,7 @@ def test_a_level_derived_from_one_of_the_package_is_not_taken_for_it() -> None:
     assert read.to_numpy().tolist() == [4, 0, 7] and [value for _, value in read.entries()] == [4, 0, 7]
 
 
-@pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 @pytest.mark.parametrize("form", ["Dense(Backwards(Halves(0)))", "Dense(SparseList(Constant(0)))"])
 def test_a_printed_program_takes_inputs_with_levels_of_a_users_own(form: str) -> None:
     """Also of a leaf that has no buffers."""

@@ -20,9 +20,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from filelock import FileLock
-from platformdirs import user_cache_path
-
 from wingspan.compiled.emit_c import COMPILE, HEADERS
 from wingspan.errors import InputError, InternalError
 from wingspan.written import write_together
@@ -33,13 +30,16 @@ FLAGS = (*COMPILE[1:], "-shared", "-fPIC")
 SUFFIX = ".so"
 
 
-def compiler() -> str | None:
-    """The system's compiler, or the one that the environment names as CC, with its options if any."""
+INCLUDES = tuple(f"-I{path.parent}" for path in HEADERS.values())
+
+
+def compiler() -> tuple[str, ...]:
+    """The system's compiler, or the one that the environment names as CC, with its options; empty if there is none."""
     named = os.environ.get("CC")
     for words in [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]:
         if words and (found := shutil.which(words[0])):
-            return shlex.join([found, *words[1:]])
-    return None
+            return found, *words[1:]
+    return ()
 
 
 def folder() -> Path:
@@ -47,6 +47,8 @@ def folder() -> Path:
 
     InputError if it belongs to somebody else, or others may write there: they could put code into this process.
     """
+    from platformdirs import user_cache_path  # not for whoever compiles nothing
+
     named = os.environ.get("WINGSPAN_CACHE")
     path = Path(named) if named else user_cache_path("wingspan")
     fix = "name another folder: WINGSPAN_CACHE"
@@ -68,13 +70,11 @@ def entries() -> Iterator[Path]:
     return folder().glob(f"*{SUFFIX}")
 
 
-def clear() -> int:
-    """Delete the libraries that are kept, not those that another process is making; how many there were."""
-    found = list(entries())
-    for path in found:
+def clear() -> None:
+    """Delete the libraries that are kept, not those that another process is making."""
+    for path in entries():
         for each in (path, _digest(path), _lock(path)):
             each.unlink(missing_ok=True)
-    return len(found)
 
 
 def library(source: str) -> ctypes.CDLL:
@@ -82,8 +82,10 @@ def library(source: str) -> ctypes.CDLL:
 
     Libraries are never unloaded: threads that one has hired run its functions.
     """
+    from filelock import FileLock  # takes longer to import than all else here
+
     command = compiler()
-    if command is None:
+    if not command:
         raise InputError("there is no C compiler", fix="install gcc or clang, or name one: CC", topic="compiled")
     path = folder() / f"{_key(command, source)}{SUFFIX}"
     if not _whole(path):
@@ -94,15 +96,15 @@ def library(source: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(path))
 
 
-def _key(command: str, source: str) -> str:
+def _key(command: tuple[str, ...], source: str) -> str:
     headers = (path.read_text(encoding="utf-8") for path in HEADERS.values())
-    parts = (source, *headers, command, _version(command), *FLAGS, _processor())
+    parts = (source, *headers, *command, _version(command), *FLAGS, _processor())
     return sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 @cache
-def _version(command: str) -> str:
-    return subprocess.run([*shlex.split(command), "--version"], capture_output=True, text=True, check=False).stdout
+def _version(command: tuple[str, ...]) -> str:
+    return subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
 
 
 @cache
@@ -136,15 +138,14 @@ def _lock(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
-def _compiled(command: str, source: str) -> bytes:
+def _compiled(command: tuple[str, ...], source: str) -> bytes:
     """The library that the compiler makes of a printed file."""
     with tempfile.TemporaryDirectory(prefix="wingspan-") as place:
         file, made = Path(place, "program.c"), Path(place, "program.so")
         file.write_text(source, encoding="utf-8")
-        includes = [f"-I{path.parent}" for path in HEADERS.values()]
-        words = [*shlex.split(command), *FLAGS, *includes, str(file), "-lm", "-o", str(made)]
+        words = [*command, *FLAGS, *INCLUDES, str(file), "-lm", "-o", str(made)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-            raise InternalError(f"{command} does not compile what wingspan prints: {first}")
+            raise InternalError(f"{shlex.join(command)} does not compile what wingspan prints: {first}")
         return made.read_bytes()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.compiled import emit_c
+from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.inputs import given
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
@@ -27,7 +26,6 @@ from wingspan.tensors.frozen import Key, Stored
 from wingspan.tensors.tensor import Tensor
 
 FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC")
-INCLUDES = tuple(f"-I{path.parent}" for path in emit_c.HEADERS.values())
 
 Pointer = ctypes.c_void_p
 Number = ctypes.c_int64
@@ -150,18 +148,12 @@ SIGNATURES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def compiler() -> str | None:
-    """The system's compiler, or the one that the environment names as CC, if there is one."""
-    names = [os.environ["CC"]] if "CC" in os.environ else ["cc", "gcc", "clang"]
-    return next(filter(None, map(shutil.which, names)), None)
-
-
 def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
     """A printed file as a library of this process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.c")
         path.write_text(source, encoding="utf-8")
-        command = [compiler() or "cc", *FLAGS, *options, *INCLUDES, str(path), "-lm", "-o", f"{folder}/program.so"]
+        command = [*(compiler() or ["cc"]), *FLAGS, *options, *INCLUDES, str(path), "-lm", "-o", f"{folder}/program.so"]
         made = subprocess.run(command, capture_output=True, text=True)
         if made.returncode or made.stderr:
             raise AssertionError(f"{made.stderr}\n{source}")
