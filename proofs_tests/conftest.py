@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from proofs_tests import rule_coverage
 from proofs_tests.places import ROOT
@@ -22,6 +23,10 @@ from wingspan.explorer import jobs, workers
 
 settings.register_profile("wingspan", derandomize=True, deadline=None, database=None)
 settings.load_profile("wingspan")
+# Hypothesis also draws constants that it finds in the modules loaded, so that any edit anywhere changed what every
+# test draws; there is no setting for it
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers.GLOBAL_CONSTANTS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -217,7 +217,7 @@ def test_safe_programs_mean_the_same_to_every_engine(part):
     """
     done = campaign(
         ["semantics", "native-controlled", "reference"], ["native"],
-        examples=many(125), repeat=2, first_seed=part * 10_000,
+        examples=many(150), repeat=2, first_seed=part * 10_000,
     )  # fmt: skip
     assert done.texts >= due(62) and done.cases >= due(500) and done.faults < done.cases / 10, done
     print(done)

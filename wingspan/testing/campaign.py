@@ -81,7 +81,8 @@ def campaign(
     Subjects run each case on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for each
     program, `repeat` times each; so every program must have one result however it is dealt. Oracles run it once, on the
     first of these pairs: what is compiled for it serves both. A case that an engine cannot run is not counted. Equal
-    arguments give equal cases. A Disagreement ends the campaign; it is over the simplest case that Hypothesis finds.
+    arguments give equal cases, in equal code: Hypothesis also draws constants that it finds there. A Disagreement ends
+    the campaign; it is over the simplest case that Hypothesis finds.
     """
     first_ones, others = _engines(oracles), _engines(subjects)
     tally = Tally()
