@@ -77,7 +77,7 @@ def main() -> int:
     cases, seconds = sum(t.cases for t in tallies), sum(t.seconds for t in tallies)
     rate = cases / seconds if seconds else 0.0
     print(f"{cases} cases, {sum(t.runs for t in tallies)} runs, {sum(t.faults for t in tallies)} faults")
-    print(f"{sum(t.texts for t in tallies)} programs, told apart within each batch")
+    print(f"{sum(t.texts for t in tallies)} programs, distinct within each batch")
     print(f"{rate:.1f} cases a second in each of {options.jobs} processes")
     return 0
 

@@ -61,8 +61,8 @@ def complete() -> Iterator[Path]:
 
 
 def agrees(bound: Elaborated) -> None:
-    """The printed program and the reference end alike, also where they fail."""
-    compared = compare(bound, [api.engine("reference"), PrintedC(STRICT)])
+    """The reference, the program as it is printed, and the same C in the memory of this process end alike."""
+    compared = compare(bound, [api.engine("reference"), PrintedC(STRICT), api.engine("compiled")])
     assert compared.difference is None, compared.difference
 
 

@@ -13,50 +13,21 @@ import textwrap
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from proofs_tests.compiled.test_emit_c import KERNELS, complete
-from proofs_tests.effort import due, few, many
+from proofs_tests.compiled.test_emit_c import agrees
+from proofs_tests.effort import due, many
 from proofs_tests.places import EXAMPLES, ROOT
-from proofs_tests.semantics import test_listings as listings
 from wingspan import Fault, api
 from wingspan.compiled import build
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
-from wingspan.testing import campaign, compare
+from wingspan.testing import campaign
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-
-ENGINES = [api.engine("reference"), api.engine("compiled")]
-SCHEDULES = {1: "static_schedule()", 2: "dynamic_schedule(2)"}
-
-
-def agrees(bound: Any) -> None:
-    compared = compare(bound, ENGINES)
-    assert compared.difference is None, compared.difference
-
-
-@pytest.mark.parametrize("path", list(complete()), ids=lambda path: path.stem)
-def test_the_examples_agree(path: Path) -> None:
-    agrees(api.bind(path))
-
-
-@pytest.mark.parametrize("threads", SCHEDULES)
-@pytest.mark.parametrize("name", few(listings.PRODUCTS, 2))
-def test_the_products_agree(name: str, threads: int) -> None:
-    A, B = listings.matrices(9, 7, 8, seed=threads)
-    schedule = SCHEDULES[threads]
-    agrees(api.bind(listings.program(name, schedule), **listings.binding(name, schedule, threads, A, B)))
-
-
-@pytest.mark.parametrize("name", few(list(KERNELS), 2))
-def test_the_kernels_agree(name: str) -> None:
-    params = {"nt": 2, "sch": SCHEDULES[2]}
-    agrees(api.bind(EXAMPLES / f"{name}.ws", inputs=KERNELS[name], params=params))
 
 
 def test_random_safe_programs_agree() -> None:

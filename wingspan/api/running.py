@@ -52,7 +52,7 @@ def run(
     Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
     as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
     test finds unsafe is `Unsafe`, unless that is asked for; `compiled` does so as compiled C, and refuses an unsafe
-    program in any case; `reference` computes the serial meaning.
+    program in any case; `reference` computes the sequential semantics.
 
     A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
     """
@@ -78,7 +78,7 @@ def run(
 
 
 def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value]]:
-    """The serial meaning of a bound program; its tensors come in the formats that the program gives them."""
+    """The sequential semantics of a bound program; its tensors come in the formats that the program gives them."""
     results = evaluate(bound)
     tensors = {name: from_exact(bound.towers[name], results.tensors[name]) for name in bound.outputs}
     for name in bound.outputs:

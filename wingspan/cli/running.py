@@ -31,7 +31,7 @@ from wingspan.written import check_output
 @on_program
 @click.option(
     "--engine", type=click.Choice(api.ENGINES), default="semantics", show_default=True,
-    help="The rules; the serial meaning over dense arrays; the plan on threads, one access at a time, or as C.",
+    help="The rules; the sequential semantics over dense arrays; the plan on threads, one access at a time, or as C.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
 @click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")

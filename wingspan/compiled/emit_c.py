@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from wingspan.compiled.expressions import SUFFIX, constant, expression, offset, told
 from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentioned, useful, within
@@ -40,13 +39,15 @@ PRINTED = "Printed by wingspan"
 COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract=off", "-pthread")
 
 
-class Site(NamedTuple):
+@dataclass(frozen=True)
+class Site:
     """A place where a run may fail. In the message {0}, {1}, … stand for values of these types: see program.h."""
 
     span: Span | None
     message: str
     types: str
-    statement: Stmt | None = None
+    statement: Stmt | None = field(default=None, compare=False)
+    """the first statement that fails there"""
 
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
@@ -60,7 +61,7 @@ def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
 def with_sites(made: Plan, name: str = "program", main: bool = False) -> tuple[str, Sequence[Site]]:
     """The same, and the places where a run of it may fail, by their numbers."""
     printer = Printer(kept(needed(made)), identity(made))
-    return "\n".join(printer.file(name, main)) + "\n", printer.sites
+    return "\n".join(printer.file(name, main)) + "\n", list(printer.sites)
 
 
 def identity(made: Plan) -> int:
@@ -84,6 +85,12 @@ def columns(group: Group) -> bool:
     return group.parent is None and leaf.level_name in ("Element", "Atomic") and of_list
 
 
+def borrowed(made: Plan) -> frozenset[str]:
+    """The inputs that C reads where their owners have them."""
+    roots = {g.tensor: g for g in reversed(made.groups) if g.parent is None}
+    return frozenset(name for name in read_only(made) if columns(roots[name]))
+
+
 def from_zero(b: Buffer) -> bool:
     """Whether a cell of a read-only input in columns holds a number that counts from 0."""
     return b.name in ("ptr", "idx")
@@ -102,18 +109,16 @@ class Printer:
     identity: int
     names: Names = field(default_factory=Names)
     functions: list[str] = field(default_factory=list)
-    sites: list[Site] = field(default_factory=list)
+    sites: dict[Site, int] = field(default_factory=dict)
     cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = read_only(self.plan)
+        self.borrowed = borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
-        self.borrowed = frozenset(name for name in kept if columns(roots[name]))
         self.useful = useful(self.plan)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
-        results = (*self.plan.variables, *self.plan.whole, *self.plan.fills)
-        ends = {reg for _, e in results for reg in registers(e)} | self.roots.keys()
+        ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys()
         self.given = {
             id(s): _ordered((mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
@@ -125,22 +130,21 @@ class Printer:
 
     def file(self, name: str, main: bool) -> Iterator[str]:
         """The lines of the file."""
-        results = (*self.plan.variables, *self.plan.whole, *self.plan.fills)
-        ends = [reg for _, e in results for reg in registers(e)]
+        ends = [reg for e in self.plan.ends for reg in registers(e)]
         body = Function(self, self.plan.body, tuple(self.roots), ends)
         lines = [f"ws_instance *const {self.names.register(r)} = {_root(g)};" for r, g in self.roots.items()]
         for reg in self.roots:
             lines.append(f"WS_TRY({self.names.register(reg)}, {self.site(None, '')});")
             lines += body.cells(reg)
         lines += body.lines()
-        for k, (_, e) in enumerate(results):
+        for k, e in enumerate(self.plan.ends):
             lines.append(f"results[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, self.names)};")
         yield from self._head(name, main)
         yield from self._groups()
         yield from self.functions
         yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const results = frame;")
         yield from ("    (void)t, (void)results;", *_indented(lines), "}", "")
-        yield from self._tables([name for name, _ in self.plan.variables], [e.type for _, e in results])
+        yield from self._tables([name for name, _ in self.plan.variables], [e.type for e in self.plan.ends])
         if main:
             inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
             yield from ("int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}")
@@ -187,10 +191,7 @@ class Printer:
 
     def site(self, span: Span | None, message: str, types: str = "", statement: Stmt | None = None) -> int:
         """The number of a place where the run may fail, with a message about values of these types: see program.h."""
-        made = Site(span, message, types, statement)
-        if made not in self.sites:
-            self.sites.append(made)
-        return self.sites.index(made)
+        return self.sites.setdefault(Site(span, message, types, statement), len(self.sites))
 
 
 def _root(group: Group) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.compiled.emit_c import columns, from_zero, identity, read_only
+from wingspan.compiled.emit_c import borrowed, from_zero, identity
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import DTYPES
 from wingspan.tensors.frozen import Key, Stored
@@ -31,25 +31,26 @@ class Given:
 
 def given(plan: Plan, inputs: Inputs) -> Iterator[Given]:
     """The arrays for all buffers of inputs that hold something, each the owner's own one where that fits."""
-    kept = read_only(plan)
+    lent = borrowed(plan)
     for tensor, arrays in inputs.items():
         root = next(g for g in plan.groups if g.tensor == tensor and g.parent is None)
-        borrowed = tensor in kept and columns(root)
         for (depth, name, path), stored in arrays.items():
             group = root
             for tag, _ in path:
                 group = next(g for g in plan.groups if g.parent == group.id and g.tag == tag)
             for b in group.buffers:
                 if (b.depth, b.name) == (depth, name) and len(stored.values):
-                    yield Given(group, tuple(key for _, key in path), b, _cells(b, stored, borrowed), borrowed)
+                    keys, lends = tuple(key for _, key in path), tensor in lent
+                    yield Given(group, keys, b, cells(b, stored, lends), lends)
 
 
-def _cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
+def cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
+    """What is stored as the cells of a buffer; the stored array itself if it fits a buffer that is borrowed."""
     if b.hashed:
         at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
         return np.stack([at, stored.values + stored.shift], axis=1).astype(np.int64)
-    cells = stored.minus_1() if borrowed and from_zero(b) else stored.logical(DTYPES[b.width])
-    return np.ascontiguousarray(cells, dtype=DTYPES[b.width])
+    found = stored.minus_1() if borrowed and from_zero(b) else stored.logical(DTYPES[b.width])
+    return np.ascontiguousarray(found, dtype=DTYPES[b.width])
 
 
 HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)

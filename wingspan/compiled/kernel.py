@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from math import isfinite
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from wingspan.compiled import build
-from wingspan.compiled.emit_c import Site, columns, from_zero, read_only, with_sites
+from wingspan.compiled.emit_c import Site, borrowed, read_only, with_sites
+from wingspan.compiled.inputs import cells
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr
-from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
-from wingspan.runtime import _memory
+from wingspan.runtime import _memory, faults
 from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.lease import Lease, Limits, faulting
 from wingspan.runtime.memory import buffers, result
+from wingspan.runtime.results import decoded, exact, left
 from wingspan.tensors.frozen import Stored
 from wingspan.tensors.tensor import Tensor
 
@@ -40,9 +39,7 @@ class Compiled:
         self._body: int = library.ws_printed_body()
         self._inputs = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
         self._read_only = read_only(self.plan)
-        roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
-        self._columns = {name for name in self._read_only if columns(roots[name])}
-        self._ends = (*self.plan.variables, *self.plan.whole, *self.plan.fills)
+        self._lent = borrowed(self.plan)
         self._spare: list[tuple[int, _memory.Memory]] = []
 
     @faulting()
@@ -55,15 +52,11 @@ class Compiled:
         for name, arrays in self._inputs.items():
             for key, stored in arrays.items():
                 lease.give(name, key, stored, self._borrowed)
-        left, fault = lease.memory.run(self._body, len(self._ends), False, False, 0)
+        ends = self.plan.ends
+        words, fault = lease.memory.run(self._body, len(ends))
         if fault is not None:
             raise self._fault(lease, *fault)
-        values = [_value(e, left[8 * k : 8 * k + 8]) for k, (_, e) in enumerate(self._ends)]
-        first, last = len(self.plan.variables), len(self.plan.variables) + len(self.plan.whole)
-        variables = {name: values[k] for k, (name, _) in enumerate(self.plan.variables)}
-        whole = [name for k, (name, _) in enumerate(self.plan.whole) if values[first + k]]
-        variables |= {name: int(variables[name]) for name in whole}
-        fills = {name: values[last + k] for k, (name, _) in enumerate(self.plan.fills)}
+        variables, fills = left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)])
         tensors = {name: self._result(lease, name, fills[name]) for name in self.bound.outputs}
         return tensors, variables
 
@@ -74,33 +67,26 @@ class Compiled:
 
     def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
         """An array that C can read where it is: of columns, whose indices and pointers count from 0 there."""
-        if buffer.tensor not in self._columns:
-            return None
-        cells = stored.minus_1() if from_zero(buffer) else stored.logical(DTYPES[buffer.width])
-        return Stored(np.ascontiguousarray(cells, dtype=DTYPES[buffer.width]))
+        return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in self._lent else None
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""
         site = self._sites[where] if where >= 0 else Site(None, "", "")
         noted = struct.unpack("<2q", values)
         match kind, site.statement:
-            case (1, Atomic(op=op) as s):
+            case (faults.OPERATOR, Atomic(op=op) as s):
                 return operator(s, op, noted)
-            case (1, Compute(op=op, args=args) as s):
-                told = lease.memory.told(len(args))
-                return operator(s, op, [_value(e, told[8 * k : 8 * k + 8]) for k, e in enumerate(args)])
-            case (2, Check(message=message, values=named) as s):
-                told = lease.memory.told(len(named))
-                shown = {name: algebra.show(_value(e, told[8 * k : 8 * k + 8])) for k, (name, e) in enumerate(named)}
+            case (faults.OPERATOR, Compute(op=op, args=args) as s):
+                return operator(s, op, _told(lease, args))
+            case (faults.CHECK, Check(message=message, values=named) as s):
+                told = _told(lease, [e for _, e in named])
+                shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
                 return at(s, message.format(**shown))
         buffer = None if about is None else self.plan.groups[about[0]].buffers[about[1]]
         return at(site.statement, *limit(kind, noted[0], buffer))
 
 
-def _value(e: Expr, word: bytes) -> Any:
-    """The value of an expression from its 8 bytes; a double as the rational that it is, if it is finite."""
-    if e.type == "float":
-        (double,) = struct.unpack("<d", word)
-        return algebra.exact(double) if isfinite(double) else double
-    (value,) = struct.unpack("<q", word)
-    return bool(value) if e.type == "bool" else value
+def _told(lease: Lease, about: Sequence[Expr]) -> list[Any]:
+    """The values of expressions where a run has stopped."""
+    words = lease.memory.told(len(about))
+    return [exact(decoded(e.type, words, k)) for k, e in enumerate(about)]

@@ -14,9 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -54,6 +52,7 @@ from wingspan.plan.ir import (
     walk,
 )
 from wingspan.plan.uses import operands, registers, told
+from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
     # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
@@ -164,7 +163,8 @@ class Code:
 
     def get(self, registers: bytes, reg: Reg) -> Value:
         """What a register holds in a register file."""
-        return self._read(registers, self.slots[reg.name])
+        slot = self.slots[reg.name]
+        return decoded(self.types[slot], registers, slot)
 
     def put(self, registers: bytes, reg: Reg, value: Value) -> bytes:
         """The register file with another value in a register."""
@@ -181,25 +181,9 @@ class Code:
             case Op(op=op, args=args):
                 return operate(op, [self.value(registers, a) for a in args])
 
-    def variables(self, registers: bytes) -> dict[str, Value]:
-        """The variables of the outermost scope at the end of a run; doubles as rationals."""
-        found = {name: exact(self.value(registers, e)) for name, e in self.plan.variables}
-        whole = [name for name, e in self.plan.whole if self.value(registers, e)]
-        return found | {name: int(found[name]) for name in whole}
-
-    def fills(self, registers: bytes) -> dict[str, Value]:
-        """The fill value that each output ends with."""
-        return {name: exact(self.value(registers, e)) for name, e in self.plan.fills}
-
-    def _read(self, registers: bytes, slot: int) -> Value:
-        type_ = self.types[slot]
-        (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", registers, 8 * slot)
-        return bool(value) if type_ == "bool" else value
-
-
-def exact(value: Value) -> Any:
-    """A double as the rational that it is; what is not finite as it is."""
-    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+    def left(self, registers: bytes) -> Left:
+        """What a run leaves behind that ends with these registers."""
+        return left(self.plan, [self.value(registers, e) for e in self.plan.ends])
 
 
 def pack(value: Value, type_: Type) -> bytes:

@@ -7,7 +7,7 @@ views of the engine's memory, which lives as long as one of them does; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Engine:
         registers, fault = self._program.run(lease.memory, registers, mode != "plain", mode == "yields", seed % 2**64)
         if fault is not None:
             raise explain(self.code, *fault)
-        return Results(self.code, registers, lease)
+        return Results(lease.arrays, *self.code.left(registers))
 
     def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
         """An array that the engine can read where it is."""
@@ -85,20 +85,12 @@ def _as_it_is(stored: Stored, buffer: Buffer) -> bool:
     return array.dtype in (np.int64, np.int32) or (array.dtype == np.uint8 and not stored.shift)
 
 
-class Results:
-    """What a run left behind."""
+class Results(NamedTuple):
+    """What a run leaves behind."""
 
-    def __init__(self, code: Code, registers: bytes, lease: Lease) -> None:
-        self._code, self._registers = code, registers
-        self.arrays = lease.arrays
-        """what the buffers of a tensor hold"""
-
-    @property
-    def variables(self) -> dict[str, Value]:
-        """The variables of the outermost scope; doubles as rationals."""
-        return self._code.variables(self._registers)
-
-    @property
-    def fills(self) -> dict[str, Value]:
-        """The fill value that each output ends with."""
-        return self._code.fills(self._registers)
+    arrays: Callable[[str], dict[Key, Stored]]
+    """what the buffers of a tensor hold"""
+    variables: dict[str, Value]
+    """the variables of the outermost scope; doubles as rationals"""
+    fills: dict[str, Value]
+    """the fill value that each output ends with"""

@@ -6,9 +6,11 @@ import struct
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
-from wingspan.native.assemble import Code, exact
+from wingspan.native.assemble import Code
 from wingspan.plan.ir import Atomic, Check, Compute, Stmt
+from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
+from wingspan.runtime.results import exact
 
 
 def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
@@ -26,8 +28,8 @@ def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> 
     s = code.statements[pc] if pc >= 0 else None
     x, y = struct.unpack("<2q", values)
     match kind, s:
-        case (1, Atomic(op=op)):
+        case (faults.OPERATOR, Atomic(op=op)):
             return operator(s, op, [x, y])
-        case (1 | 2, _):
+        case (faults.OPERATOR | faults.CHECK, _):
             return undefined(code, s, registers)
     return at(s, *limit(kind, x, s.ref.buffer if s is not None and hasattr(s, "ref") else None))

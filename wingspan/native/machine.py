@@ -23,12 +23,13 @@ from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
-from wingspan.native.assemble import Code, assemble, exact
+from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
 from wingspan.outcome import Outcome
 from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Par, Plan
+from wingspan.runtime.results import exact
 from wingspan.tensors.tensor import Cells, Tensor
 
 
@@ -152,7 +153,7 @@ class Native:
 
     def results(self, state: State) -> dict[str, Tensor]:
         """The outputs after a finished run."""
-        fills = self.code.fills(self._registers(state.root))
+        fills = self.code.left(self._registers(state.root)).fills
         made: dict[str, Tensor] = {}
         for name in self.code.plan.outputs:
             cells = {cell._replace(tensor=""): exact(v) for cell, v in state.heap.items() if cell.tensor == name}
@@ -161,7 +162,7 @@ class Native:
 
     def variables(self, state: State) -> dict[str, Value]:
         """The variables of the outermost scope after a finished run."""
-        return self.code.variables(self._registers(state.root))
+        return self.code.left(self._registers(state.root)).variables
 
     # --------------------------------------------------------------------------------------------------- private work
 

@@ -371,6 +371,11 @@ class Plan:
     fills: tuple[tuple[str, Expr], ...] = ()
     """the fill value that each output ends with: a number or a register"""
 
+    @property
+    def ends(self) -> tuple[Expr, ...]:
+        """The expressions that matter at the end of a run: of variables, whether they are whole, and fill values."""
+        return tuple(e for _, e in (*self.variables, *self.whole, *self.fills))
+
 
 def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The blocks inside of a statement."""

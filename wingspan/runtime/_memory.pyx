@@ -132,14 +132,14 @@ cdef class Memory:
         return made
 
 
-    def run(self, uintptr_t body, size_t results, bint in_order, bint yields, uint64_t seed):
+    def run(self, uintptr_t body, size_t results):
         """Run a function of compiled C; what it leaves in its results, and the fault or None: see `drive`.
 
         The fault is (what, its two values, where), and if there is a buffer that it is about (group, number), or None.
         """
         cdef bytes left = PyBytes_FromStringAndSize(NULL, 8 * results)
         memset(PyBytes_AS_STRING(left), 0, 8 * results)
-        self.drive(<ws_body>body, PyBytes_AS_STRING(left), in_order, yields, seed)
+        self.drive(<ws_body>body, PyBytes_AS_STRING(left), False, False, 0)
         if self.state.fault == WS_NONE:
             return left, None
         values = PyBytes_FromStringAndSize(<char *>self.state.values, 2 * sizeof(ws_value))

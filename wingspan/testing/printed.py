@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from wingspan.compiled.inputs import given
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang.ir import Instance, Value
-from wingspan.native.assemble import exact
-from wingspan.plan.ir import Buffer, Expr, Group
+from wingspan.plan.ir import Buffer, Group
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.memory import buffers, result
+from wingspan.runtime.results import Left, decoded, left
 from wingspan.tensors.frozen import Key, Stored
 from wingspan.tensors.tensor import Tensor
 
@@ -81,8 +81,7 @@ class Printed:
 
     def tensors(self) -> dict[str, Tensor]:
         """The outputs, as copies."""
-        fills = self._fills()
-        kept = emit_c.read_only(self.plan)
+        kept, fills = emit_c.read_only(self.plan), self._left().fills
         return {
             name: self.bound.inputs[name]
             if name in kept
@@ -92,19 +91,12 @@ class Printed:
 
     def variables(self) -> dict[str, Value]:
         """The variables of the outermost scope."""
-        found = dict(self._results(self.plan.variables, 0))
-        integers = [name for name, holds in self._results(self.plan.whole, len(found)) if holds]
-        return found | {name: int(found[name]) for name in integers}
+        return self._left().variables
 
-    def _fills(self) -> dict[str, Value]:
-        return dict(self._results(self.plan.fills, len(self.plan.variables) + len(self.plan.whole)))
-
-    def _results(self, ends: Sequence[tuple[str, Expr]], first: int) -> Iterator[tuple[str, Any]]:
-        start = self._library.ws_session_results(self._session)
-        for k, (name, e) in enumerate(ends, start=first):
-            kind = ctypes.c_double if e.type == "float" else Number
-            value = kind.from_address(start + 8 * k).value
-            yield name, bool(value) if e.type == "bool" else exact(value)
+    def _left(self) -> Left:
+        ends = self.plan.ends
+        words = ctypes.string_at(self._library.ws_session_results(self._session), 8 * len(ends))
+        return left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)])
 
     # --------------------------------------------------------------------------------------------------------- results
 

@@ -1,0 +1,40 @@
+"""What a run leaves behind besides tensors, as values of the language."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from fractions import Fraction
+from math import isfinite
+from typing import Any, NamedTuple
+
+from wingspan.lang.ir import Value
+from wingspan.plan.ir import Plan, Type
+
+
+class Left(NamedTuple):
+    """What a run leaves behind."""
+
+    variables: dict[str, Value]
+    """the variables of the outermost scope"""
+    fills: dict[str, Value]
+    """the fill value that each output ends with"""
+
+
+def left(plan: Plan, values: Iterable[Value]) -> Left:
+    """What a run of a plan leaves behind, given the values of `plan.ends`; doubles become rationals."""
+    ends = iter(values)
+    variables = {name: exact(value) for (name, _), value in zip(plan.variables, ends, strict=False)}
+    variables |= {name: int(variables[name]) for (name, _), whole in zip(plan.whole, ends, strict=False) if whole}
+    return Left(variables, {name: exact(value) for (name, _), value in zip(plan.fills, ends, strict=True)})
+
+
+def exact(value: Value) -> Any:
+    """A double as the rational that it is; what is not finite as it is."""
+    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+
+
+def decoded(type_: Type, words: bytes, at: int = 0) -> Value:
+    """The value in the 8 bytes of a word, of which a register file and the results of compiled C consist."""
+    (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", words, 8 * at)
+    return bool(value) if type_ == "bool" else value
