@@ -53,14 +53,12 @@ def test_all_that_was_found_is_told_where_no_shortest_way_is(
     one_fault_is_found(result)
 
 
-@pytest.mark.parametrize("result", range(1, 5))
-def test_an_answer_that_is_lost_takes_no_finding_along(
-    small_parts: None, short_sighted: None, monkeypatch: pytest.MonkeyPatch, result: int
-) -> None:
-    """A cluster may lose it, and have a worker search that part again, here one that has done so before."""
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer is lost once, and the part searched again, by a worker that has done so before: clusters do that."""
 
     @contextmanager
-    def forgetful(states: States[Any], _: int) -> Iterator[Submit]:
+    def cluster(states: States[Any], _: int) -> Iterator[Submit]:
         worker = Worker(States(states.machine))
 
         def submit(do: Callable[..., Any], *asked: Any) -> Future[Any]:
@@ -71,8 +69,19 @@ def test_an_answer_that_is_lost_takes_no_finding_along(
 
         yield submit
 
-    monkeypatch.setattr("wingspan.explorer.workers.processes", forgetful)
+    monkeypatch.setattr("wingspan.explorer.workers.processes", cluster)
+
+
+@pytest.mark.parametrize("result", range(1, 5))
+def test_an_answer_that_is_lost_takes_no_fault_along(
+    small_parts: None, short_sighted: None, forgetful: None, result: int
+) -> None:
     one_fault_is_found(result)
+
+
+def test_an_answer_that_is_lost_takes_no_race_along(small_parts: None, forgetful: None) -> None:
+    """Unlike faults, races are not found at the ends of runs."""
+    assert same(lastzero(4), jobs=2).races
 
 
 @FORK
@@ -172,7 +181,7 @@ def test_a_search_by_several_goes_on_where_it_was(small_parts: None, tmp_path: P
 def test_parts_that_are_searched_are_kept_as_they_were_given(
     small_parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written after each that comes back, and read as if the process had been killed then."""
+    """Written after each that comes back, and believed as if the process had been killed then."""
     file, whole = tmp_path / "search", explore(ninc(4), Search("dpor"))
     kept: list[bytes] = []
     monkeypatch.setattr(checkpoint, "EVERY", 0)
@@ -185,6 +194,7 @@ def test_parts_that_are_searched_are_kept_as_they_were_given(
     monkeypatch.setattr(checkpoint.Checkpoint, "write", copied)
     explore(ninc(4), Search("dpor", jobs=3, checkpoint=file))
     monkeypatch.setattr(checkpoint.Checkpoint, "write", write)
+    monkeypatch.setattr(search, "RERUN", -1)
     assert len(kept) > 10
     for contents in (kept[0], kept[1], kept[len(kept) // 2], kept[-2]):
         file.write_bytes(contents)
