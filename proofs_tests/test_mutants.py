@@ -28,8 +28,9 @@ AREAS = {
     "native": [
         "wingspan/compiled/emit_c.py", "wingspan/plan/passes/cells.py", "wingspan/plan/lowering/inline.py",
         "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/native/prepared.py",
-        "wingspan/compiled/kernel.py", "wingspan/compiled/build.py", "wingspan/api/running.py",
-        "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/runtime/lease.py",
+        "wingspan/compiled/kernel.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
+        "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
+        "wingspan/native/machine.py", "wingspan/testing/campaign.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
