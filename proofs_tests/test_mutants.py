@@ -28,7 +28,7 @@ AREAS = {
     "native": [
         "wingspan/compiled/emit_c.py", "wingspan/plan/passes/cells.py", "wingspan/plan/lowering/inline.py",
         "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/native/prepared.py",
-        "wingspan/compiled/kernel.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
+        "wingspan/compiled/engine.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py",
     ],

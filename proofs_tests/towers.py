@@ -16,7 +16,7 @@ from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT, Device, Task
 from wingspan.levels import Tower, resolve
 from wingspan.tensors.cells import LOADER, Cells
-from wingspan.tensors.tensor import Tensor, _format
+from wingspan.tensors.tensor import Tensor, parse_format
 from wingspan.testing.formats import rank_of
 
 DEVICES = {"dev": Device("dev", 2), "far": Device("far", 3)}
@@ -25,7 +25,7 @@ COUNTS = {name: device.nthreads for name, device in DEVICES.items()}
 
 def tower(form: str, *shape: int, devices: Mapping[str, Device] = DEVICES) -> Tower:
     """The tower of a format, its devices among those given."""
-    return Tower.of(resolve(_format(form), devices), shape)
+    return Tower.of(resolve(parse_format(form), devices), shape)
 
 
 def same(tensor: Tensor, array: np.ndarray) -> bool:

@@ -1,205 +1,125 @@
-"""Compiled C in the memory of the register machine: the same results, faults, limits and interrupts as on it.
-
-Skipped only where there is no compiler.
-"""
+"""Kernels: one plan for all extents gives what the reference gives, and what does not fit is refused clearly."""
 
 from __future__ import annotations
 
-import gc
-import os
-import subprocess
-import sys
-import textwrap
-import threading
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given, settings
 
-from proofs_tests.compiled.test_emit_c import agrees
+import wingspan
 from proofs_tests.effort import due, many
-from proofs_tests.places import EXAMPLES, ROOT
-from wingspan import Fault, api
+from proofs_tests.places import EXAMPLES
+from wingspan import WingspanError, api
+from wingspan.comparison import difference, ending
 from wingspan.compiled import build
-from wingspan.runtime.lease import Limits
-from wingspan.tensors.frozen import Frozen
-from wingspan.testing import campaign
+from wingspan.elaborate import Elaborated
+from wingspan.lang import ir
+from wingspan.testing.cases import Case, groups
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
-
-def test_random_safe_programs_agree() -> None:
-    """Of one number of threads and schedule each, twice, on three inputs that share the library."""
-    engines = ["compiled"]
-    done = campaign(["reference"], engines, examples=many(48), inputs=3, repeat=2, threads=(3,), first_seed=77)
-    assert done.texts >= due(24) and done.cases >= due(90), done
+NT = {"nt": 2, "sch": "dynamic_schedule(2)"}
+REFERENCE = api.engine("reference")
+RANDOM = np.random.default_rng(3)
 
 
-ADD = "C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\n    C[i] += A[i] * B[i]\nend\nreturn C"
+def quarters(*shape: int) -> Any:
+    """An array of quarters, two thirds of them zeros: their sums of products are exact."""
+    return RANDOM.integers(-6, 7, shape) / 4 * (RANDOM.integers(0, 3, shape) == 0)
 
 
-@pytest.mark.parametrize("extent", [0, 1, 7, 8, 9])
-@pytest.mark.parametrize("form", ["Dense", "SparseList"])
-def test_every_extent_agrees(form: str, extent: int) -> None:
-    """Empty, one element, and lengths about that of a vector register; all fill, and no fill."""
-    text = f"A = Tensor({form}(Element(0)))\nB = Tensor(Dense(Element(0)))\n{ADD}"
-    for A in (np.zeros(extent, int), np.arange(1, extent + 1)):
-        agrees(api.bind(api.parse(text), inputs={"A": A, "B": np.arange(extent)}))
+class Called:
+    """A kernel as an engine to compare with others."""
+
+    name = "kernel"
+
+    def __init__(self, kernel: wingspan.Kernel, given: Mapping[str, Any]) -> None:
+        self.kernel, self.given = kernel, given
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What a call gives, by name."""
+        found = self.kernel(**self.given)
+        names = self.kernel._results
+        return dict(zip(names, [found] if len(names) == 1 else found, strict=True))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x = 9223372036854775807\ny = x + x",
-        "x = 3 ÷ (1 - 1)",
-        "x = 1.5 / (1.0 - 1.0)",
-        "x = -3\ny = isqrt(x)",
-        "c = Tensor(Dense(Element(0)), 3)\nc .= 0\nfor i = 1:4\n    c[i + 1] += 1\nend",
-        "c = Tensor(Dense(Element(0.0)), 2)\nc .= 1.5\nx = 3.5 % (c[1] - c[2])",
-        "c = Tensor(Dense(Atomic(0)), 1)\nc .= 0\nfor i = parallel(1:4, cpu(2))\n    c[1] += 9223372036854775806\nend",
-    ],
-)
-def test_faults_are_told_as_by_the_register_machine(text: str) -> None:
-    """The same message, place and remedy."""
-    told, program = [], api.parse(text)
-    for engine in ("native", "compiled"):
-        with pytest.raises(Fault) as raised:
-            api.run(program, engine=engine)
-        told.append((raised.value.message, raised.value.span, raised.value.fix))
-    assert told[0] == told[1]
+def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **binding: Any) -> None:
+    """A call gives what the reference does, which is bound to the very arrays."""
+    bound = api.bind(program, inputs=given, **binding)
+    ends = [ending(bound, engine) for engine in (REFERENCE, Called(kernel, given))]
+    outputs = [name for name in bound.outputs if name in kernel._results]
+    found = difference(ends[0], ends[1], outputs)
+    assert found is None, (found, given)
 
 
-def test_variables_are_what_they_are_now() -> None:
-    """x is a double at times, and an integer at the end."""
-    run = api.run(api.parse("x = 0.5\nx = 3\ny = x / 2.0\nb = x == 3"), engine="compiled")
-    assert (run.variables, type(run.variables["x"])) == ({"x": 3, "y": 1.5, "b": True}, int)
+# ------------------------------------------------------------------------------------------------------- all extents
 
 
-def test_a_program_that_is_not_safe_is_refused() -> None:
-    """In any case: C trusts that no tasks race."""
-    for unsafe in (False, True):
-        with pytest.raises(api.Unsafe):
-            api.run(EXAMPLES / "dependent.ws", engine="compiled", unsafe=unsafe)
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+@pytest.mark.parametrize("name", ["spgemm_gustavson", "spgemm_outer", "spadd", "spmspv", "mttkrp_sparse"])
+def test_one_plan_serves_all_extents(name: str, engine: str) -> None:
+    """0, 1, lengths about those of vector registers, and more than the threads have chunks; with one C text."""
+    path = EXAMPLES / f"{name}.ws"
+    kernel = wingspan.compile(path, params=NT, engine=engine)
+    source, plan = kernel.source if engine == "compiled" else "", kernel.plan
+    shapes = {
+        "spgemm_gustavson": lambda m, k, n: {"A": (m, k), "B": (k, n)},
+        "spgemm_outer": lambda m, k, n: {"A": (m, k), "BT": (n, k)},
+        "spadd": lambda m, k, n: {"A": (m, n), "B": (m, n)},
+        "spmspv": lambda m, k, n: {"A": (m, n), "x": (n,)},
+        "mttkrp_sparse": lambda m, k, n: {"BT": (m, k, n), "C": (m, 3), "D": (k, 3)},
+    }[name]
+    for m, k, n in [(0, 0, 0), (1, 1, 1), (1, 0, 3), (3, 4, 0), (7, 8, 9), (16, 17, 15), (2, 40, 33)]:
+        agrees(kernel, path, {T: quarters(*shape) for T, shape in shapes(m, k, n).items()}, params=NT)
+    assert kernel.plan is plan and (engine == "native" or kernel.source == source)
 
 
-def test_columns_are_read_and_results_given_without_copying() -> None:
-    """Inputs lie where the tensor has them, as long as indices are as wide as the plan has them."""
-    A = scipy.sparse.random_array((50, 40), density=0.2, format="csc", rng=1)
-    A.indptr, A.indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
-    text = "A = Tensor(Dense(SparseList(Element(0.0))))\ny = Tensor(Dense(Element(0.0)))\ny .= 0.0\n"
-    text += "for j = _\n    for i = _\n        y[i] += A[i, j]\n    end\nend\nreturn y, A"
-    ready = api.compiled_c(api.bind(api.parse(text), inputs={"A": A}))
-    read = {b.name: b for group in ready.plan.groups for b in group.buffers if b.tensor == "A"}
-    for (_, name, _), stored in ready._inputs["A"].items():
-        lent = ready._borrowed(read[name], stored)
-        assert lent is not None and (len(stored.values) < 2 or np.shares_memory(lent.values, stored.values))
-    tensors, _ = ready.run()
-    assert isinstance(tensors["y"].data, Frozen)
-    (values,) = [stored.values for (_, name, _), stored in tensors["y"].data.arrays.items() if name == "val"]
-    assert np.allclose(values[:50], A.sum(axis=1)) and not values.flags.owndata
-    again, _ = ready.run()
-    assert isinstance(again["y"].data, Frozen)
-    (others,) = [stored.values for (_, name, _), stored in again["y"].data.arrays.items() if name == "val"]
-    assert not np.shares_memory(values, others), "a later run does not touch what somebody looks at"
-    assert np.array_equal(again["y"].to_numpy(), values[:50])
+def test_full_and_empty_fibers_and_stored_zeros_are_no_exception() -> None:
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    full, empty = np.full((9, 8), 0.25), np.zeros((9, 8))
+    stored = scipy.sparse.csc_array((np.zeros(3), ([0, 4, 8], [1, 1, 7])), shape=(9, 8))
+    for A in (full, empty, stored):
+        for B in (full, empty, stored):
+            agrees(kernel, EXAMPLES / "spadd.ws", {"A": A, "B": B}, params=NT)
 
 
-WIDE = "c = Tensor(Dense(Element(0)), 1000000)\nc .= 0\nfor i = _\n    c[i] += i\nend\nreturn c"
+def left_open(case: Case) -> api.Program:
+    """The program of a case with the extents of its inputs left open: they come with the inputs."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case ir.Define(name=name, value=ir.TensorCall() as call) if name in case.inputs:
+                return replace(node, value=replace(call, extents=()))
+        return node
+
+    return replace(case.program, tree=case.program.tree.map(change))
 
 
-def test_a_limit_of_memory_is_kept() -> None:
-    ready = api.compiled_c(api.bind(api.parse(WIDE)))
-    with pytest.raises(Fault, match=r"out of memory: the run needs \d+ bytes, which is more than its limit"):
-        ready.run(limits=replace(Limits(), memory=4_000_000))
-    tensors, _ = ready.run()
-    assert tensors["c"].to_numpy()[-1] == 1_000_000
+@pytest.mark.parametrize(("engine", "examples"), [("native", 320), ("compiled", 32)])
+def test_random_safe_programs_mean_the_same_with_their_extents_left_open(engine: str, examples: int) -> None:
+    """Programs whose test accepts them for the extents that they are written with only are refused, and left out."""
+    runs, kinds = 0, Counter[bool]()
 
-
-def test_memory_is_used_again() -> None:
-    """A thousand runs hold no more than the first hundred."""
-    ready = api.compiled_c(api.bind(EXAMPLES / "karate.ws"))
-
-    def held(times: int) -> int:
-        for _ in range(times):
-            ready.run()
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-    first = held(100)
-    assert held(1000) < first + 4_000_000
-
-
-def test_threads_of_python_run_one_program_at_once() -> None:
-    bound = api.bind(EXAMPLES / "karate.ws")
-    ready = api.compiled_c(bound)
-    found: list[bool] = []
-    expected = ready.run()[0]["C"].to_numpy()
-
-    def run() -> None:
-        found.extend(np.array_equal(ready.run()[0]["C"].to_numpy(), expected) for _ in range(20))
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert found == [True] * 80
-
-
-def test_a_forked_process_runs_what_its_parent_has_compiled() -> None:
-    script = textwrap.dedent("""
-        import os, sys, warnings
-        from wingspan import api
-        ready = api.compiled_c(api.bind(sys.argv[1]))
-        before = ready.run()[0]["C"].to_numpy()
-        warnings.simplefilter("ignore")
-        child = os.fork()
-        same = (ready.run()[0]["C"].to_numpy() == before).all()
-        if child == 0:
-            os._exit(0 if same else 7)
-        assert same and os.waitpid(child, 0)[1] == 0
-        print("well")
-    """)
-    karate = str(EXAMPLES / "karate.ws")
-    done = subprocess.run([sys.executable, "-c", script, karate], cwd=ROOT, capture_output=True, text=True, timeout=100)
-    assert (done.stdout, done.stderr) == ("well\n", "")
-
-
-ENDLESS = """
-c = Tensor(Dense(Atomic(0)), 2)
-c .= 0
-for i = parallel(1:1000000000000, cpu(2))
-    for j = 1:2
-        c[j] += 1
-    end
-end
-return c
-"""
-
-
-def test_ctrl_c_ends_a_run() -> None:
-    """And all its threads, as soon as an inner loop is at its end."""
-    script = textwrap.dedent("""
-        import os, signal, sys, threading
-        from wingspan import api
-        from wingspan.runtime import _memory
-        ready = api.compiled_c(api.bind(api.parse(sys.argv[1])))
-        before = len(os.listdir("/proc/self/task"))
-
-        def interrupt():
-            while len(os.listdir("/proc/self/task")) < before + 3:
-                pass
-            os.kill(os.getpid(), signal.SIGINT)
-
-        threading.Thread(target=interrupt).start()
+    @settings(max_examples=many(examples), derandomize=True, database=None, deadline=None)
+    @given(groups(None, 3))
+    def check(group: list[Case]) -> None:
+        program = left_open(group[0])
         try:
-            ready.run()
-        except KeyboardInterrupt:
-            _memory.dismiss()
-            print("interrupted", len(os.listdir("/proc/self/task")) - before)
-    """)
-    command = [sys.executable, "-c", script, ENDLESS]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.communicate(timeout=100)[0] == "interrupted 0\n"
+            kernel = wingspan.compile(program, engine=engine)
+        except WingspanError:
+            return
+        for case in group:
+            agrees(kernel, program, case.inputs)
+        nonlocal runs
+        runs += len(group)
+        kinds[kernel._any is not None] += 1
+
+    check()
+    print(runs, kinds)
+    assert runs >= due(examples) and kinds[True] >= due(examples // 4), (runs, kinds)

@@ -3,6 +3,7 @@
 from wingspan.api.binding import Progress, bind, files_of
 from wingspan.api.checking import Unsafe, check, guard
 from wingspan.api.comparing import diff, race
+from wingspan.api.compiling import Kernel, compile
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
 from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
 from wingspan.api.printing import emit_c, show_plan
@@ -14,6 +15,7 @@ __all__ = [
     "MACHINES",
     "BuiltIn",
     "Exploration",
+    "Kernel",
     "Program",
     "Progress",
     "Run",
@@ -21,6 +23,7 @@ __all__ = [
     "Unsafe",
     "bind",
     "check",
+    "compile",
     "compiled",
     "compiled_c",
     "diff",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from wingspan import reference
-from wingspan.compiled import kernel
+from wingspan.compiled import engine
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
@@ -48,10 +48,10 @@ def compiled(bound: Elaborated) -> Compiled:
     return Compiled(bound)
 
 
-def compiled_c(bound: Elaborated) -> kernel.Compiled:
+def compiled_c(bound: Elaborated) -> engine.Compiled:
     """The plan of a bound program as compiled C. InputError if there is no compiler."""
     _require_order(bound)
-    return kernel.Compiled(bound)
+    return engine.Compiled(bound)
 
 
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:

@@ -187,6 +187,10 @@ MOST_AXES = 16
 """A pass over all levels has a loop inside a loop for each axis, and Python nests no more than twenty blocks."""
 
 
+OPEN = -1
+"""What stands in a tower's shape for an extent that is left open; no axis has it."""
+
+
 @dataclass(frozen=True)
 class Tower:
     """The levels of a tensor, root first, and its extents in the order of the subscripts."""

@@ -1,8 +1,8 @@
 """The programs that consumers run: operations of a level composed with the modifiers that take effect with them.
 
 Levels are named by their number (leaf 1). Each function returns linear code, made once. Its docstring gives inputs and
-results; z (the fill value) and the task are inputs of all. A *cursor* is what an iteration over a fiber keeps: see
-`cursor`. Every procedure on it runs in the instance of its fiber.
+results; z (the fill value), the task and the extents that are left open are inputs of all. A *cursor* is what an
+iteration over a fiber keeps: see `cursor`. Every procedure on it runs in the instance of its fiber.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from wingspan.buffers.level import Tower
+from wingspan.buffers.level import OPEN, Tower
 from wingspan.buffers.linear import Code, linear
 from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
-from wingspan.buffers.staging import Stager, definitions
+from wingspan.buffers.staging import Stager, definitions, extent_register
 from wingspan.errors import InternalError
 from wingspan.once import Once
 
@@ -292,6 +292,12 @@ def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
     return _code(operation, tower, (), stager, ())
 
 
+def open_extents(tower: Tower) -> dict[str, int]:
+    """The registers with the extents that are left open, and the number of the axis of each, from 0."""
+    storage = [depth for depth, level in enumerate(tower.levels) if not level.leaf and not level.modifier]
+    return {extent_register(d): tower.numbers[d] - 2 for d in storage if tower.extent(d) == OPEN}
+
+
 def _code(
     name: str,
     tower: Tower,
@@ -301,5 +307,5 @@ def _code(
     keys: Keys = (),
 ) -> Code:
     given = tuple(results.items()) if isinstance(results, dict) else _registers(results)
-    procedure = Procedure(name, (*ALWAYS, *inputs), tuple(stager.out), given, keys)
+    procedure = Procedure(name, (*ALWAYS, *open_extents(tower), *inputs), tuple(stager.out), given, keys)
     return linear(procedure, tower)

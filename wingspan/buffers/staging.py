@@ -9,7 +9,7 @@ from dataclasses import replace
 from string import Formatter
 from typing import TypeVar
 
-from wingspan.buffers.level import Level, Tower
+from wingspan.buffers.level import OPEN, Level, Tower
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -50,6 +50,11 @@ OUTLIVES = "it outlives the iteration of a parallel loop that sets it"
 
 INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
+
+
+def extent_register(depth: int) -> str:
+    """The register with the extent of the level at a depth, if that is left open; no level's text names it."""
+    return f"{depth}.n"
 
 
 @Once
@@ -393,7 +398,8 @@ class _Inliner:
             return self.names[name]
         match name:
             case "n" if not self.level.leaf and not self.level.modifier:
-                return Const(self.stager.tower.extent(self.depth))
+                extent = self.stager.tower.extent(self.depth)
+                return Reg(extent_register(self.depth)) if extent == OPEN else Const(extent)
             case "z":
                 return Reg("z")
             case "threads" if self.level.device is not None:

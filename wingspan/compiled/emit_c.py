@@ -118,7 +118,8 @@ class Printer:
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
-        ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys()
+        self.parameters = {reg: k for k, (_, reg) in enumerate(self.plan.parameters) if reg in self.useful}
+        ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
         self.given = {
             id(s): _ordered((mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
@@ -131,19 +132,20 @@ class Printer:
     def file(self, name: str, main: bool) -> Iterator[str]:
         """The lines of the file."""
         ends = [reg for e in self.plan.ends for reg in registers(e)]
-        body = Function(self, self.plan.body, tuple(self.roots), ends)
-        lines = [f"ws_instance *const {self.names.register(r)} = {_root(g)};" for r, g in self.roots.items()]
+        body = Function(self, self.plan.body, (*self.roots, *self.parameters), ends)
+        lines = [f"const int64_t {self.names.register(reg)} = values[{k}].i;" for reg, k in self.parameters.items()]
+        lines += [f"ws_instance *const {self.names.register(r)} = {_root(g)};" for r, g in self.roots.items()]
         for reg in self.roots:
             lines.append(f"WS_TRY({self.names.register(reg)}, {self.site(None, '')});")
             lines += body.cells(reg)
         lines += body.lines()
         for k, e in enumerate(self.plan.ends):
-            lines.append(f"results[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, self.names)};")
+            lines.append(f"values[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, self.names)};")
         yield from self._head(name, main)
         yield from self._groups()
         yield from self.functions
-        yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const results = frame;")
-        yield from ("    (void)t, (void)results;", *_indented(lines), "}", "")
+        yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const values = frame;")
+        yield from ("    (void)t, (void)values;", *_indented(lines), "}", "")
         yield from self._tables([name for name, _ in self.plan.variables], [e.type for e in self.plan.ends])
         if main:
             inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"

@@ -17,7 +17,7 @@ KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool
 true false nullptr constexpr alignas alignof static_assert thread_local int64_t int32_t uint64_t uint8_t
-t f frame results told main linux unix bounds errno stdin stdout stderr fabs exp log sin cos tan pow sqrt floor ceil
+t f frame values told main linux unix bounds errno stdin stdout stderr fabs exp log sin cos tan pow sqrt floor ceil
 round abs index time read write free malloc y0 y1 yn j0 j1 jn gamma signal select kill sleep pause
 """
 RESERVED = frozenset(KEYWORDS.split())

@@ -34,12 +34,19 @@ class Elaborated:
     plain: ir.Statement
     """the same before lifecycles and concordization, for engines that need neither"""
     towers: Mapping[str, Tower]
+    extents: Mapping[str, tuple[ir.Expression, ...]] = field(repr=False)
+    """of each tensor, in the order of the subscripts: literals, or over symbols"""
     inputs: Mapping[str, Tensor]
     outputs: tuple[str, ...]
     """every tensor of the outermost scope that is updated or returned"""
     devices: Mapping[str, Device] = field(repr=False)
     symbols: tuple[str, ...] = ()
     """what is left open: free names, extents (`extent 1 of A`, likewise an `ir.Variable`), inputs without data"""
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The inputs that are left open."""
+        return tuple(name for name in self.symbols if name in self.towers)
 
 
 def elaborate(
@@ -60,7 +67,7 @@ def elaborate(
     mistakes = Mistakes()
     names = resolve_names(tree, params, threads, mistakes, symbolic)
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
-    plain, towers = settle_extents(names.body, sources, names.symbols, mistakes)
+    plain, towers, extents = settle_extents(names.body, sources, names.symbols, mistakes)
     tensors: dict[str, Tensor] = {}
     read = [name for name, source in sources.items() if not source.declared]
     given = [name for name in read if sources[name].data is not None]
@@ -72,9 +79,9 @@ def elaborate(
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()
     body = algebra.simplify(concordize(body, names.all))
-    extents = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)
-    symbols = dict.fromkeys((*names.symbols, *extents, *(name for name in read if name not in tensors)))
-    return Elaborated(body, plain, towers, tensors, outputs, names.devices, tuple(symbols))
+    unknown = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)
+    symbols = dict.fromkeys((*names.symbols, *unknown, *(name for name in read if name not in tensors)))
+    return Elaborated(body, plain, towers, extents, tensors, outputs, names.devices, tuple(symbols))
 
 
 def refill(bound: Elaborated, inputs: Mapping[str, Any]) -> Elaborated:

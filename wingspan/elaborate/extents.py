@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from wingspan.buffers.level import OPEN
 from wingspan.elaborate.inputs import Source, subject
 from wingspan.elaborate.parameters import values_in
 from wingspan.errors import Fault, Mark, Mistakes, ProgramError
@@ -20,9 +21,6 @@ from wingspan.tensors.tensor import HUGE, SMALLER, room_with, too_large
 
 MOST = 200_000
 """Iterations that are tried out to find the largest subscript."""
-
-OPEN = -1
-"""What stands in a tower's shape for an extent that is left open; no axis has it."""
 
 Shapes = Mapping[str, list[ir.Expression | None]]
 """The extents of each tensor: a literal, or over symbols, or None while it is unknown."""
@@ -66,9 +64,9 @@ class Loop:
 
 def settle_extents(
     body: ir.Statement, sources: Mapping[str, Source], symbols: Collection[str], mistakes: Mistakes
-) -> tuple[ir.Statement, dict[str, Tower]]:
-    """The program without `_`, and every tensor's tower. A range or an extent that cannot be found is a mistake; one
-    that is left open becomes a symbol, beside those that the program has.
+) -> tuple[ir.Statement, dict[str, Tower], dict[str, tuple[ir.Expression, ...]]]:
+    """The program without `_`, every tensor's tower, and its extents. A range or an extent that cannot be found is a
+    mistake; one that is left open becomes a symbol, beside those that the program has.
     """
     loops: list[Loop] = []
     uses: list[Use] = []
@@ -97,7 +95,8 @@ def settle_extents(
         if use.tensor in towers:
             for error in _out_of_bounds(use.access, towers[use.tensor], sources[use.tensor]):
                 mistakes.note(error, *subject(use.access))
-    return _with_ranges(body, iter(loops)), towers
+    known = {name: tuple(e for e in shapes[name] if e is not None) for name in towers}
+    return _with_ranges(body, iter(loops)), towers, known
 
 
 def _origins(tensor: str, uses: list[Use]) -> set[str]:

@@ -16,6 +16,7 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
 
 
@@ -84,6 +85,15 @@ def reload(name: str, tower: Tower, data: Any) -> Tensor:
     """An input of a program that is bound already, with other data of the same extents."""
     extents = tuple(ir.Literal(n) for n in tower.shape)
     return _bound(Source(name, tower.levels[0], extents, False, None), data).load(tower)
+
+
+def fitted(name: str, levels: tuple[Level, ...], data: Any) -> Tensor:
+    """An input of any extents in these levels; it shares arrays with the caller where they fit. InputError if not."""
+    if isinstance(data, Tensor) and data.tower.levels == levels and isinstance(data.data, Frozen):
+        return data
+    rank = Tower(levels, ()).rank
+    source = replace(_bound(Source(name, levels[0], (None,) * rank, False, None), data), lent=None)
+    return source.load(Tower(levels, source.data.shape))
 
 
 def _devices(definition: ir.Define | None) -> list[str]:
@@ -200,12 +210,17 @@ def _extents(data: Any) -> tuple[ir.Literal, ...]:
 
 
 def _default(name: str, rank: int, span: Span | None) -> Source:
-    """An input without a definition: Dense for its last axis, SparseList for the others, doubles."""
+    """An input without a definition."""
     _require_rank(name, rank, span)
-    form = ir.Format("Element", (ir.Literal(0.0),))
+    return Source(name, resolve(default_format(rank), {}), (None,) * rank, False, span)
+
+
+def default_format(rank: int, fill: ir.Value = 0.0) -> ir.Format:
+    """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
+    form = ir.Format("Element", (ir.Literal(fill),))
     for axis in range(rank):
         form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
-    return Source(name, resolve(form, {}), (None,) * rank, False, span)
+    return form
 
 
 def _bound(source: Source, data: Any) -> Source:

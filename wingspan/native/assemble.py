@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -171,6 +171,13 @@ class Code:
         at = 8 * self.slots[reg.name]
         return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
 
+    def given(self, extents: Mapping[str, int]) -> Code:
+        """The code with the extents that its plan leaves open."""
+        initial = self.initial
+        for name, reg in self.plan.parameters:
+            initial = self.put(initial, reg, extents[name])
+        return replace(self, initial=initial)
+
     def value(self, registers: bytes, e: Expr) -> Value:
         """The value of an expression of the plan; doubles are Python's."""
         match e:
@@ -232,7 +239,7 @@ class _Assembler:
         self.statements: list[Stmt | None] = []
         self.uses: list[frozenset[int]] = []
         self.pars = 0
-        for _, reg in plan.roots:
+        for _, reg in (*plan.roots, *plan.parameters):
             self.slot(reg)
 
     # ------------------------------------------------------------------------------------------------------- slots

@@ -7,18 +7,18 @@ views of the engine's memory, which lives as long as one of them does; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 
 from wingspan.errors import InputError, InternalError
-from wingspan.lang.ir import Value
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
-from wingspan.runtime import _memory
-from wingspan.runtime.lease import Lease, Limits, Mode, faulting
+from wingspan.plan.layout import Bounds
+from wingspan.runtime.lease import Lease, Limits, Mode, Spare, faulting
+from wingspan.runtime.results import Results
 from wingspan.tensors.frozen import Key, Stored
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
@@ -37,27 +37,31 @@ class Engine:
     """A plan, ready to run any number of times."""
 
     def __init__(self, code: Code) -> None:
-        self.code = code
+        self.code, self.plan = code, code.plan
         self._program = _engine.Program(code.table, len(code.types))
-        self._spare: list[tuple[int, _memory.Memory]] = []
+        self._spare: Spare = []
 
     @faulting()
     def run(
         self,
         inputs: Mapping[str, Mapping[Key, Stored]],
         *,
+        extents: Mapping[str, int] | None = None,
+        sizes: Bounds | None = None,
         limits: Limits | None = None,
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
         """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
 
-        A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after that.
+        `extents` are those that the plan leaves open, by the names of its parameters, and `sizes` are those that its
+        buffers may have then: see `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it,
+        too. No task goes on after that.
         """
         if mode not in get_args(Mode):
             raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
-        lease = Lease(self._spare, limits or Limits(), self.code.plan)
-        registers = self.code.initial
+        lease = Lease(self._spare, limits or Limits(), self.plan, sizes)
+        registers = self.code.given(extents or {}).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])
             for key, stored in inputs.get(name, {}).items():
@@ -83,14 +87,3 @@ def _as_it_is(stored: Stored, buffer: Buffer) -> bool:
         case "bool":
             return array.dtype in (np.bool_, np.uint8) and not stored.shift
     return array.dtype in (np.int64, np.int32) or (array.dtype == np.uint8 and not stored.shift)
-
-
-class Results(NamedTuple):
-    """What a run leaves behind."""
-
-    arrays: Callable[[str], dict[Key, Stored]]
-    """what the buffers of a tensor hold"""
-    variables: dict[str, Value]
-    """the variables of the outermost scope; doubles as rationals"""
-    fills: dict[str, Value]
-    """the fill value that each output ends with"""

@@ -17,7 +17,7 @@ from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.lease import Limits, Mode
-from wingspan.runtime.memory import buffers, result
+from wingspan.runtime.memory import buffers
 from wingspan.tensors.tensor import Tensor
 
 LIKE = 64
@@ -87,6 +87,4 @@ class Compiled:
         The tensors look at the engine's memory. A Fault if the run meets one.
         """
         results = self._engine.run(self._inputs, limits=limits, mode=mode, seed=seed)
-        towers, fills = self.bound.towers, results.fills
-        tensors = {name: result(towers[name], results.arrays(name), fills[name]) for name in self.bound.outputs}
-        return tensors, results.variables
+        return results.tensors(self.bound.towers), results.variables

@@ -357,6 +357,7 @@ class Plan:
     """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
 
     A shared variable's group has a root too, if the root task binds it, and is otherwise made by `Fresh`.
+    `parameters` are the registers, set from the start as well, with the extents that are left open: one plan for all.
     """
 
     groups: tuple[Group, ...]
@@ -370,6 +371,7 @@ class Plan:
     """for those of them that hold doubles, but stand for integers if a truth value is true: that"""
     fills: tuple[tuple[str, Expr], ...] = ()
     """the fill value that each output ends with: a number or a register"""
+    parameters: tuple[tuple[str, Reg], ...] = ()
 
     @property
     def ends(self) -> tuple[Expr, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.errors import InputError, Span
-from wingspan.levels.base import FIBER, Gated, Tower
+from wingspan.levels.base import FIBER, OPEN, Gated, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
-from wingspan.plan.ir import Buffer, Group, Reg, Type, Width
+from wingspan.plan.ir import Buffer, Const, Group, Plan, Reg, Type, Width
 
 MOST = 2**62
 """Positions that a tensor may have, so that no arithmetic on positions overflows."""
@@ -24,10 +24,11 @@ DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "
 
 @dataclass(frozen=True)
 class Layout:
-    """The groups of one tensor, outermost first, and the register with its root instance."""
+    """The groups of one tensor, outermost first, its extents, and the register with its root instance."""
 
     tensor: str
     tower: Tower
+    extents: tuple[Reg | Const, ...]
     groups: tuple[Group, ...]
     root: Reg
 
@@ -40,23 +41,27 @@ class Layout:
         return next(g for g in self.groups if g.parent == group)
 
 
-def layout(tensor: str, tower: Tower, first: int) -> Layout:
+def layout(tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: int) -> Layout:
     """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions."""
-    counts = _positions(tensor, tower)
+    counts = positions(tensor, tower)
     groups: list[Group] = []
     buffers: list[Buffer] = []
     parent: int | None = None
     tag, keys = "", 0
     for depth, level in enumerate(tower.levels):
         extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
-        room = counts[depth] * max(extent, 1)
+        room = _times(counts[depth], extent or 1)
         for made in tower.buffers(depth):
             buffers.append(_buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers)))
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
             parent, buffers, tag = groups[-1].id, [], level.key
             keys = 0 if level.key == FIBER or level.device is None else level.device.nthreads + 2
-    return Layout(tensor, tower, tuple(groups), Reg(f"root {tensor}", "instance"))
+    return Layout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", "instance"))
+
+
+class NeedsExtents(InputError):
+    """What only a plan for given extents can say."""
 
 
 def unsupported(message: str, span: Span | None, fix: str) -> InputError:
@@ -70,16 +75,36 @@ def variable(name: str, kind: Type, id: int) -> Group:
     return Group(id, name, (Buffer(name, -1, "variable", "value", kind, width[kind], 0, id, bound=1),))
 
 
-def _positions(tensor: str, tower: Tower) -> list[int]:
-    """How many fibers the level at each depth may have in one instance."""
+def positions(tensor: str, tower: Tower) -> list[int]:
+    """How many fibers the level at each depth may have in one instance; OPEN where that is left open.
+
+    InputError if they are too many to be numbered.
+    """
     counts = [1]
     for depth, level in enumerate(tower.levels[:-1]):
-        below = counts[-1] if level.modifier else counts[-1] * tower.extent(depth)
+        below = counts[-1] if level.modifier else _times(counts[-1], tower.extent(depth))
         if below > MOST:
             message = f"{tensor} would have more positions than the native engine can number"
             raise InputError(message, fix="use smaller extents")
         counts.append(1 if level.key == FIBER else below)
     return counts
+
+
+Bounds = tuple[tuple[int, ...], ...]
+"""How many cells the buffers of each group may have, 0 if that is not known."""
+
+
+def bounds(made: Plan, towers: Mapping[str, Tower] | None = None) -> Bounds:
+    """The bounds of a plan's buffers; for these towers, if it leaves extents open."""
+    if towers is None:
+        return tuple(tuple(b.bound for b in group.buffers) for group in made.groups)
+    known = (group for name, tower in towers.items() for group in layout(name, tower, (), 0).groups)
+    found = [tuple(b.bound for b in group.buffers) for group in known]
+    return (*found, *bounds(made)[len(found) :])
+
+
+def _times(m: int, n: int) -> int:
+    return OPEN if OPEN in (m, n) else m * n
 
 
 def _buffer(
@@ -89,11 +114,13 @@ def _buffer(
     kind: Type = tower.kind if made.cell == "value" else "int"  # type: ignore[assignment]
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
-        "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1, "positions · n": room,
-        "entries": room, "children": room,
+        "1": 1, "threads": threads, "positions": fibers, "positions + 1": OPEN if fibers == OPEN else fibers + 1,
+        "positions · n": room, "entries": room, "children": room,
     }  # fmt: skip
-    bound = bounds.get(made.length, 0)
+    bound = max(bounds.get(made.length, 0), 0)
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
+    if largest == OPEN:
+        largest = SMALL - 1  # of an axis: whoever gives the extent sees to it
     return Buffer(
         tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers,

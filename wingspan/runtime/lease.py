@@ -17,7 +17,7 @@ import numpy as np
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
 from wingspan.plan.ir import Buffer, Group, Plan
-from wingspan.plan.layout import DTYPES
+from wingspan.plan.layout import DTYPES, Bounds, bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
 from wingspan.tensors.frozen import Key, Stored
@@ -27,6 +27,9 @@ Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
 a task lets others go first, so that rare orders happen.
 """
+
+Spare = list[tuple[int, Bounds, _memory.Memory]]
+"""Memory that no run has, with the reservation and the sizes of buffers that it was made for."""
 
 atexit.register(_memory.dismiss)
 
@@ -62,9 +65,13 @@ def faulting() -> Iterator[None]:
 class Lease:
     """The memory of one run of a plan, for as long as anybody looks at it; then it is spare again."""
 
-    def __init__(self, spare: list[tuple[int, _memory.Memory]], limits: Limits, plan: Plan) -> None:
-        """Take memory that is spare, or new memory. Other threads that run the same plan take it, too."""
+    def __init__(self, spare: Spare, limits: Limits, plan: Plan, sizes: Bounds | None = None) -> None:
+        """Take memory that is spare, or new memory, for buffers of at most these sizes, or of those that the plan has.
+
+        Other threads that run the same plan take it, too.
+        """
         self.limits, self.plan = limits, plan
+        self._sizes = sizes or bounds(plan)
         self._borrowed: dict[tuple[int, int], Stored] = {}
         self._spare = spare
         self._opened = False
@@ -76,14 +83,18 @@ class Lease:
     def _open(self) -> None:
         while True:
             try:
-                reservation, self.memory = self._spare.pop()
+                reservation, sizes, self.memory = self._spare.pop()
             except IndexError:
                 break
             self.memory.reset(self.limits.memory)
-            if reservation == self.limits.reservation and self.memory.committed <= self.limits.memory:
-                self._opened = True
+            enough = reservation == self.limits.reservation and _holds(sizes, self._sizes)
+            if enough and self.memory.committed <= self.limits.memory:
+                self._sizes, self._opened = sizes, True
                 return
-        groups = [(-1 if g.parent is None else g.parent, g.keys, _shapes(g)) for g in self.plan.groups]
+        groups = [
+            (-1 if g.parent is None else g.parent, g.keys, _shapes(g, sizes))
+            for g, sizes in zip(self.plan.groups, self._sizes, strict=True)
+        ]
         self.memory = _memory.Memory(groups, self.limits.memory, self.limits.reservation)
         self._opened = True
 
@@ -153,8 +164,14 @@ class Lease:
 
     def __del__(self) -> None:
         if self._opened and not self._spare:
-            self._spare.append((self.limits.reservation, self.memory))
+            self._spare.append((self.limits.reservation, self._sizes, self.memory))
 
 
-def _shapes(group: Group) -> list[tuple[str, bool, int]]:
-    return [(b.width, b.hashed, b.bound) for b in group.buffers]
+def _shapes(group: Group, sizes: tuple[int, ...]) -> list[tuple[str, bool, int]]:
+    return [(b.width, b.hashed, size) for b, size in zip(group.buffers, sizes, strict=True)]
+
+
+def _holds(have: Bounds, need: Bounds) -> bool:
+    """Whether there is room for buffers of some sizes where there is for those of others."""
+    pairs = (pair for sizes in zip(have, need, strict=True) for pair in zip(*sizes, strict=True))
+    return have == need or all(room == 0 or 0 < size <= room for room, size in pairs)

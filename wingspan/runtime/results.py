@@ -1,24 +1,41 @@
-"""What a run leaves behind besides tensors, as values of the language."""
+"""What a run on threads leaves behind, as tensors and values of the language."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import isfinite
 from typing import Any, NamedTuple
 
 from wingspan.lang.ir import Value
+from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
+from wingspan.runtime.memory import result
+from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.tensor import Tensor
+
+
+class Results(NamedTuple):
+    """What a run leaves behind."""
+
+    arrays: Callable[[str], dict[Key, Stored]]
+    """what the buffers of a tensor hold"""
+    variables: dict[str, Value]
+    """the variables of the outermost scope; doubles as rationals"""
+    fills: dict[str, Value]
+    """the fill value that each output ends with"""
+
+    def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
+        """The outputs, with the levels and extents of these towers. They look at the memory of the run."""
+        return {name: result(towers[name], self.arrays(name), fill) for name, fill in self.fills.items()}
 
 
 class Left(NamedTuple):
-    """What a run leaves behind."""
+    """What it leaves behind besides tensors."""
 
     variables: dict[str, Value]
-    """the variables of the outermost scope"""
     fills: dict[str, Value]
-    """the fill value that each output ends with"""
 
 
 def left(plan: Plan, values: Iterable[Value]) -> Left:

@@ -33,7 +33,7 @@
 #define WS_PAGE ((uint64_t)4096)
 #define WS_HUGE ((uint64_t)2 << 20)
 #define WS_CROWD ((uint64_t)128 << 10)    /* beyond so many bytes huge pages pay */
-#define WS_ARENA ((uint64_t)1 << 40)      /* address space is taken in pieces of this size, in bytes */
+#define WS_ARENA ((uint64_t)1 << 32)      /* address space is taken in pieces of this size, in bytes, each twice as large */
 #define WS_NURSERY ((uint64_t)1 << 28)    /* and in pieces of this size for what is smaller than a huge page */
 #define WS_SMALLEST ((uint64_t)16 << 20)  /* what each of very many instances reserves for a buffer, in bytes */
 #ifdef __SANITIZE_THREAD__
@@ -239,7 +239,8 @@ WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
     *bytes = ws_round(*bytes, page);
     ws_arena *a = run->arenas[large];
     if (!a || a->used + *bytes > a->size) {
-        if (!(a = ws_arena_open(a, large ? WS_ARENA : WS_NURSERY, bytes))) return NULL;
+        const uint64_t size = !large ? WS_NURSERY : a ? 2 * a->size : WS_ARENA;
+        if (!(a = ws_arena_open(a, size, bytes))) return NULL;
         run->arenas[large] = a;
     }
     const uint64_t at = a->used;

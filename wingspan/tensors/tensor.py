@@ -149,6 +149,10 @@ class Tensor:
             array[tuple(axis - 1 for axis in subscripts)] = values if self.shape else values[0]
         return array
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The same for NumPy: `np.asarray(tensor)`."""
+        return np.array(self.to_numpy(), dtype=dtype, copy=copy)
+
     def to_scipy(self) -> Any:
         """A SciPy sparse array: CSC for matrices, COO for other ranks.
 
@@ -319,7 +323,7 @@ def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
     if isinstance(form, str):
-        form = _format(form)
+        form = parse_format(form)
     root = resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
     given = data if scipy.sparse.issparse(data) else as_array(data)
     data = checked(given)
@@ -331,7 +335,8 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     return hold(tower, data, None if borrow else given)
 
 
-def _format(text: str) -> ir.Format:
+def parse_format(text: str) -> ir.Format:
+    """A format from its text. InputError if it is none."""
     match parser.parse(f"T = Tensor({text})", "format").body.statements:
         case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
             return form

@@ -30,6 +30,8 @@ class Builder:
     """for each register the conditions that mention it"""
     ranges: dict[str, Range] = field(default_factory=dict)
     """for registers whether they are set once or more the integers that they are among"""
+    parameters: set[Reg] = field(default_factory=set)
+    """the registers of the extents that are left open"""
 
     def fresh(self, hint: str, kind: Type = "int") -> Reg:
         """A register with a name that no other has."""
@@ -48,7 +50,7 @@ class Builder:
 
     def keep(self, hint: str, value: Expr, origin: Origin) -> Reg | Const:
         """The value as a register that nobody changes, or as a constant."""
-        if isinstance(value, Const):
+        if isinstance(value, Const) or (isinstance(value, Reg) and value in self.parameters):
             return value
         reg = self.fresh(hint, value.type)
         if value.type == "int":

@@ -16,13 +16,14 @@ body is simplified. A product thus visits the intersection of its factors, a sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from wingspan.buffers import procedures
 from wingspan.lang import ir
 from wingspan.plan import ir as plan
+from wingspan.plan import layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
 from wingspan.plan.lowering.state import State
@@ -39,6 +40,8 @@ class Loop:
     index: Reg
     lo: Expr
     hi: Expr
+    last: Expr
+    """no index is larger"""
     cursors: Cursors
     front: Reg
     """the first index that has not been visited, where runs of fill are skipped"""
@@ -66,23 +69,30 @@ class Coiteration:
 
     def phases(self, loop: Loop, body: ir.Statement) -> None:
         """A Sequence of phases: in each the same fibers have all of the indices, or none."""
-        extents = {F: self.state.tower(F).shape[F.level - 2] for F in loop.cursors}
+        extents = {F: self.state.extent_of(F) for F in loop.cursors}
         least, greatest = self.builder.ranges[loop.index.name]
-        outside = {F: n for F, n in extents.items() if not 1 <= least <= greatest <= n}
+
+        def within(n: Expr) -> bool:
+            return n == loop.last or (isinstance(n, Const) and greatest <= n.value)
+
+        outside = {F: n for F, n in extents.items() if not (1 <= least <= greatest and within(n))}
         sure = [F for F in loop.cursors if F not in outside]
         if not outside:
             self.phase(loop, body, sure)
             return
         if loop.single:
-            self.point(loop, body, sorted(set(outside.values())), outside, list(loop.cursors))
+            self.point(loop, body, _ascending(outside.values()), outside, list(loop.cursors))
             return
-        ends = sorted({0, *outside.values()})
+        ends = [Const(0), *_ascending(outside.values())]
+        if len(ends) > 2 and not all(isinstance(n, Const) for n in ends):
+            message = f"{loop.name} may pass the ends of several axes, whose order depends on their extents"
+            raise layout.NeedsExtents(message, fix="give the extents")
         for k, end in enumerate([*ends, None]):
             if k == 0 and least >= 1:
                 continue
-            there = [F for F in loop.cursors if F in sure or (k > 0 and outside[F] > ends[k - 1])]
-            lo = loop.lo if k == 0 else op("max", loop.lo, Const(ends[k - 1] + 1))
-            hi = loop.hi if end is None else op("min", loop.hi, Const(end))
+            there = [F for F in loop.cursors if F in sure or (k > 0 and outside[F] not in ends[:k])]
+            lo = loop.lo if k == 0 else op("max", loop.lo, op("+", ends[k - 1], Const(1)))
+            hi = loop.hi if end is None else op("min", loop.hi, end)
             origin = self.builder.origin(None, "SerialFor")
             lo, hi = self.builder.keep("from", lo, origin), self.builder.keep("to", hi, origin)
             part = replace(loop, lo=lo, hi=hi)
@@ -92,20 +102,21 @@ class Coiteration:
         self,
         loop: Loop,
         body: ir.Statement,
-        extents: Sequence[int],
-        outside: Mapping[ir.Fiber, int],
+        extents: Sequence[Expr],
+        outside: Mapping[ir.Fiber, Expr],
         there: Sequence[ir.Fiber],
     ) -> None:
-        """The phase that a single index lies in: for each extent, inside of it or not."""
+        """The phase that a single index lies in: for each extent, inside of it or not, and so in the larger ones."""
         if not extents:
             self.phase(loop, body, there)
             return
         n, *larger = extents
         beyond = [F for F in there if outside.get(F) != n]
-        inside = op("and", op("<=", Const(1), loop.lo), op("<=", loop.lo, Const(n)))
+        inside = op("and", op("<=", Const(1), loop.lo), op("<=", loop.lo, n))
+        known = [each for each in larger if not (isinstance(n, Const) and isinstance(each, Const))]
         self.builder.when(
             inside,
-            partial(self.phase, loop, body, there),
+            partial(self.point, loop, body, known, outside, there),
             partial(self.point, loop, body, larger, outside, beyond),
         )
 
@@ -370,3 +381,8 @@ def _small(body: ir.Statement, choices: int) -> bool:
 def _without(loop: Loop, fibers: Sequence[ir.Fiber]) -> Loop:
     """The loop where these fibers are known to have a child."""
     return replace(loop, maybe={F: c for F, c in loop.maybe.items() if F not in fibers})
+
+
+def _ascending(extents: Iterable[Expr]) -> list[Expr]:
+    """Each extent once, in ascending order; those that are left open last."""
+    return sorted(set(extents), key=lambda n: (0, n.value, "") if isinstance(n, Const) else (1, 0, str(n)))

@@ -40,9 +40,10 @@ class Loops:
         def run() -> None:
             fibers = unfurled(body, name)
             index, front = self.builder.fresh(name), self.builder.fresh(f"{name}.front")
-            first, last = (range_of(end, self.builder.ranges) for end in within or (lo, hi))
-            self.builder.ranges[index.name] = (first[0], last[1])
-            self.unfurl(Loop(name, index, lo, hi, {}, front, {}), body, list(fibers.items()))
+            first, last = within or (lo, hi)
+            least, greatest = (range_of(end, self.builder.ranges) for end in (first, last))
+            self.builder.ranges[index.name] = (least[0], greatest[1])
+            self.unfurl(Loop(name, index, lo, hi, last, {}, front, {}), body, list(fibers.items()))
 
         self.builder.when(op("<=", lo, hi) if lo != hi else Const(True), run)
 

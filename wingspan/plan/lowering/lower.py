@@ -6,12 +6,14 @@ each tensor, which fibers a loop unfurls.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
+from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
@@ -47,7 +49,8 @@ class Lowering(State):
 
     def __init__(self, bound: Elaborated, dealt: bool = True) -> None:
         thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
-        super().__init__(dealt, written_once(bound.body), bound.inputs.keys() - thawed)
+        self.inputs = (*bound.inputs, *bound.open)
+        super().__init__(dealt, written_once(bound.body), frozenset(self.inputs) - thawed)
         self.bound = bound
         self.variables = variables(bound.body, bound.towers)
         self.whole: dict[Reg, Reg] = {}
@@ -57,14 +60,16 @@ class Lowering(State):
 
     def plan(self) -> Plan:
         """The plan of the whole program."""
+        parameters = tuple(self.left_open())
         for name, tower in self.bound.towers.items():
-            made = layout.layout(name, tower, len(self.builder.groups))
+            extents = tuple(map(self.extent, self.bound.extents[name]))
+            made = layout.layout(name, tower, extents, len(self.builder.groups))
             self.builder.groups += made.groups
             self.layouts[name] = made
             self.roots.append((name, made.root))
             root = Instance(made, made.groups[0].id, made.root)
             fill = self.bound.inputs[name].fill if name in self.bound.inputs else tower.fill
-            mode = "read" if name in self.bound.inputs else "undeclared"
+            mode = "read" if name in self.inputs else "undeclared"
             self.scopes[0].handles[name] = Handle(mode, "", ir.Literal(fill), constant(fill), root)
         self.statement(self.bound.body)
         assigned = {node.name for node in self.bound.body.walk() if isinstance(node, ir.Set)}
@@ -76,9 +81,28 @@ class Lowering(State):
         whole = tuple((name, self.whole[reg]) for name, reg in variables if reg in self.whole)
         fills = tuple((name, self.handle(name).z) for name in self.bound.outputs)
         return Plan(
-            tuple(self.builder.groups), tuple(self.roots), tuple(self.builder.out), tuple(self.bound.inputs),
-            self.bound.outputs, variables, whole, fills,
+            tuple(self.builder.groups), tuple(self.roots), tuple(self.builder.out), self.inputs,
+            self.bound.outputs, variables, whole, fills, parameters,
         )  # fmt: skip
+
+    def left_open(self) -> Iterator[tuple[str, Reg]]:
+        """Make a parameter of each extent that is left open; other symbols have no value."""
+        for name in self.bound.symbols:
+            if name not in self.bound.towers:
+                reg = self.builder.fresh(name)
+                self.builder.parameters.add(reg)
+                self.builder.ranges[reg.name] = (0, layout.SMALL - 1)
+                self.scopes[0].variables[name] = reg
+                yield name, reg
+
+    def extent(self, e: ir.Expression) -> Reg | Const:
+        """The extent of an axis."""
+        match e:
+            case ir.Literal(value=value):
+                return Const(int(value))
+            case ir.Variable(name=name) if isinstance(found := self.find(name), Reg):
+                return found
+        raise layout.NeedsExtents(f"an extent is {show(e)}, which depends on others", fix="give the extents")
 
     # ------------------------------------------------------------------------------------------------------- statements
 
@@ -187,8 +211,10 @@ class Lowering(State):
         tower = self.layouts[T].tower
         if not isinstance(last, ir.Index):
             raise InternalError(f"{T} is not accessed concordantly", a.span)
-        message = f"{T} has the indices 1:{tower.shape[a.fiber.level - 2]} on axis {a.fiber.level - 1}, got {{index}}"
-        values = {"index": self.builder.indices[last.name]}
+        extent = self.extent_of(a.fiber)
+        known = extent.value if isinstance(extent, Const) else "{extent}"
+        message = f"{T} has the indices 1:{known} on axis {a.fiber.level - 1}, got {{index}}"
+        values = {"index": self.builder.indices[last.name], **({"extent": extent} if isinstance(extent, Reg) else {})}
         kind: Type = tower.kind  # type: ignore[assignment]
         return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), kind)
 

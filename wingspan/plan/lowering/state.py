@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from functools import partial, reduce
 
+from wingspan.buffers import procedures
 from wingspan.buffers.linear import Code
 from wingspan.errors import Span
 from wingspan.lang import algebra, ir
@@ -87,6 +88,10 @@ class State:
         """The tower of a fiber's tensor."""
         return self.layouts[F.tensor].tower
 
+    def extent_of(self, F: ir.Fiber) -> Reg | Const:
+        """The extent of the axis that a fiber iterates over."""
+        return self.layouts[F.tensor].extents[F.level - 2]
+
     def level(self, F: ir.Fiber) -> Level:
         """The level that a fiber is one of."""
         return self.tower(F).levels[self.tower(F).depths[F.level]]
@@ -109,7 +114,9 @@ class State:
         origin = under(self.builder.origin(span, rule), prefix)
         frozen = handle.mode == "read" if reading is None else reading
         here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
-        inputs = {"z": handle.z if z is None else z, **given}
+        layout = self.layouts[F.tensor]
+        left_open = {name: layout.extents[axis] for name, axis in procedures.open_extents(layout.tower).items()}
+        inputs = {"z": handle.z if z is None else z, **left_open, **given}
         return inline(self.builder, code, start or self.fiber(F).instance, here, inputs, into or {})
 
     # ----------------------------------------------------------------------------------------- fibers that are all fill

@@ -1,0 +1,205 @@
+"""Compiled C in the memory of the register machine: the same results, faults, limits and interrupts as on it.
+
+Skipped only where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from proofs_tests.compiled.test_emit_c import agrees
+from proofs_tests.effort import due, many
+from proofs_tests.places import EXAMPLES, ROOT
+from wingspan import Fault, api
+from wingspan.compiled import build
+from wingspan.runtime.lease import Limits
+from wingspan.tensors.frozen import Frozen
+from wingspan.testing import campaign
+
+pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+
+
+def test_random_safe_programs_agree() -> None:
+    """Of one number of threads and schedule each, twice, on three inputs that share the library."""
+    engines = ["compiled"]
+    done = campaign(["reference"], engines, examples=many(48), inputs=3, repeat=2, threads=(3,), first_seed=77)
+    assert done.texts >= due(24) and done.cases >= due(90), done
+
+
+ADD = "C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\n    C[i] += A[i] * B[i]\nend\nreturn C"
+
+
+@pytest.mark.parametrize("extent", [0, 1, 7, 8, 9])
+@pytest.mark.parametrize("form", ["Dense", "SparseList"])
+def test_every_extent_agrees(form: str, extent: int) -> None:
+    """Empty, one element, and lengths about that of a vector register; all fill, and no fill."""
+    text = f"A = Tensor({form}(Element(0)))\nB = Tensor(Dense(Element(0)))\n{ADD}"
+    for A in (np.zeros(extent, int), np.arange(1, extent + 1)):
+        agrees(api.bind(api.parse(text), inputs={"A": A, "B": np.arange(extent)}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 9223372036854775807\ny = x + x",
+        "x = 3 ÷ (1 - 1)",
+        "x = 1.5 / (1.0 - 1.0)",
+        "x = -3\ny = isqrt(x)",
+        "c = Tensor(Dense(Element(0)), 3)\nc .= 0\nfor i = 1:4\n    c[i + 1] += 1\nend",
+        "c = Tensor(Dense(Element(0.0)), 2)\nc .= 1.5\nx = 3.5 % (c[1] - c[2])",
+        "c = Tensor(Dense(Atomic(0)), 1)\nc .= 0\nfor i = parallel(1:4, cpu(2))\n    c[1] += 9223372036854775806\nend",
+    ],
+)
+def test_faults_are_told_as_by_the_register_machine(text: str) -> None:
+    """The same message, place and remedy."""
+    told, program = [], api.parse(text)
+    for engine in ("native", "compiled"):
+        with pytest.raises(Fault) as raised:
+            api.run(program, engine=engine)
+        told.append((raised.value.message, raised.value.span, raised.value.fix))
+    assert told[0] == told[1]
+
+
+def test_variables_are_what_they_are_now() -> None:
+    """x is a double at times, and an integer at the end."""
+    run = api.run(api.parse("x = 0.5\nx = 3\ny = x / 2.0\nb = x == 3"), engine="compiled")
+    assert (run.variables, type(run.variables["x"])) == ({"x": 3, "y": 1.5, "b": True}, int)
+
+
+def test_a_program_that_is_not_safe_is_refused() -> None:
+    """In any case: C trusts that no tasks race."""
+    for unsafe in (False, True):
+        with pytest.raises(api.Unsafe):
+            api.run(EXAMPLES / "dependent.ws", engine="compiled", unsafe=unsafe)
+
+
+def test_columns_are_read_and_results_given_without_copying() -> None:
+    """Inputs lie where the tensor has them, as long as indices are as wide as the plan has them."""
+    A = scipy.sparse.random_array((50, 40), density=0.2, format="csc", rng=1)
+    A.indptr, A.indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
+    text = "A = Tensor(Dense(SparseList(Element(0.0))))\ny = Tensor(Dense(Element(0.0)))\ny .= 0.0\n"
+    text += "for j = _\n    for i = _\n        y[i] += A[i, j]\n    end\nend\nreturn y, A"
+    ready = api.compiled_c(api.bind(api.parse(text), inputs={"A": A}))
+    read = {b.name: b for group in ready.engine.plan.groups for b in group.buffers if b.tensor == "A"}
+    for (_, name, _), stored in ready.inputs["A"].items():
+        lent = ready.engine._borrowed(read[name], stored)
+        assert lent is not None and (len(stored.values) < 2 or np.shares_memory(lent.values, stored.values))
+    tensors, _ = ready.run()
+    assert isinstance(tensors["y"].data, Frozen)
+    (values,) = [stored.values for (_, name, _), stored in tensors["y"].data.arrays.items() if name == "val"]
+    assert np.allclose(values[:50], A.sum(axis=1)) and not values.flags.owndata
+    again, _ = ready.run()
+    assert isinstance(again["y"].data, Frozen)
+    (others,) = [stored.values for (_, name, _), stored in again["y"].data.arrays.items() if name == "val"]
+    assert not np.shares_memory(values, others), "a later run does not touch what somebody looks at"
+    assert np.array_equal(again["y"].to_numpy(), values[:50])
+
+
+WIDE = "c = Tensor(Dense(Element(0)), 1000000)\nc .= 0\nfor i = _\n    c[i] += i\nend\nreturn c"
+
+
+def test_a_limit_of_memory_is_kept() -> None:
+    ready = api.compiled_c(api.bind(api.parse(WIDE)))
+    with pytest.raises(Fault, match=r"out of memory: the run needs \d+ bytes, which is more than its limit"):
+        ready.run(limits=replace(Limits(), memory=4_000_000))
+    tensors, _ = ready.run()
+    assert tensors["c"].to_numpy()[-1] == 1_000_000
+
+
+def test_memory_is_used_again() -> None:
+    """A thousand runs hold no more than the first hundred."""
+    ready = api.compiled_c(api.bind(EXAMPLES / "karate.ws"))
+
+    def held(times: int) -> int:
+        for _ in range(times):
+            ready.run()
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    first = held(100)
+    assert held(1000) < first + 4_000_000
+
+
+def test_threads_of_python_run_one_program_at_once() -> None:
+    bound = api.bind(EXAMPLES / "karate.ws")
+    ready = api.compiled_c(bound)
+    found: list[bool] = []
+    expected = ready.run()[0]["C"].to_numpy()
+
+    def run() -> None:
+        found.extend(np.array_equal(ready.run()[0]["C"].to_numpy(), expected) for _ in range(20))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [True] * 80
+
+
+def test_a_forked_process_runs_what_its_parent_has_compiled() -> None:
+    script = textwrap.dedent("""
+        import os, sys, warnings
+        from wingspan import api
+        ready = api.compiled_c(api.bind(sys.argv[1]))
+        before = ready.run()[0]["C"].to_numpy()
+        warnings.simplefilter("ignore")
+        child = os.fork()
+        same = (ready.run()[0]["C"].to_numpy() == before).all()
+        if child == 0:
+            os._exit(0 if same else 7)
+        assert same and os.waitpid(child, 0)[1] == 0
+        print("well")
+    """)
+    karate = str(EXAMPLES / "karate.ws")
+    done = subprocess.run([sys.executable, "-c", script, karate], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("well\n", "")
+
+
+ENDLESS = """
+c = Tensor(Dense(Atomic(0)), 2)
+c .= 0
+for i = parallel(1:1000000000000, cpu(2))
+    for j = 1:2
+        c[j] += 1
+    end
+end
+return c
+"""
+
+
+def test_ctrl_c_ends_a_run() -> None:
+    """And all its threads, as soon as an inner loop is at its end."""
+    script = textwrap.dedent("""
+        import os, signal, sys, threading
+        from wingspan import api
+        from wingspan.runtime import _memory
+        ready = api.compiled_c(api.bind(api.parse(sys.argv[1])))
+        before = len(os.listdir("/proc/self/task"))
+
+        def interrupt():
+            while len(os.listdir("/proc/self/task")) < before + 3:
+                pass
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        try:
+            ready.run()
+        except KeyboardInterrupt:
+            _memory.dismiss()
+            print("interrupted", len(os.listdir("/proc/self/task")) - before)
+    """)
+    command = [sys.executable, "-c", script, ENDLESS]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.communicate(timeout=100)[0] == "interrupted 0\n"

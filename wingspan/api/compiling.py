@@ -1,0 +1,257 @@
+"""Programs as functions of their inputs: compiled once, called with tensors of any extents."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.api.binding import bind
+from wingspan.api.checking import guard
+from wingspan.compiled import build
+from wingspan.compiled import engine as compiled
+from wingspan.elaborate import Elaborated
+from wingspan.elaborate.inputs import default_format, fitted
+from wingspan.errors import InputError
+from wingspan.lang import algebra, ir
+from wingspan.levels import Tower
+from wingspan.native import engine as native
+from wingspan.native.assemble import assemble
+from wingspan.plan.ir import Plan
+from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
+from wingspan.plan.pipeline import lower
+from wingspan.program import Program, load
+from wingspan.runtime.lease import Limits
+from wingspan.runtime.memory import buffers
+from wingspan.tensors.tensor import Tensor, parse_format
+
+FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
+
+Engine = compiled.Engine | native.Engine
+
+
+def compile(
+    program: Program | str | Path,
+    *,
+    params: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    engine: str = "compiled",
+) -> Kernel:
+    """A program, or the path of its file, as a function of its inputs, whatever their extents.
+
+    `params` are all its parameters, numbers or text as on the command line; `threads` replaces the number of threads of
+    every device. Of inputs whose format the program leaves open, `inputs` gives it: a format (`Dense(Element(0.0))`), a
+    kind (`int`, `float` or `bool`), or an array or a Tensor like those that will come. Without it, the last axis is
+    Dense, the others are SparseList, and the elements are doubles.
+
+    `engine` is `compiled` (C), or `native` (the register machine), which takes over with a warning if there is no C
+    compiler. ProgramError or InputError if something does not fit; Unsafe if tasks may race.
+    """
+    if engine not in ("compiled", "native"):
+        raise InputError(f"there is no engine {engine} for kernels", fix="use compiled or native")
+    if engine == "compiled" and not build.compiler():
+        message = "there is no C compiler: the register machine runs this, which takes some ten times longer"
+        warn(message, RuntimeWarning, stacklevel=2)
+        engine = "native"
+    written = program if isinstance(program, Program) else load(program)
+    return Kernel(written, params or {}, inputs or {}, threads, engine)
+
+
+class Kernel:
+    """A program as a function of its inputs: see `compile`. Several threads may call it at once.
+
+    Where the program means something else for other extents, as in `C[2 * i]`, there is a plan for each set of extents
+    that it is called with, made by the first call with them.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        threads: int | None,
+        engine: str,
+    ) -> None:
+        self.params, self.threads, self.engine = dict(params), threads, engine
+        self.program = _with_formats(program, self._bind(program), inputs)
+        self._bound = self._bind(self.program)
+        _require_parameters(self._bound)
+        guard(self._bound, allowed=("safe", "order-dependent"))
+        self._results = _results(self.program, self._bound)
+        self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
+        self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}
+        self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
+        self._any: Engine | None = None
+        with suppress(NeedsExtents):
+            self._any = self._made(lower(self._bound))
+        self._last = self._any
+
+    def _bind(self, program: Program) -> Elaborated:
+        return bind(program, params=self.params, threads=self.threads, symbolic=True)
+
+    def _made(self, plan: Plan) -> Engine:
+        return compiled.Engine(plan) if self.engine == "compiled" else native.Engine(assemble(plan))
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The formats of the inputs that a call takes, by name."""
+        return {name: str(self._bound.towers[name]) for name in self._bound.open}
+
+    @property
+    def plan(self) -> Plan:
+        """The plan: for all extents, or if there is none, for those of the call that was the first with its extents."""
+        return self._ready().plan
+
+    @property
+    def source(self) -> str:
+        """The C of the plan. InputError if the register machine runs it."""
+        engine = self._ready()
+        if isinstance(engine, native.Engine):
+            raise InputError("the register machine runs this kernel, and there is no C", fix="use engine='compiled'")
+        return engine.source
+
+    def _ready(self) -> Engine:
+        if self._last is None:
+            raise InputError("the plan depends on the extents of the inputs", fix="call the kernel first")
+        return self._last
+
+    def __repr__(self) -> str:
+        scope = "all extents" if self._any is not None else "the extents of each call"
+        taken = ", ".join(f"{name}: {form}" for name, form in self.inputs.items())
+        return f"<Kernel {self.program.name}({taken}) → {', '.join(self._results)}; {self.engine}, for {scope}>"
+
+    def __call__(self, /, *, limits: Limits | None = None, **inputs: Any) -> Any:
+        """Run it on SciPy or NumPy arrays or Tensors, which must not change meanwhile.
+
+        What the program returns, or all that it updates: a Tensor, or a named tuple of several. Tensors look at the
+        memory of the run, and arrays of theirs may be copied for nothing. InputError if an input does not fit, a Fault
+        if the run meets one.
+        """
+        tensors = self._tensors(inputs)
+        given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
+        extents = self._extents(tensors)
+        if self._any is not None and max(extents.values(), default=0) < SMALL:
+            towers = {name: self._tower(name, extents) for name in self._bound.outputs}
+            results = self._any.run(given, extents=extents, sizes=self._sizes(extents), limits=limits)
+        else:
+            bound, engine = self._closed(tensors)
+            towers = dict(bound.towers)
+            results = engine.run(given, limits=limits)
+        ends: dict[str, Any] = {name: algebra.double(value) for name, value in results.variables.items()}
+        ends |= results.tensors(towers)
+        found = [ends[name] for name in self._results if name in ends]
+        return found[0] if len(self._results) == 1 else namedtuple("Results", self._results, rename=True)(*found)
+
+    def _tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The inputs as tensors, which share the caller's arrays."""
+        wanted = self._bound.open
+        fix = f"call it with {', '.join(wanted) or 'no inputs'}"
+        if missing := [name for name in wanted if name not in inputs]:
+            raise InputError(f"{self.program.name} needs {' and '.join(missing)}", fix=fix)
+        if idle := [name for name in inputs if name not in wanted]:
+            raise InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
+        towers = self._bound.towers
+        return {name: fitted(name, towers[name].levels, inputs[name]) for name in wanted}
+
+    def _extents(self, tensors: Mapping[str, Tensor]) -> dict[str, int]:
+        """The extents that are left open. InputError if the inputs do not agree on one."""
+        found: dict[str, int] = {}
+        first: dict[str, str] = {}
+        for name, tensor in tensors.items():
+            for axis, (e, have) in enumerate(zip(self._bound.extents[name], tensor.shape, strict=True), start=1):
+                where = f"axis {axis} of {name}"
+                if isinstance(e, ir.Variable):
+                    known, why = found.setdefault(e.name, have), first.setdefault(e.name, where)
+                    if known != have:
+                        fix = "bind inputs whose extents agree"
+                        raise InputError(f"{where} has extent {have}, and {why}, which is as long, {known}", fix=fix)
+                elif isinstance(e, ir.Literal) and e.value != have:
+                    raise InputError(f"{where} has extent {have}, the program needs {e.value}")
+        return found
+
+    def _sizes(self, extents: Mapping[str, int]) -> Bounds:
+        """Bounds of the buffers for these extents, and for somewhat larger ones, so that memory is used again."""
+        rounded = tuple((name, 1 << n.bit_length()) for name, n in extents.items())
+        if rounded not in self._rooms:
+            assert self._any is not None
+            towers = {name: self._tower(name, dict(rounded)) for name in self._bound.towers}
+            self._rooms[rounded] = bounds(self._any.plan, towers)
+        return self._rooms[rounded]
+
+    def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:
+        """The tower of a tensor. InputError if it is too large."""
+        shape = zip(self._bound.extents[name], self._bound.towers[name].shape, strict=True)
+        known = tuple(extents[e.name] if isinstance(e, ir.Variable) else n for e, n in shape)
+        tower = Tower(self._bound.towers[name].levels, known)
+        positions(name, tower)
+        return tower
+
+    def _closed(self, tensors: Mapping[str, Tensor]) -> tuple[Elaborated, Engine]:
+        """The program for these extents, and what runs it."""
+        key = tuple(tensor.shape for tensor in tensors.values())
+        if key not in self._like:
+            bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
+            self._last = self._made(lower(bound))
+            self._like[key] = bound, self._last
+        return self._like[key]
+
+
+def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> Program:
+    """The program with definitions of the inputs whose formats are given."""
+    defined = {node.name for node in program.tree.walk() if isinstance(node, ir.Define)}
+    made = []
+    for name, given in inputs.items():
+        if name not in bound.open:
+            fix = f"it has {', '.join(bound.open) or 'none'}"
+            raise InputError(f"{program.name} has no open input {name}", fix=fix)
+        if name in defined:
+            if isinstance(given, str):
+                raise InputError(f"the program gives {name} a format", fix="leave one of the two out")
+            continue
+        form = _format(name, given, bound.towers[name].rank)
+        made.append(ir.Define(name, ir.TensorCall(form)))
+    body = replace(program.tree.body, statements=(*made, *program.tree.body.statements))
+    return replace(program, tree=replace(program.tree, body=body)) if made else program
+
+
+def _format(name: str, given: Any, rank: int) -> ir.Format:
+    """The format that is given, or that of an example."""
+    if isinstance(given, Tensor):
+        return parse_format(str(given.tower))
+    if isinstance(given, str):
+        return default_format(rank, FILLS[given]) if given in FILLS else parse_format(given)
+    dtype = given.dtype if scipy.sparse.issparse(given) else np.asarray(given).dtype
+    kind = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(dtype.kind)
+    if kind is None:
+        raise InputError(f"{name}: {dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
+    return default_format(rank, FILLS[kind])
+
+
+def _require_parameters(bound: Elaborated) -> None:
+    """InputError if a parameter has no value."""
+    known = set(_open_extents(bound)) | set(bound.open)
+    if missing := [name for name in bound.symbols if name not in known]:
+        example = ", ".join(f'"{name}": …' for name in missing)
+        raise InputError(f"{' and '.join(missing)} has no value", fix=f"params={{{example}}}")
+
+
+def _open_extents(bound: Elaborated) -> Iterator[str]:
+    """The names of extents that are left open."""
+    for shape in bound.extents.values():
+        yield from (e.name for e in shape if isinstance(e, ir.Variable))
+
+
+def _results(program: Program, bound: Elaborated) -> tuple[str, ...]:
+    """What a call returns: what the program does, or else all that it updates in the outermost scope."""
+    if program.tree.returns:
+        return tuple(dict.fromkeys(program.tree.returns))
+    assigned = dict.fromkeys(node.name for node in bound.body.walk() if isinstance(node, ir.Set))
+    return (*bound.outputs, *(name for name in assigned if name not in bound.outputs))

@@ -1,0 +1,111 @@
+"""Plans as compiled C, run on threads in the memory that the register machine runs in, too."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wingspan.compiled import build
+from wingspan.compiled.emit_c import Site, borrowed, with_sites
+from wingspan.compiled.inputs import cells
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault
+from wingspan.lang import algebra
+from wingspan.lang.ir import Value
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan
+from wingspan.plan.layout import Bounds
+from wingspan.plan.pipeline import lower
+from wingspan.runtime import faults
+from wingspan.runtime.faults import at, limit, operator
+from wingspan.runtime.lease import Lease, Limits, Spare, faulting
+from wingspan.runtime.memory import buffers
+from wingspan.runtime.results import Results, decoded, exact, left
+from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.tensor import Tensor
+
+
+class Engine:
+    """A plan as compiled C, ready to run any number of times.
+
+    Only a plan of what `wingspan check` accepts may run: C trusts that no tasks race.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.source, self._sites = with_sites(plan)
+        library = build.library(self.source)
+        library.ws_printed_body.restype = ctypes.c_void_p
+        self._body: int = library.ws_printed_body()
+        self._lent = borrowed(plan)
+        self._spare: Spare = []
+
+    @faulting()
+    def run(
+        self,
+        inputs: Mapping[str, Mapping[Key, Stored]],
+        *,
+        extents: Mapping[str, int] | None = None,
+        sizes: Bounds | None = None,
+        limits: Limits | None = None,
+    ) -> Results:
+        """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
+
+        `extents` are those that the plan leaves open, by the names of its parameters, and `sizes` are those that its
+        buffers may have then: see `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it.
+        """
+        lease = Lease(self._spare, limits or Limits(), self.plan, sizes)
+        for name, arrays in inputs.items():
+            for key, stored in arrays.items():
+                lease.give(name, key, stored, self._borrowed)
+        given, ends = [(extents or {})[name] for name, _ in self.plan.parameters], self.plan.ends
+        words, fault = lease.memory.run(self._body, struct.pack(f"<{len(given)}q", *given), len(ends))
+        if fault is not None:
+            raise self._fault(lease, *fault)
+        return Results(lease.arrays, *left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)]))
+
+    def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
+        """An array that C can read where it is: of columns, whose indices and pointers count from 0 there."""
+        return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in self._lent else None
+
+    def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
+        """What made a run stop."""
+        site = self._sites[where] if where >= 0 else Site(None, "", "")
+        noted = struct.unpack("<2q", values)
+        match kind, site.statement:
+            case (faults.OPERATOR, Atomic(op=op) as s):
+                return operator(s, op, noted)
+            case (faults.OPERATOR, Compute(op=op, args=args) as s):
+                return operator(s, op, _told(lease, args))
+            case (faults.CHECK, Check(message=message, values=named) as s):
+                told = _told(lease, [e for _, e in named])
+                shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
+                return at(s, message.format(**shown))
+        buffer = None if about is None else self.plan.groups[about[0]].buffers[about[1]]
+        return at(site.statement, *limit(kind, noted[0], buffer))
+
+
+class Compiled:
+    """A bound program with its inputs, compiled; it may run any number of times.
+
+    The plan is that of the register machine.
+    """
+
+    def __init__(self, bound: Elaborated) -> None:
+        self.bound, self.engine = bound, Engine(lower(bound))
+        self.inputs = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
+
+    def run(self, *, limits: Limits | None = None) -> tuple[dict[str, Tensor], dict[str, Value]]:
+        """Run once: every tensor updated or returned, and the variables of the outermost scope.
+
+        The tensors look at the memory of the run. A Fault if the run meets one.
+        """
+        results = self.engine.run(self.inputs, limits=limits)
+        return results.tensors(self.bound.towers), results.variables
+
+
+def _told(lease: Lease, about: Sequence[Expr]) -> list[Any]:
+    """The values of expressions where a run has stopped."""
+    words = lease.memory.told(len(about))
+    return [exact(decoded(e.type, words, k)) for k, e in enumerate(about)]
