@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +19,17 @@ from hypothesis import given, settings
 import wingspan
 from proofs_tests.effort import due, many
 from proofs_tests.places import EXAMPLES
-from wingspan import WingspanError, api
+from wingspan import Fault, InputError, Limits, Tensor, Unsafe, WingspanError, api
 from wingspan.comparison import difference, ending
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
+from wingspan.elaborate.inputs import fitted
+from wingspan.explorer import Search, explore
 from wingspan.lang import ir
+from wingspan.native.assemble import assemble
+from wingspan.native.machine import Native
+from wingspan.plan.pipeline import lower
+from wingspan.tensors.frozen import Frozen
 from wingspan.testing.cases import Case, groups
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
@@ -121,5 +131,215 @@ def test_random_safe_programs_mean_the_same_with_their_extents_left_open(engine:
         kinds[kernel._any is not None] += 1
 
     check()
-    print(runs, kinds)
     assert runs >= due(examples) and kinds[True] >= due(examples // 4), (runs, kinds)
+
+
+SMALL = """
+A = Tensor(Dense(SparseList(Element(0))))
+x = Tensor(Dense(Element(0)))
+y = Tensor(Dense(%s))
+y .= 0
+for j = parallel(_, cpu(2))
+    for i = _
+        y[i] += A[i, j] * x[j]
+    end
+end
+return y
+"""
+
+
+@pytest.mark.parametrize(("leaf", "verdict"), [("Element(0)", "race"), ("Atomic(0)", "safe")])
+def test_a_plan_for_all_extents_is_explored_like_one_for_the_extents_at_hand(leaf: str, verdict: str) -> None:
+    """The same races, faults and results, in as many interleavings."""
+    program = api.parse(SMALL % leaf)
+    code = assemble(lower(api.bind(program, symbolic=True)))
+    for shape in [(1, 2), (2, 2), (2, 3)]:
+        bound = api.bind(program, inputs={"A": np.ones(shape, int), "x": np.arange(1, shape[1] + 1)})
+        extents = {"extent 1 of A": shape[0], "extent 2 of A": shape[1]}
+        given = code.given({name: extents[name] for name, _ in code.plan.parameters})
+        one, other = (explore(machine, Search("graph")) for machine in (Native(given, bound), api.native(bound)))
+        assert (one.verdict, one.interleavings) == (other.verdict, other.interleavings)
+        assert {result.outcome for result in one.results} == {result.outcome for result in other.results}
+        assert {race.cell for race in one.races} == {race.cell for race in other.races}
+        assert one.verdict == (verdict if shape[1] > 1 else "safe")
+
+
+# ------------------------------------------------------------------------------------------------------- what comes out
+
+
+def test_several_results_come_by_name_and_variables_as_numbers() -> None:
+    text = "a = Tensor(Dense(Element(0.0)))\nb = Tensor(Dense(Element(0.0)))\nb .= 0.0\nn = 0\n"
+    kernel = wingspan.compile(api.parse(text + "for i = _\n    b[i] += a[i]\n    n = i\nend\nh = n / 2"))
+    found = kernel(a=[1.0, 2.0, 3.0])
+    assert (found.b.to_numpy().tolist(), found.n, found.h, type(found.h)) == ([1.0, 2.0, 3.0], 3, 1.5, float)
+    assert found._fields == ("b", "n", "h")
+
+
+def test_nothing_is_copied_where_the_arrays_fit() -> None:
+    """Neither columns that come from SciPy, nor dense results."""
+    A = scipy.sparse.random_array((50, 40), density=0.2, format="csc", rng=1)
+    levels = api.bind(EXAMPLES / "spadd.ws", params=NT, symbolic=True).towers["A"].levels
+    taken = fitted("A", levels, A).data
+    assert isinstance(taken, Frozen)
+    arrays = {name: stored.values for (_, name, _), stored in taken.arrays.items()}
+    for name, source in {"val": A.data, "idx": A.indices, "ptr": A.indptr}.items():
+        assert np.shares_memory(arrays[name], source), name
+    y = wingspan.compile(api.parse(SMALL % "Atomic(0)"))(A=np.ones((3, 4), int), x=np.arange(4))
+    assert np.shares_memory(np.asarray(y), np.asarray(y)) and np.asarray(y).tolist() == [6, 6, 6]
+
+
+def test_results_outlive_later_calls() -> None:
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    given = [quarters(30, 20) for _ in range(5)]
+    found = [kernel(A=A, B=A) for A in given]
+    for A, C in zip(given, found, strict=True):
+        assert np.array_equal(C.to_numpy(), 2 * A)
+
+
+def test_memory_stays_flat() -> None:
+    """Over thousands of calls, with extents that go up and down."""
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    given = [scipy.sparse.csc_array(quarters(n, 3)) for n in (1, 20, 5, 70)]
+
+    def resident() -> int:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    held = 0
+    for number in range(many(10_000)):
+        if number == many(10_000) // 2:
+            held = resident()
+        kernel(A=given[number % 4], B=given[number % 4])
+    assert resident() - held < 8 << 20
+
+
+def test_many_kernels_live_at_once() -> None:
+    """Each has memory of its own, and there is address space for all: once a hundred took all there is."""
+    text = SMALL % "Atomic(0)"
+    kernels = [wingspan.compile(api.parse(text), engine="native") for _ in range(300)]
+    assert {int(kernel(A=np.ones((2, 2), int), x=[1, 2]).to_numpy().sum()) for kernel in kernels} == {6}
+
+
+def test_python_threads_call_one_kernel_at_once() -> None:
+    kernel = wingspan.compile(EXAMPLES / "spgemm_gustavson.ws", params=NT)
+    given = [quarters(n, n) for n in (3, 17, 40, 64)]
+    wrong: list[str] = []
+
+    def work(A: Any) -> None:
+        for _ in range(20):
+            if not np.array_equal(kernel(A=A, B=A).to_numpy(), A @ A):
+                wrong.append(str(A.shape))
+
+    workers = [threading.Thread(target=work, args=(A,)) for A in given]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+DOT = """
+x = Tensor(SparseList(Element(0.0)))
+y = Tensor(SparseList(Element(0.0)))
+s = Scalar(0.0)
+s .= 0.0
+for i = _
+    s[] += x[i] * y[i]
+end
+return s
+"""
+
+
+@pytest.mark.parametrize("n", [2**31 - 4, 2**31 - 3, 2**31 - 2, 2**31 - 1, 2**31, 2**31 + 1, 2**40])
+def test_extents_beyond_32_bits_get_a_plan_of_their_own(n: int) -> None:
+    """Indices are 32 bits wide in the plan for all extents; the last index is where that would show."""
+    kernel = wingspan.compile(api.parse(DOT))
+    at = [0, 5, n - 2, n - 1]
+    pairs = [1.0, 2.0, 4.0, 8.0], [1.0, 0.0, 0.5, 0.25]
+    x, y = (scipy.sparse.coo_array((values, (at,)), shape=(n,)) for values in pairs)
+    assert float(np.asarray(kernel(x=x, y=y))) == 5.0
+    small = scipy.sparse.coo_array(([3.0], ([2],)), shape=(4,))
+    assert float(np.asarray(kernel(x=small, y=small))) == 9.0
+
+
+def test_a_limit_of_memory_is_kept() -> None:
+    kernel = wingspan.compile(EXAMPLES / "mttkrp_dense.ws", params=NT)
+    given: dict[str, Any] = {"B": np.ones((200_000, 1, 1)), "C": np.ones((1, 4)), "D": np.ones((1, 4))}
+    with pytest.raises(Fault, match=r"out of memory: the run needs \d+ bytes, which is more than its limit"):
+        kernel(**given, limits=replace(Limits(), memory=3_000_000))
+    assert kernel(**given).shape == (200_000, 4)
+
+
+# ------------------------------------------------------------------------------------------------------ what is refused
+
+SPADD = EXAMPLES / "spadd.ws"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"A": np.ones((2, 2))}, r"needs B"),
+        ({"A": np.ones((2, 2)), "B": np.ones((2, 2)), "X": 1}, r"takes no input X"),
+        (
+            {"A": np.ones((2, 2)), "B": np.ones((2, 3))},
+            r"axis 2 of B has extent 3, and axis 2 of A has 2: one loop",
+        ),
+        ({"A": np.ones((2, 2)), "B": np.ones(2)}, r"B has 2 axes, the input 1"),
+        ({"A": np.ones((2, 2)), "B": [["x", "y"]]}, r"B: the input has <U1 elements"),
+        ({"A": np.ones((2, 2)), "B": np.full((2, 2), 1j)}, r"B: the input has complex128 elements"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_one_clear_error(given: dict[str, Any], message: str) -> None:
+    kernel = wingspan.compile(SPADD, params=NT, engine="native")
+    with pytest.raises(InputError, match=message):
+        kernel(**given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"params": {}}, r"nt and sch have no value"),
+        ({"params": {**NT, "x": 1}}, r"the program has no parameter x"),
+        ({"params": NT, "engine": "semantics"}, r"there is no engine semantics for kernels"),
+        ({"params": NT, "inputs": {"Q": "int"}}, r"has no open input Q"),
+        ({"params": NT, "inputs": {"C": "int"}}, r"has no open input C"),
+        ({"params": NT, "inputs": {"A": "Dense(Nonsense)"}}, r"Dense takes one format"),
+        ({"params": NT, "inputs": {"A": np.array(["a"])}}, r"A: <U1 elements"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_clear_error(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(WingspanError, match=message):
+        wingspan.compile(SPADD, **options)
+
+
+def test_a_program_that_is_not_safe_is_refused() -> None:
+    with pytest.raises(Unsafe):
+        wingspan.compile(api.parse(SMALL % "Element(0)"))
+
+
+def test_formats_kinds_and_examples_say_what_the_inputs_are_like() -> None:
+    dense = wingspan.compile(SPADD, params=NT, inputs={"A": "Dense(Dense(Element(0.0)))"}, engine="native")
+    assert dense.inputs == {"A": "Dense(Dense(Element(0.0)))", "B": "Dense(SparseList(Element(0.0)))"}
+    example = Tensor.from_numpy("Dense(SparseByteMap(Element(0.0)))", np.ones((2, 3)))
+    by_example = wingspan.compile(SPADD, params=NT, inputs={"A": example, "B": np.ones((2, 2), int)}, engine="native")
+    assert by_example.inputs == {"A": "Dense(SparseByteMap(Element(0.0)))", "B": "Dense(SparseList(Element(0)))"}
+    for kernel in (dense, by_example):
+        assert np.array_equal(kernel(A=np.eye(3), B=np.ones((3, 3), int)).to_numpy(), np.eye(3) + 1)
+
+
+def test_without_a_compiler_the_register_machine_runs_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.warns(RuntimeWarning, match="there is no C compiler: the register machine runs this"):
+        kernel = wingspan.compile(SPADD, params=NT)
+    assert kernel.engine == "native" and "native, for all extents" in repr(kernel)
+    assert np.array_equal(kernel(A=np.eye(3), B=np.eye(3)).to_numpy(), 2 * np.eye(3))
+    with pytest.raises(InputError, match="there is no C"):
+        _ = kernel.source
+
+
+def test_what_depends_on_extents_gets_a_plan_for_each() -> None:
+    """The extent of C is that of a subscript of v's index, at most."""
+    text = "v = Tensor(Dense(Element(0)))\nC = Tensor(Dense(Element(0)))\nC .= 0\n"
+    kernel = wingspan.compile(api.parse(text + "for i = 1:3\n    C[2 * i] += v[i]\nend\nreturn C"), engine="native")
+    for n in (3, 3, 4, 3):
+        assert kernel(v=np.arange(1, n + 1)).to_numpy().tolist() == [0, 1, 0, 2, 0, 3]

@@ -19,7 +19,7 @@ from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.inputs import default_format, fitted
-from wingspan.errors import InputError
+from wingspan.errors import InputError, WingspanError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
 from wingspan.native import engine as native
@@ -171,8 +171,8 @@ class Kernel:
                 if isinstance(e, ir.Variable):
                     known, why = found.setdefault(e.name, have), first.setdefault(e.name, where)
                     if known != have:
-                        fix = "bind inputs whose extents agree"
-                        raise InputError(f"{where} has extent {have}, and {why}, which is as long, {known}", fix=fix)
+                        message = f"{where} has extent {have}, and {why} has {known}: one loop runs over both"
+                        raise InputError(message, fix="give inputs whose extents agree")
                 elif isinstance(e, ir.Literal) and e.value != have:
                     raise InputError(f"{where} has extent {have}, the program needs {e.value}")
         return found
@@ -216,13 +216,16 @@ def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]
             if isinstance(given, str):
                 raise InputError(f"the program gives {name} a format", fix="leave one of the two out")
             continue
-        form = _format(name, given, bound.towers[name].rank)
+        try:
+            form = _format(given, bound.towers[name].rank)
+        except WingspanError as error:
+            raise InputError(f"{name}: {error.message}", fix=error.fix) from None
         made.append(ir.Define(name, ir.TensorCall(form)))
     body = replace(program.tree.body, statements=(*made, *program.tree.body.statements))
     return replace(program, tree=replace(program.tree, body=body)) if made else program
 
 
-def _format(name: str, given: Any, rank: int) -> ir.Format:
+def _format(given: Any, rank: int) -> ir.Format:
     """The format that is given, or that of an example."""
     if isinstance(given, Tensor):
         return parse_format(str(given.tower))
@@ -231,7 +234,7 @@ def _format(name: str, given: Any, rank: int) -> ir.Format:
     dtype = given.dtype if scipy.sparse.issparse(given) else np.asarray(given).dtype
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(dtype.kind)
     if kind is None:
-        raise InputError(f"{name}: {dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
+        raise InputError(f"{dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
     return default_format(rank, FILLS[kind])
 
 
@@ -240,7 +243,8 @@ def _require_parameters(bound: Elaborated) -> None:
     known = set(_open_extents(bound)) | set(bound.open)
     if missing := [name for name in bound.symbols if name not in known]:
         example = ", ".join(f'"{name}": …' for name in missing)
-        raise InputError(f"{' and '.join(missing)} has no value", fix=f"params={{{example}}}")
+        has = "has" if len(missing) == 1 else "have"
+        raise InputError(f"{' and '.join(missing)} {has} no value", fix=f"params={{{example}}}")
 
 
 def _open_extents(bound: Elaborated) -> Iterator[str]:
