@@ -15,7 +15,9 @@ from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.lang.algebra import exact
+from wingspan.tensors.frozen import Frozen, collect
 from wingspan.tensors.tensor import entries_of, from_exact, load
+from wingspan.tensors.walk import PIECES, columns
 from wingspan.testing.formats import DTYPES, VALUES, arrays, tensors, worth
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
@@ -318,3 +320,30 @@ def test_what_takes_room_for_every_index_is_refused_when_it_is_too_large():
     with pytest.raises(InputError, match=r"Dense of Dense.* would have 1000000000000000 positions"):
         Tensor.from_scipy("Dense(SparseList(Element(0.0)))", large)
     assert dict(Tensor.from_scipy("SparseDict(SparseList(Element(0.0)))", large).entries()) == {(7, 10**14 + 1): 1.5}
+
+
+GATED = [
+    "Dense(Shard(dev, SparseList(Element(0.0))))",
+    "Dense(Shard(far, Mutex(SparseList(Atomic(0)))))",
+    "Dense(Isolate(SparseList(Element(0))))",
+    "Merge(dev, Dense(SparseList(Element(0.0))))",
+    "SparseByteMap(Shard(dev, SparseList(Element(false))))",
+    "SparseDict(SparseList(Element(0)))",
+    "Dense(SparseList(Element(0.0)))",
+]
+
+
+@pytest.mark.parametrize("form", GATED)
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1), (5, 7), (2, 300)])
+def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[int, int]) -> None:
+    """Some empty, some full, some of one element; more instances than are put side by side are left alone."""
+    random = np.random.default_rng(2)
+    array = random.integers(1, 5, shape) * (random.random(shape) < random.choice([0, 0.5, 1], (1, shape[1])))
+    array = array.astype(bool) if "false" in form else array
+    tensor = Tensor.from_numpy(form, array, devices={"dev": 2, "far": 3})
+    found = columns(tensor.data if isinstance(tensor.data, Frozen) else collect(tensor.tower, tensor.data.values))
+    if form.startswith("Dense(Isolate") and (array != 0).any(axis=0).sum() > PIECES:
+        assert found is None
+        return
+    assert found is not None and np.array_equal(found.toarray(), array) and found.dtype == tensor.to_numpy().dtype
+    assert np.array_equal(found.indptr, scipy.sparse.csc_array(array).indptr) and found.has_sorted_indices

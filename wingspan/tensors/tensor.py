@@ -23,7 +23,7 @@ from wingspan.tensors.arrays import as_array, checked, dense_entries, entries_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
-from wingspan.tensors.walk import Elements, elements
+from wingspan.tensors.walk import Elements, columns, elements
 
 __all__ = [
     "Cells",
@@ -167,6 +167,8 @@ class Tensor:
             values, ptr, idx = parts
             made = _own(values), _own(idx.minus_1()), _own(ptr.minus_1())
             return scipy.sparse.csc_array(made, shape=self.shape)
+        if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
+            return gathered
         return self._coo().tocsc() if len(self.shape) == 2 else self._coo()
 
     def save(self, path: str | os.PathLike[str]) -> None:
