@@ -126,3 +126,15 @@ def test_the_command_lists_and_clears(kept: Path, command) -> None:
     assert command("cache").out.startswith(f"{kept}: 2 compiled programs, ")
     assert command("cache", "--clear").out == f"{kept}: 2 compiled programs deleted\n"
     assert not list(kept.iterdir())
+
+
+def test_the_compiler_of_the_extra_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that CC names comes first, and nothing in its place; then the system's."""
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(build, "find_spec", lambda name: name == "ziglang" or None)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name == "clang" else None)
+    assert build.compiler() == ("/bin/clang",)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert build.compiler() == (sys.executable, "-m", "ziglang", "cc")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert build.compiler() == ()

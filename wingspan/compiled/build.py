@@ -14,10 +14,12 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 from wingspan.compiled.emit_c import COMPILE, HEADERS
@@ -34,12 +36,15 @@ INCLUDES = tuple(f"-I{path.parent}" for path in HEADERS.values())
 
 
 def compiler() -> tuple[str, ...]:
-    """The system's compiler, or the one that the environment names as CC, with its options; empty if there is none."""
+    """The compiler that the environment names as CC, with its options, the system's, or the one of the extra `compiler`.
+
+    Empty if there is none.
+    """
     named = os.environ.get("CC")
     for words in [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]:
         if words and (found := shutil.which(words[0])):
             return found, *words[1:]
-    return ()
+    return () if named or find_spec("ziglang") is None else (sys.executable, "-m", "ziglang", "cc")
 
 
 def folder() -> Path:
@@ -86,7 +91,9 @@ def library(source: str) -> ctypes.CDLL:
 
     command = compiler()
     if not command:
-        raise InputError("there is no C compiler", fix="install gcc or clang, or name one: CC", topic="compiled")
+        raise InputError(
+            "there is no C compiler", fix="install gcc, clang or wingspan[compiler], or name one: CC", topic="compiled"
+        )
     path = folder() / f"{_key(command, source)}{SUFFIX}"
     if not _whole(path):
         with FileLock(_lock(path)):
