@@ -36,10 +36,7 @@ INCLUDES = tuple(f"-I{path.parent}" for path in HEADERS.values())
 
 
 def compiler() -> tuple[str, ...]:
-    """The compiler that the environment names as CC, with its options, the system's, or the one of the extra `compiler`.
-
-    Empty if there is none.
-    """
+    """The compiler that CC names, with its options, the system's, or that of the extra `compiler`; empty if none."""
     named = os.environ.get("CC")
     for words in [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]:
         if words and (found := shutil.which(words[0])):

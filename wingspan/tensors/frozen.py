@@ -29,6 +29,11 @@ DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool
 """What elements of each kind are in arrays."""
 
 
+def rounded(array: np.ndarray, kind: str) -> np.ndarray:
+    """An array of exact values as 64-bit integers, the nearest doubles, or booleans."""
+    return np.array([double(value) for value in array.flat], dtype=DTYPES[kind]).reshape(array.shape)
+
+
 @dataclass(frozen=True, eq=False)
 class Stored:
     """What the cells of a buffer hold: cell k holds `values[k - 1] + shift`, and those beyond hold zero."""
