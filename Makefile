@@ -19,8 +19,8 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@$(BIN)/wingspan explore examples/dependent.ws; test $$? -eq 1
 	@echo; echo '$$ wingspan explore examples/dependent_atomic.ws'
 	@$(BIN)/wingspan explore examples/dependent_atomic.ws
-	@echo; echo '$$ wingspan run examples/karate.ws'
-	@$(BIN)/wingspan run examples/karate.ws | head -8; echo '…'
+	@echo; echo '$$ wingspan run examples/karate.ws --engine semantics'
+	@$(BIN)/wingspan run examples/karate.ws --engine semantics | head -8; echo '…'
 	@echo; echo '$$ wingspan diff examples/karate.ws'
 	@$(BIN)/wingspan diff examples/karate.ws
 	@echo; echo '$$ python examples/karate_check.py'

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 def main() -> int:
     a = csr_array(mmread(HERE / "data" / "karate.mtx"))
     expected = a @ a
-    c = csr_array(wingspan.run(HERE / "karate.ws").tensors["C"].to_scipy())
+    c = csr_array(wingspan.run(HERE / "karate.ws", engine="semantics").tensors["C"].to_scipy())
     same = c.shape == expected.shape and (c != expected).nnz == 0
     rows, columns = c.shape
     verdict = "equal to" if same else "NOT equal to"

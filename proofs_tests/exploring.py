@@ -52,7 +52,7 @@ def steps(text: str, interleaving: str = "-", **options: Any) -> list[Step[State
 
 def values(text: str, **options: Any) -> dict[str, Any]:
     """What one run computes under the rules."""
-    run = api.run(api.parse(dedent(text)), **options)
+    run = api.run(api.parse(dedent(text)), **{"engine": "semantics", **options})
     return {name: tensor.to_numpy().tolist() for name, tensor in run.tensors.items()} | dict(run.variables)
 
 

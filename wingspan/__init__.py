@@ -11,7 +11,7 @@
 >>> verdict = wingspan.explore(program).verdict
 >>> verdict.verdict, verdict.interleavings, len(verdict.races)
 ('race', 6, 1)
->>> wingspan.run(program).tensors["c"].to_numpy().tolist()
+>>> wingspan.run(program, engine="semantics").tensors["c"].to_numpy().tolist()
 [3]
 
 All functions here, in `wingspan.api` and in `wingspan.testing` may be called by several threads at the same time, also

@@ -20,6 +20,7 @@ from click.shell_completion import BashComplete
 from proofs_tests.places import ROOT
 from wingspan import api, cli
 from wingspan.cli import judging, running
+from wingspan.compiled.build import compiler
 from wingspan.console import STATUS
 from wingspan.errors import InternalError
 from wingspan.explorer.verdict import VERDICTS
@@ -29,6 +30,7 @@ from wingspan.views import progress
 EXAMPLES = ROOT / "examples"
 RACY = str(EXAMPLES / "dependent.ws")
 SAFE = str(EXAMPLES / "dependent_atomic.ws")
+RULES = ("--engine", "semantics")
 KARATE = str(EXAMPLES / "karate.ws")
 
 ORDER = "c = Tensor(Dense(Atomic(0)), 1)\nc .= 0\nfor i = parallel(1:2)\n    c[1] = i\nend\nreturn c\n"
@@ -128,7 +130,7 @@ def test_a_fault_met_while_running_is_an_error(wingspan, written):
 def test_explore_run_and_replay_end_in_the_same_words(wingspan, written, text):
     """Each with a command, and the commands lead to the same end; the search finds a shortest way."""
     file = written(text)
-    explored, ran = wingspan("explore", file).out.split("\n\n")[1], wingspan("run", file)
+    explored, ran = wingspan("explore", file).out.split("\n\n")[1], wingspan("run", file, *RULES)
     assert (ran.status, ran.out) == (1, "")
     replayed = [wingspan(*shlex.split(see)[1:]) for see in (*commands(explored), *commands(ran.err))]
     assert len(replayed) == 2
@@ -190,8 +192,11 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
             ["explore", "racy.ws", "--strategy", "guess"],
             "'guess' is not one of 'auto', 'graph', 'dpor', 'random'",
         ),
-        (["run", "racy.ws", "--engine", "steam"], "'steam' is not one of 'semantics', 'reference'"),
-        (["run", "racy.ws", "--max-memory", "1G"], "--max-memory and --reserve are for --engine native or compiled"),
+        (["run", "racy.ws", "--engine", "steam"], "'steam' is not one of 'auto', 'semantics', 'reference'"),
+        (
+            ["run", "racy.ws", "--engine", "reference", "--max-memory", "1G"],
+            "--max-memory and --reserve are for --engine native or compiled",
+        ),
         (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
         (["run", "racy.ws", "--engine", "native", "--reserve", "1"], "a reservation limit of 1 bytes"),
         (["race", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
@@ -420,12 +425,27 @@ def test_forms_and_switches_of_a_replay_that_do_not_go_together(wingspan):
 
 
 def test_run_prints_small_tensors_and_describes_large_ones(wingspan):
-    made = wingspan("run", RACY, "--json").json
-    assert sorted(made) == ["seconds", "tensors", "variables"] and made["seconds"] >= 0
+    made = wingspan("run", RACY, *RULES, "--json").json
+    assert sorted(made) == ["engine", "reason", "seconds", "tensors", "variables"] and made["seconds"] >= 0
     assert made["tensors"] == {"c": {"shape": [5], "format": "Dense(Element(0))", "nnz": 5, "values": [1, 0, 2, 0, 1]}}
     karate = wingspan("run", KARATE, "--engine", "reference", "--json").json["tensors"]["C"]
     assert (karate["shape"], karate["values"]) == ([34, 34], None)
     assert karate["nnz"] > 34
+
+
+def test_run_chooses_an_engine_and_says_which(wingspan, written, monkeypatch):
+    """C where there is much to do, the register machine otherwise, and never the rules: what is not safe is refused."""
+    few, many = (written(f"x = 0\nfor i = 1:{n}\n    x = i\nend\n", f"{n}.ws") for n in (10, 100_000))
+    done = wingspan("run", few)
+    assert (done.out, done.err) == ("x = 10\n", "note: engine native, as compiling C would take longer than this\n")
+    made = wingspan("run", many, "--json").json
+    assert (made["engine"], made["variables"]) == ("compiled" if compiler() else "native", {"x": 100_000})
+    assert made["reason"] == ("a loop has 100 000 iterations" if compiler() else "there is no C compiler")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert wingspan("run", many).err == "note: engine native, as there is no C compiler\n"
+    refused = wingspan("run", RACY)
+    assert refused.status == 2 and "--engine semantics runs it under the rules" in refused.err
+    assert wingspan("run", RACY, "--unsafe").err == "note: engine native, as C is not compiled of what may be unsafe\n"
 
 
 def test_the_bound_of_256_elements_is_exact(wingspan, written):
@@ -484,7 +504,7 @@ def test_what_is_written_can_be_read_again(wingspan, written, tmp_path, suffix):
 
 
 def test_run_draws_the_tensor(wingspan):
-    drawn = repr(api.run(SAFE).tensors["c"])
+    drawn = repr(api.run(SAFE, engine="semantics").tensors["c"])
     assert wingspan("run", SAFE).out == f"c = {drawn}\n"
 
 
@@ -582,7 +602,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(wingspan, written, monkeypatch):
 
 def test_ctrl_c_ends_a_run_without_a_result(wingspan, monkeypatch):
     monkeypatch.setattr(running, "spinner", interrupting)
-    assert wingspan("run", KARATE) == (130, "", "interrupted\n")
+    assert wingspan("run", KARATE, *RULES) == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("division by zero"), InternalError("no rule applies to `skip`")])

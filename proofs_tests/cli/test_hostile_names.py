@@ -102,7 +102,7 @@ def test_no_variable_is_called_like_a_macro_of_the_headers(tmp_path):
 def test_what_is_kept_from_variables_is_no_more_than_needed():
     """So that short names and mixed ones stay as they are written."""
     assert not [name for name in ("A", "BT", "C1", "root A", "A1.q", "sum", "val.2") if MACRO.fullmatch(name)]
-    assert {"for", "frame", "results"} <= RESERVED
+    assert {"for", "frame", "values"} <= RESERVED
 
 
 # ------------------------------------------------------------------------------------------------------------- terminal

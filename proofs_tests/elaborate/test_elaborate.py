@@ -136,18 +136,18 @@ def test_a_device_or_a_schedule_that_cannot_be_is_told(text):
 
 def test_an_index_may_be_a_variable_elsewhere_and_a_bound_of_its_own_loop():
     text = "i = 2\nfor i = 1:i; x = i; end\ni = i + 5"
-    assert api.run(api.parse(text)).variables == {"i": 7}
+    assert api.run(api.parse(text), engine="semantics").variables == {"i": 7}
 
 
 def test_a_variable_lives_in_the_scope_that_binds_it_first():
     text = "x = 1\nfor i = 1:3; y = i; if y > 2; x = x + y; end; end\nfor i = 1:2; y = x; end"
-    assert api.run(api.parse(text)).variables == {"x": 4}
+    assert api.run(api.parse(text), engine="semantics").variables == {"x": 4}
 
 
 def test_parameters_are_numbers_or_constant_expressions():
     text = "x = n\ny = f\nz = b"
     given = {"n": np.int64(3), "f": "1 / 2", "b": True}
-    assert api.run(api.parse(text), params=given).variables == {"x": 3, "y": 0.5, "z": True}
+    assert api.run(api.parse(text), params=given, engine="semantics").variables == {"x": 3, "y": 0.5, "z": True}
 
 
 NAME_MISTAKES = {
@@ -246,9 +246,9 @@ def test_a_name_that_is_read_and_never_defined_is_an_input_of_the_default_format
 def test_data_come_from_literals_arrays_tensors_and_files(tmp_path):
     (tmp_path / "v.ws").write_text(f'v = {VECTOR}, "v.npy")\nx = v[1] + w[2]\n')
     np.save(tmp_path / "v.npy", np.array([4, 5]))
-    assert api.run(tmp_path / "v.ws", inputs={"w": tmp_path / "v.npy"}).variables == {"x": 9}
+    assert api.run(tmp_path / "v.ws", inputs={"w": tmp_path / "v.npy"}, engine="semantics").variables == {"x": 9}
     tensor = api.bind(tmp_path / "v.ws", inputs={"w": [0, 6]}).inputs["w"]
-    assert api.run(tmp_path / "v.ws", inputs={"w": tensor}).variables == {"x": 10}
+    assert api.run(tmp_path / "v.ws", inputs={"w": tensor}, engine="semantics").variables == {"x": 10}
 
 
 def test_a_definition_that_nothing_uses_needs_no_extents_and_no_data():

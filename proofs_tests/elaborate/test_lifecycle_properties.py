@@ -177,7 +177,7 @@ def test_an_entry_is_there_exactly_if_something_below_was_assigned(made):
     form, mask = made
     text = f"C = Tensor({form}, {mask.shape[0]}, {mask.shape[1]})\nM = Tensor(Dense(Dense(Element(false))))\n"
     text += "C .= 0\nz = 0\nfor j = _\nfor i = _\nif M[i, j]\nC[i, j] += z\nend\nend\nend"
-    C = api.run(api.parse(text), inputs={"M": mask}).tensors["C"]
+    C = api.run(api.parse(text), inputs={"M": mask}, engine="semantics").tensors["C"]
     assert [at for at, _ in C.entries()] == [
         (i + 1, j + 1) for j in range(mask.shape[1]) for i in range(mask.shape[0]) if mask[i, j]
     ]
@@ -210,5 +210,7 @@ def test_tasks_below_a_sparse_level_tell_it_that_they_wrote(outer, below):
     """
     found = explored(text).verdict
     assert (found.verdict, [result.outcome.values()["x"] for result in found.results]) == ("safe", [5])
-    C = api.run(api.parse("\n".join(line.strip() for line in text.strip().splitlines()))).tensors["C"]
+    C = api.run(api.parse("\n".join(line.strip() for line in text.strip().splitlines())), engine="semantics").tensors[
+        "C"
+    ]
     assert {at[1] for at, _ in C.entries()} == {2}

@@ -22,7 +22,7 @@ def test_a_stored_zero_is_data() -> None:
             C[i] = A[i] * B[i]
         end
     """
-    run = api.run(api.parse("\n".join(line.strip() for line in text.strip().splitlines())))
+    run = api.run(api.parse("\n".join(line.strip() for line in text.strip().splitlines())), engine="semantics")
     assert list(run.tensors["C"].entries()) == [((2,), 0), ((3,), 3)]
 
 
@@ -61,7 +61,7 @@ def test_a_sparse_result_stores_no_fill() -> None:
         "A = Tensor(SparseList(Element(0)), [0, 2, 0])\nC = Tensor(SparseList(Element(0)))\nC .= 0\n"
         "for i = _\nC[i] = A[i]\nend"
     )
-    assert api.run(api.parse(text)).tensors["C"].nnz == 1
+    assert api.run(api.parse(text), engine="semantics").tensors["C"].nnz == 1
 
 
 @pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "SparseByteMap(Element(0))"])
@@ -88,7 +88,7 @@ def test_what_is_not_written_is_not_stored() -> None:
             end
         end
     """
-    run = api.run(api.parse(dedent(text)))
+    run = api.run(api.parse(dedent(text)), engine="semantics")
     assert list(run.tensors["C"].entries()) == [((1, 3), 5), ((2, 3), 7)]
     assert str(run.tensors["C"].to_numpy().tolist()) == "[[0, 0, 5], [0, 0, 7]]"
 

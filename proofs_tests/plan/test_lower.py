@@ -177,7 +177,7 @@ REFUSED = {
 def test_what_a_plan_cannot_say_is_refused(message: str) -> None:
     """One message that points to the program and says what to do."""
     bound = bind(REFUSED[message])
-    api.run(bound)
+    api.run(bound, engine="semantics")
     with pytest.raises(InputError) as refused:
         lower(bound)
     assert refused.value.message == f"the native engine cannot run this: {message}"

@@ -407,7 +407,11 @@ def wait(blocked: Blocked) -> Waits:
 # ------------------------------------------------------------------------------------------------------ our own defects
 
 
-@pytest.mark.parametrize("words", [["explore"], ["run"], ["replay", "--interleaving", "-"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words",
+    [["explore"], ["run", "--engine", "semantics"], ["replay", "--interleaving", "-"]],
+    ids=lambda words: words[0],
+)
 def test_a_stuck_configuration_is_reported_as_our_defect(
     words: list[str], written: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,8 @@ from wingspan.tensors.files import matrix_market, numpy_files, read_file
 BANNER = "%%MatrixMarket matrix coordinate real general\n"
 PROGRAM = "y = Tensor(Dense(Element(0)), 2)\ny .= 0\nfor i = _\n    y[i] += i\nend\nreturn y\n"
 VERBS: dict[str, list[str]] = {
-    "check": [], "explore": [], "replay": ["--interleaving", "-"], "run": [], "diff": [], "race": ["--runs", "2"],
+    "check": [], "explore": [], "replay": ["--interleaving", "-"], "run": ["--engine", "semantics"], "diff": [],
+    "race": ["--runs", "2"],
     "plan": [], "emit-c": [], "fmt": [],
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -14,6 +14,7 @@ from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
 from wingspan.comparison import Engine
+from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir
@@ -23,6 +24,10 @@ from wingspan.tensors.tensor import Tensor, from_exact
 
 ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
 """The engines of this package."""
+AUTO = "auto"
+"""The engine that `chosen` chooses."""
+WORTH = 100_000
+"""Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
 AT_ONCE = ENGINES[:-1]
 """Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
 
@@ -34,13 +39,15 @@ class Run:
     tensors: dict[str, Tensor]
     variables: dict[str, ir.Value]
     engine: str
+    reason: str
+    """why this engine, if the choice was left to us"""
     seconds: float
 
 
 def run(
     program: Runnable,
     *,
-    engine: str = "semantics",
+    engine: str = AUTO,
     unsafe: bool = False,
     limits: Limits | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -48,7 +55,7 @@ def run(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Run the program once, by one of the `ENGINES`.
+    """Run the program once, by one of the `ENGINES`, or `auto`: by `compiled` or `native`, as `chosen` chooses.
 
     Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
     as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
@@ -58,6 +65,7 @@ def run(
     A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
+    engine, reason = chosen(bound, unsafe) if engine == AUTO else (engine, "")
     began = time.perf_counter()
     match engine:
         case "semantics" | "native-controlled":
@@ -75,7 +83,28 @@ def run(
             tensors, variables = compiled_c(bound).run(limits=limits)
         case _:
             raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
-    return Run(tensors, variables, engine, time.perf_counter() - began)
+    return Run(tensors, variables, engine, reason, time.perf_counter() - began)
+
+
+def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
+    """The engine that `auto` stands for, and why: compiled C where that pays, else the register machine."""
+    if unsafe:
+        return "native", "C is not compiled of what may be unsafe"
+    if not build.compiler():
+        return "native", "there is no C compiler"
+    work, what = max(_work(bound))
+    if work < WORTH:
+        return "native", "compiling C would take longer than this"
+    return "compiled", what.format(f"{work:,}".replace(",", " "))
+
+
+def _work(bound: Elaborated) -> Iterator[tuple[int, str]]:
+    """How much there is to do at least, as far as the program tells."""
+    yield sum(tensor.nnz for tensor in bound.inputs.values()), "the inputs store {} elements"
+    for node in bound.body.walk():
+        match node:
+            case ir.Range(start=ir.Literal(value=int() as a), stop=ir.Literal(value=int() as b)):
+                yield b - a + 1, "a loop has {} iterations"
 
 
 def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value]]:

@@ -140,12 +140,13 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
-        name = click.get_current_context().find_root().command_path
-        told = Invocation(file, params, inputs, threads, name)
+        context = click.get_current_context()
+        told = Invocation(file, params, inputs, threads, context.find_root().command_path)
         try:
             function(told, **options)
         except api.Unsafe as refused:
-            fail(refusal(CheckReport(told, refused.report, api.load(file).tree)), MISTAKE)
+            report = CheckReport(told, refused.report, api.load(file).tree)
+            fail(refusal(report, str(context.info_name)), MISTAKE)
 
     for option in reversed(PROGRAM):
         command = option(command)

@@ -30,8 +30,9 @@ from wingspan.written import check_output
 @main.command()
 @on_program
 @click.option(
-    "--engine", type=click.Choice(api.ENGINES), default="semantics", show_default=True,
-    help="The rules; the sequential semantics over dense arrays; the plan on threads, one access at a time, or as C.",
+    "--engine", type=click.Choice([api.AUTO, *api.ENGINES]), default=api.AUTO, show_default=True,
+    help="The rules; the sequential semantics over dense arrays; the plan on threads, one access at a time, or as C; "
+    "auto: as C where there is much to do, else on threads.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
 @click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
@@ -51,9 +52,9 @@ def run(
 ) -> None:
     """Run the program in FILE once and print what it updated or returned."""
     given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
-    if engine not in ("native", "compiled") and given:
+    if engine not in (api.AUTO, "native", "compiled") and given:
         raise click.UsageError("--max-memory and --reserve are for --engine native or compiled.")
-    if engine != "native" and unsafe:
+    if engine not in (api.AUTO, "native") and unsafe:
         raise click.UsageError("--unsafe is for --engine native.")
     limits = replace(Limits(), **given)
     bound = api.bind(told.file, **told.binding)
@@ -74,6 +75,8 @@ def run(
         show_json(data.run(made))
     else:
         show(terminal.run(made))
+        if made.reason:
+            remark(f"note: engine {made.engine}, as {made.reason}", None)
 
 
 def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path]) -> None:

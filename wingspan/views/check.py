@@ -57,10 +57,11 @@ def check(told: CheckReport) -> str:
     return "\n\n".join([headline, *messages, *ranked, _reach(report)])
 
 
-def refusal(told: CheckReport) -> str:
-    """Why a program is not run: the findings, and what may be done."""
+def refusal(told: CheckReport, verb: str) -> str:
+    """Why a verb does not run a program: the findings, and what may be done."""
     messages = some(told.messages, "finding", lambda found: _message(found, told))
-    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", "--unsafe runs it all the same")]
+    by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
+    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", f"{by_rules}--unsafe runs it all the same")]
     return "\n\n".join([*messages, "\n".join(aligned(ways))])
 
 

@@ -222,6 +222,8 @@ def run(made: Run) -> dict[str, Any]:
     return {
         "tensors": {name: _tensor(tensor, values.get(name)) for name, tensor in made.tensors.items()},
         "variables": {name: values[name] for name in sorted(made.variables)},
+        "engine": made.engine,
+        "reason": made.reason,
         "seconds": made.seconds,
     }
 
