@@ -52,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "plan.uses": {"plan.ir"},
     "plan.ranges": {"lang", "plan.ir"},
     "plan.fold": {"lang", "plan.ir"},
-    "plan.layout": LEVELS | {"plan.ir"},
+    "plan.layout": LEVELS | {"plan.ir", "plan.fold"},
     "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
     "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
     "plan.pipeline": {"elaborate", "plan.ir", "plan.lowering", "plan.passes"},

@@ -19,7 +19,7 @@ from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentio
 from wingspan.errors import InternalError, Span, visible
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
+from wingspan.plan.ir import Buffer, Const, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, walk
 from wingspan.plan.passes.cells import kept
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.show import show
@@ -96,9 +96,9 @@ def from_zero(b: Buffer) -> bool:
     return b.name in ("ptr", "idx")
 
 
-def small(b: Buffer) -> bool:
-    """Whether a buffer has room at once for all cells that it may have, so that no store needs to ask."""
-    return 0 < b.bound <= SMALL
+def whole(b: Buffer) -> Expr | None:
+    """How many cells a buffer may have, if it has room for all at once, so that no store needs to ask."""
+    return Const(b.bound) if 0 < b.bound <= SMALL else b.cells
 
 
 @dataclass
@@ -116,12 +116,15 @@ class Printer:
     def __post_init__(self) -> None:
         self.borrowed = borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
-        self.useful = useful(self.plan)
+        sized = {reg for g in self.plan.groups for b in g.buffers if b.cells for reg in registers(b.cells)}
+        self.useful = useful(self.plan) | sized
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
         self.parameters = {reg: k for k, (_, reg) in enumerate(self.plan.parameters) if reg in self.useful}
         ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
         self.given = {
-            id(s): _ordered((mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | set(s.joined)) - {s.task})
+            id(s): _ordered(
+                (mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | sized | set(s.joined)) - {s.task}
+            )
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
@@ -252,8 +255,8 @@ class Function:
         for b, how in self.accessed(x):
             cells = self.cell_name(x, b)
             yield f"{f'{self.pointer(b)}const ' if declared else ''}{cells} = WS_CELLS({instance}, {b.number});"
-            if "write" in how and small(b):
-                yield f"WS_ALL({instance}, {b.number}, {b.bound}, {self.printer.site(None, '')});"
+            if "write" in how and (most := whole(b)) is not None:
+                yield f"WS_ALL({instance}, {b.number}, {self.text(most)}, {self.printer.site(None, '')});"
             elif "write" in how:
                 room = self.room_name(x, b)
                 yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
@@ -262,7 +265,7 @@ class Function:
         """The variables for that while it is not known which instance it is."""
         for b, how in self.accessed(x):
             yield f"{self.pointer(b)}{self.cell_name(x, b)} = NULL;"
-            if "write" in how and not small(b):
+            if "write" in how and whole(b) is None:
                 yield f"uint64_t {self.room_name(x, b)} = 0;"
 
     def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
@@ -370,7 +373,7 @@ class Function:
             return [self.fails("WS_TRY", success, s)]
         cells, x = self.cell_name(s.ref.instance, b), self.names.register(s.ref.instance)
         made = []
-        if not small(b):
+        if whole(b) is None:
             room = f"{self.room_name(s.ref.instance, b)}, {x}, {b.number}, {self.text(s.index)}"
             made = [self.fails("WS_ROOM", room, s)]
         return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]

@@ -87,7 +87,7 @@ ws_body ws_printed_body(void) { return ws_printed.body; }
 /* Make sure that all cells up to `bound` may be written. */
 #define WS_ALL(x, k, bound, site)                                                                                      \
     do {                                                                                                               \
-        if (WS_UNLIKELY(WS_HAS(x, k) < (bound))) WS_TRY(ws_more(t, &(x)->buffers[k], bound), site);                    \
+        if (WS_UNLIKELY(WS_HAS(x, k) < (uint64_t)(bound))) WS_TRY(ws_more(t, &(x)->buffers[k], bound), site);          \
     } while (0)
 
 /* How many cells of a buffer may be written, once cell `index` may; 0 with a fault noted if it may not. */

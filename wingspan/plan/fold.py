@@ -24,6 +24,8 @@ def op(name: str, *args: Expr) -> Expr:
             return x
         case "+", (Const(value=0), x) if x.type == "int":
             return x
+        case "*", (x, Const(value=0)) | (Const(value=0), x) if x.type == "int":
+            return Const(0)
         case "*", (x, Const(value=1)) | (Const(value=1), x) if x.type == "int":
             return x
         case "select", (Const(value=chosen), x, y):

@@ -125,6 +125,8 @@ class Buffer:
     """whether of all threads of the level's device only thread t touches cell t"""
     scratch: bool = False
     """whether it is room for coalesce, which says nothing of a tensor in read mode"""
+    cells: Expr | None = None
+    """if the bound is an extent that is left open, or a product of some: that, where all cells may be had at once"""
 
 
 @part

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from wingspan.errors import InputError, Span
 from wingspan.levels.base import FIBER, OPEN, Gated, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
-from wingspan.plan.ir import Buffer, Const, Group, Plan, Reg, Type, Width
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
 
 MOST = 2**62
 """Positions that a tensor may have, so that no arithmetic on positions overflows."""
 
 SMALL = 2**31 - 2
 """What positions and indices stay below that are held in 32 bits."""
+
+MANY = -2
+"""A count that is not known, as several extents are left open."""
 
 DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
 """Cells of each width as NumPy has them."""
@@ -43,7 +47,7 @@ class Layout:
 
 def layout(tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: int) -> Layout:
     """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions."""
-    counts = positions(tensor, tower)
+    counts, rooms = positions(tensor, tower), list(_rooms(tower, extents))
     groups: list[Group] = []
     buffers: list[Buffer] = []
     parent: int | None = None
@@ -52,7 +56,8 @@ def layout(tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: i
         extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
         room = _times(counts[depth], extent or 1)
         for made in tower.buffers(depth):
-            buffers.append(_buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers)))
+            buffer = _buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers))
+            buffers.append(replace(buffer, cells=rooms[depth].get(made.length)))
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
             parent, buffers, tag = groups[-1].id, [], level.key
@@ -90,6 +95,27 @@ def positions(tensor: str, tower: Tower) -> list[int]:
     return counts
 
 
+def _rooms(tower: Tower, extents: tuple[Reg | Const, ...]) -> Iterator[dict[str, Expr]]:
+    """For the level at each depth, by the lengths of buffers, how many cells these have where that is left open.
+
+    Only where they are used, or cost nothing while they are not: below levels that have all of their positions.
+    """
+    fibers: Expr | None = Const(1)
+    for depth, level in enumerate(tower.levels):
+        room = None
+        if fibers is not None and not level.leaf and not level.modifier and extents:
+            room = op("*", fibers, extents[tower.numbers[depth] - 2])
+        more = None if fibers is None else op("+", fibers, Const(1))
+        lengths = {"positions": fibers, "positions + 1": more, "positions · n": room}
+        yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
+        if isinstance(level, Gated) and level.owned:
+            fibers = None
+        elif level.key == FIBER:
+            fibers = Const(1)
+        elif not level.modifier:
+            fibers = room if level.full else None
+
+
 Bounds = tuple[tuple[int, ...], ...]
 """How many cells the buffers of each group may have, 0 if that is not known."""
 
@@ -104,7 +130,12 @@ def bounds(made: Plan, towers: Mapping[str, Tower] | None = None) -> Bounds:
 
 
 def _times(m: int, n: int) -> int:
-    return OPEN if OPEN in (m, n) else m * n
+    """A product of counts, each known, or OPEN for one extent that is, or MANY for what may be larger."""
+    if MANY in (m, n) or 0 in (m, n):
+        return m * n and MANY
+    if OPEN in (m, n):
+        return OPEN if 1 in (m, n) else MANY
+    return m * n
 
 
 def _buffer(
@@ -114,13 +145,14 @@ def _buffer(
     kind: Type = tower.kind if made.cell == "value" else "int"  # type: ignore[assignment]
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
-        "1": 1, "threads": threads, "positions": fibers, "positions + 1": OPEN if fibers == OPEN else fibers + 1,
+        "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
         "positions · n": room, "entries": room, "children": room,
     }  # fmt: skip
-    bound = max(bounds.get(made.length, 0), 0)
+    bound = bounds.get(made.length, 0)
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     if largest == OPEN:
-        largest = SMALL - 1  # of an axis: whoever gives the extent sees to it
+        largest = SMALL - 1  # whoever gives the extent sees to it
+    bound = max(bound, 0)
     return Buffer(
         tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -103,6 +104,17 @@ class Frozen(Mapping[Cell, Any]):
         for key, stored in self.arrays.items():
             yield from (Cell("", *key, offset) for offset in stored.cells())
 
+    @cached_property
+    def fixed(self) -> bool:
+        """Whether nobody can write its arrays."""
+        return all(_fixed(stored.values) for stored in self.arrays.values())
+
+    @cached_property
+    def disorder(self) -> str | None:
+        """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
+        columns = Columns.of(self.tower)
+        return columns.disorder(self) if columns else None
+
     def __len__(self) -> int:
         return sum(len(stored.values) for stored in self.arrays.values())
 
@@ -128,6 +140,12 @@ def _finite(value: float) -> Any:
 
 exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": _finite, "bool": bool}
 """From what an array holds to an element of each kind; what is not finite, only an engine makes, and it stays so."""
+
+
+def _fixed(array: np.ndarray) -> bool:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.base is None and not array.flags.writeable
 
 
 def collect(tower: Tower, cells: Mapping[Cell, Any]) -> Frozen:
@@ -191,6 +209,7 @@ class Columns:
         arrays: dict[Key, Stored] = {(leaf, "val", ()): Stored(values)}
         if ptr is not None and idx is not None:
             last = np.searchsorted(ptr, ptr[-1:])
+            last.flags.writeable = False
             found = {"ptr": Stored(ptr, 1), "idx": Stored(idx, 1), "fill": Stored(ptr[-1:]), "prev": Stored(last)}
             arrays.update({(leaf - 1, name, ()): stored for name, stored in found.items()})
         return Frozen(self.tower, arrays)

@@ -186,6 +186,8 @@ class Tensor:
 
     def disorder(self) -> str | None:
         """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
+        if isinstance(self.data, Frozen) and self.data.fixed:
+            return self.data.disorder
         columns = Columns.of(self.tower)
         return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
 
