@@ -1,11 +1,13 @@
 """How fast kernels are, called from Python, beside the libraries that one would call instead.
 
-    python bench/kernels.py [FOLDER] [--only NAME,…] [--kernels spgemm,spadd,hadamard,spmspv] [--repeat N] [--threads 1,2]
+    python bench/kernels.py [FOLDER] [--only NAME,…] [--kernels spgemm,spadd,hadamard,spmspv] [--repeat N]
+                            [--threads 1,2]
 
 FOLDER has matrices as SciPy's save_npz writes them; without it some are generated. Every engine is called in this one
 process, call by call in turns, so that ratios hold on a machine with other work. On one thread the processor's time
 counts, on more the clock. A round is not timed at first; then calls are repeated until they have taken their share of
-time. All results are compared with SciPy's. Memory of results is freed between calls, and used again by whoever keeps it.
+time. All results are compared with SciPy's. Memory of results is freed between calls, and used again by whoever keeps
+it.
 
 `A ∘ B`, `A + B` are measured on operands whose patterns differ (`shuffled`: the rows of B are those of A, permuted) and
 are equal: with index arrays that both share (`shared`), and with arrays of their own (`equal`).
@@ -104,13 +106,13 @@ def operands(kernel: str, A: Any) -> Iterator[tuple[str, Inputs]]:
 
 
 def ours(kernel: str, given: Inputs, threads: int) -> Call:
-    """The kernel on Tensors that share SciPy's arrays."""
+    """The kernel on Tensors, which have copies of SciPy's arrays."""
     params = {"nt": threads, "sch": "dynamic_schedule(64)"}
     called = wingspan.compile(EXAMPLES / PROGRAMS[kernel], params=params)
     forms = called.inputs
     vectors = {"x": lambda x: scipy.sparse.coo_array((x.data, (x.indices,)), shape=(x.shape[0],))}
     tensors = {
-        name: wingspan.Tensor.from_scipy(forms[name], vectors.get(name, lambda m: m)(matrix), borrow=True)
+        name: wingspan.Tensor.from_scipy(forms[name], vectors.get(name, lambda m: m)(matrix))
         for name, matrix in given.items()
     }
 
