@@ -30,11 +30,13 @@ from wingspan import api
 from wingspan.buffers import staging
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, WingspanError
+from wingspan.lang import ir
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
-from wingspan.native.assemble import Code
+from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine
 from wingspan.native.prepared import code_of
+from wingspan.plan.pipeline import lower
 from wingspan.runtime import _memory
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
@@ -175,6 +177,19 @@ def merging() -> Iterator[Ready]:
         yield ready(f"copies of {form}", bound)
 
 
+def left_open() -> Iterator[Ready]:
+    """The examples with inputs again, by plans that leave extents open, with the extents of these inputs."""
+    for name in (name for name in SAFE if name in INPUTS):
+        for label, binding in bindings(name):
+            path = EXAMPLES / f"{name}.ws"
+            bound, any_ = api.bind(path, **binding), api.bind(path, **{**binding, "inputs": {}}, symbolic=True)
+            shapes = ((any_.extents[T], tower.shape) for T, tower in bound.towers.items())
+            pairs = (pair for shape in shapes for pair in zip(*shape, strict=True))
+            extents = {e.name: n for e, n in pairs if isinstance(e, ir.Variable)}
+            inputs = {T: buffers(T, tensor) for T, tensor in bound.inputs.items()}
+            yield Ready(f"{name}{label}, all extents", assemble(lower(any_)).given(extents), inputs, False)
+
+
 def safe(random: int = 100) -> Iterator[Ready]:
     """The safe examples, merges of copies, and random programs that the level dependence test accepts.
 
@@ -183,6 +198,7 @@ def safe(random: int = 100) -> Iterator[Ready]:
     staging.GRAIN = 1
     yield from merging()
     yield from examples(SAFE)
+    yield from left_open()
     keep = Keep()
     print(campaign(["reference"], [keep], examples=random, threads=(2, 4), dealt=4))
     yield from keep.kept

@@ -36,8 +36,12 @@ Files = dict[str, bytes]
 
 
 def printed(one: Ready) -> Files:
-    """The files that a program is printed as, a command with its inputs."""
-    return contents(one.code.plan, "program", one.inputs)
+    """The files that a program is printed as, a command with its inputs, and with the extents that it leaves open."""
+    files = contents(one.code.plan, "program", one.inputs)
+    text = files["program.c"].decode()
+    for k, (_, reg) in enumerate(one.code.plan.parameters):
+        text = text.replace(f" = values[{k}].i;", f" = {one.code.get(one.code.initial, reg)};")
+    return files | {"program.c": text.encode()}
 
 
 def build(files: Files, folder: str, options: Iterable[str]) -> Path:
@@ -154,7 +158,8 @@ def asan() -> Iterator[str]:
     """Programs that do not end well where the system does not give what they ask for, or lose memory then."""
     names = sorted(sanitized.SAFE)
     programs = [list(sanitized.examples([name]))[-1] for name in names]
-    for one in [*sanitized.merging(), *programs, sanitized.ready("locks", api.bind(api.parse(LOCKED)))]:
+    any_extents = {one.label.split()[0]: one for one in sanitized.left_open()}.values()
+    for one in [*sanitized.merging(), *programs, *any_extents, sanitized.ready("locks", api.bind(api.parse(LOCKED)))]:
         with TemporaryDirectory() as folder:
             program = build(printed(one), folder, MEMORY)
             count = 0

@@ -61,7 +61,7 @@ class Engine:
         if mode not in get_args(Mode):
             raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
         lease = Lease(self._spare, limits or Limits(), self.plan, sizes)
-        registers = self.code.given(extents or {}).initial
+        registers = (self.code.given(extents) if extents else self.code).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])
             for key, stored in inputs.get(name, {}).items():
