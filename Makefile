@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep prove fuzz mutants tsan asan leaks lint docs bench bench-explore clean
+.PHONY: help demo test test-deep prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -65,12 +65,16 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 
-bench: $(READY) ## measure rule steps, the native engine, differential testing and printed C; the dependence tests on a small scope
+bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py
 	$(BIN)/python bench/native.py
 	$(BIN)/python bench/differential.py
-	$(BIN)/python bench/spgemm_c.py
 	$(BIN)/python bench/theory.py
+
+bench-kernels: $(READY) ## measure kernels on the matrices in FOLDER beside SciPy, MKL and GraphBLAS, and write docs/performance.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python bench/kernels.py $(FOLDER)
+	$(BIN)/python bench/performance.py
 
 bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is there; several processes; symmetry
 	$(BIN)/python bench/explore.py

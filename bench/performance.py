@@ -45,11 +45,11 @@ KERNELS = {
 
 HEAD = """# How fast kernels are
 
-Written by `python bench/performance.py` from what `python bench/kernels.py FOLDER` has measured: calls from Python, of
-kernels that `wingspan.compile` makes of the programs in examples/, beside the libraries that one would call instead. A
-number above 1 says how many times as long as ours a library takes; below 1, it is faster. All call in one process, in
-turns; the least of all calls counts: processor time on one thread, the clock on two. Results have sorted columns, but
-for those of *MKL, unsorted*. What a call from Python costs by itself, some 0.2 ms, is part of our time.
+`make bench-kernels FOLDER=…` measures this and writes it: calls from Python, of kernels that `wingspan.compile` makes
+of the programs in examples/, beside the libraries that one would call instead. A number above 1 says how many times
+as long as ours a library takes; below 1, it is faster. All call in one process, in turns; the least of all calls
+counts: processor time on one thread, the clock on two. Results have sorted columns, but for those of *MKL, unsorted*.
+What a call from Python costs by itself, some 0.2 ms, is part of our time.
 
 """
 
@@ -100,7 +100,7 @@ def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[s
             some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
             if some:
                 yield row(title, means(some))
-        yield f"\n![Geometric means on {threads} threads](performance/threads{threads}.svg)"
+        yield f"\n![Geometric means, threads: {threads}](performance/threads{threads}.svg)"
         for (kernel, how), title in KERNELS.items():
             some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
             if some:
@@ -119,10 +119,12 @@ def plot(records: dict[tuple[str, str, str, int], dict[str, Any]], threads: int)
         if some:
             for offset, (peer, ratio) in enumerate(means(some).items()):
                 number = list(PEERS).index(peer)
-                axes.bar(len(titles) + 0.2 * offset - 0.3, ratio, 0.18, color=f"C{number}", label=PEERS[peer])
+                at = len(titles) + 0.2 * offset - 0.3
+                axes.bar(at, ratio - 1, 0.18, bottom=1, color=f"C{number}", label=PEERS[peer])
             titles.append(title)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_ylabel("their time / ours")
     axes.set_xticks(range(len(titles)), titles, rotation=20, ha="right")
     known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
