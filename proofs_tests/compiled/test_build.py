@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.places import ROOT
-from wingspan import InputError, api
+from wingspan import InputError, InternalError, api
 from wingspan.compiled import build
 
 TEXT = "x = 1 + 1"
@@ -138,3 +138,24 @@ def test_the_compiler_of_the_extra_is_the_last_resort(monkeypatch: pytest.Monkey
     assert build.compiler() == (sys.executable, "-m", "ziglang", "cc")
     monkeypatch.setenv("CC", "no-such-compiler")
     assert build.compiler() == ()
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("gcc -nonsense", r"is no C compiler that works: .*nonsense"),
+        ("false", "is no C compiler that works: exit status 1, and no library"),
+        ("true", "is no C compiler that works: exit status 0, and no library"),
+        ("'", "CC is no command: No closing quotation"),
+    ],
+)
+def test_what_is_named_and_does_not_compile_is_told(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, named: str, said: str
+) -> None:
+    """It is not our defect; a file that a compiler refuses that works is."""
+    with pytest.raises(InternalError, match=r"does not compile what wingspan prints: .*error"):
+        build.library("int f(void) { return x; }")
+    monkeypatch.setenv("CC", named)
+    with pytest.raises(InputError, match=said):
+        build.library(SOURCE % 1)

@@ -305,6 +305,7 @@ def test_inputs_that_do_not_fit_are_one_clear_error(given: dict[str, Any], messa
         ({"params": NT, "inputs": {"C": "int"}}, r"has no open input C"),
         ({"params": NT, "inputs": {"A": "Dense(Nonsense)"}}, r"Dense takes one format"),
         ({"params": NT, "inputs": {"A": np.array(["a"])}}, r"A: <U1 elements"),
+        ({"params": NT, "inputs": {"A": [[1, 2], [3]]}}, r"A: the example is no array"),
     ],
 )
 def test_options_that_do_not_fit_are_one_clear_error(options: dict[str, Any], message: str) -> None:

@@ -231,7 +231,10 @@ def _format(given: Any, rank: int) -> ir.Format:
         return parse_format(str(given.tower))
     if isinstance(given, str):
         return default_format(rank, FILLS[given]) if given in FILLS else parse_format(given)
-    dtype = given.dtype if scipy.sparse.issparse(given) else np.asarray(given).dtype
+    try:
+        dtype = given.dtype if scipy.sparse.issparse(given) else np.asarray(given).dtype
+    except ValueError:
+        raise InputError("the example is no array", fix="give rows of one length") from None
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(dtype.kind)
     if kind is None:
         raise InputError(f"{dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")

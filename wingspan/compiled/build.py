@@ -38,7 +38,11 @@ INCLUDES = tuple(f"-I{path.parent}" for path in HEADERS.values())
 def compiler() -> tuple[str, ...]:
     """The compiler that CC names, with its options, the system's, or that of the extra `compiler`; empty if none."""
     named = os.environ.get("CC")
-    for words in [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]:
+    try:
+        told = shlex.split(named or "")
+    except ValueError as error:
+        raise InputError(f"CC is no command: {error}", fix="name a C compiler, with its options") from None
+    for words in [told] if named else [["cc"], ["gcc"], ["clang"]]:
         if words and (found := shutil.which(words[0])):
             return found, *words[1:]
     return () if named or find_spec("ziglang") is None else (sys.executable, "-m", "ziglang", "cc")
@@ -143,13 +147,23 @@ def _lock(path: Path) -> Path:
 
 
 def _compiled(command: tuple[str, ...], source: str) -> bytes:
-    """The library that the compiler makes of a printed file."""
+    """The library that the compiler makes of a printed file. InputError if it makes nothing of any file."""
+    made, said = _called(command, source)
+    if made is not None:
+        return made
+    if _called(command, "int ws_nothing;\n")[0] is None:
+        raise InputError(f"{shlex.join(command)} is no C compiler that works: {said}", fix="name another one: CC")
+    raise InternalError(f"{shlex.join(command)} does not compile what wingspan prints: {said}")
+
+
+def _called(command: tuple[str, ...], source: str) -> tuple[bytes | None, str]:
+    """What a compiler makes of a file, if anything, and what it says then."""
     with tempfile.TemporaryDirectory(prefix="wingspan-") as place:
         file, made = Path(place, "program.c"), Path(place, "program.so")
         file.write_text(source, encoding="utf-8")
         words = [*command, *FLAGS, *INCLUDES, str(file), "-lm", "-o", str(made)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-            raise InternalError(f"{shlex.join(command)} does not compile what wingspan prints: {first}")
-        return made.read_bytes()
+        if done.returncode == 0 and made.is_file():
+            return made.read_bytes(), ""
+        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
+        return None, said or f"exit status {done.returncode}, and no library"
