@@ -20,6 +20,7 @@ import wingspan
 from proofs_tests.effort import due, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, InputError, Limits, Tensor, Unsafe, WingspanError, api
+from wingspan.api.compiling import KEPT
 from wingspan.comparison import difference, ending
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
@@ -55,15 +56,17 @@ class Called:
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What a call gives, by name."""
         found = self.kernel(**self.given)
-        names = self.kernel._results
-        return dict(zip(names, [found] if len(names) == 1 else found, strict=True))
+        if isinstance(found, tuple):
+            return found._asdict()  # type: ignore[attr-defined, no-any-return]
+        (name,) = self.kernel.program.tree.returns or program.outputs
+        return {name: found}
 
 
 def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **binding: Any) -> None:
     """A call gives what the reference does, which is bound to the very arrays."""
     bound = api.bind(program, inputs=given, **binding)
     ends = [ending(bound, engine) for engine in (REFERENCE, Called(kernel, given))]
-    outputs = [name for name in bound.outputs if name in kernel._results]
+    outputs = [name for name in bound.outputs if name in (kernel.program.tree.returns or bound.outputs)]
     found = difference(ends[0], ends[1], outputs)
     assert found is None, (found, given)
 
@@ -173,6 +176,23 @@ def test_several_results_come_by_name_and_variables_as_numbers() -> None:
     found = kernel(a=[1.0, 2.0, 3.0])
     assert (found.b.to_numpy().tolist(), found.n, found.h, type(found.h)) == ([1.0, 2.0, 3.0], 3, 1.5, float)
     assert found._fields == ("b", "n", "h")
+
+
+def test_variables_of_inner_scopes_are_no_results() -> None:
+    text = "a = Tensor(Dense(Element(0)))\nb = Tensor(Dense(Element(0)))\nb .= 0\n"
+    kernel = wingspan.compile(api.parse(text + "for i = _\n    x = a[i] + 1\n    b[i] += x\nend"), engine="native")
+    assert repr(kernel) == "<Kernel <program>(a: Dense(Element(0))) → b; native, for all extents>"
+    assert kernel(a=[1, 2]).to_numpy().tolist() == [2, 3]
+
+
+def test_a_result_with_another_fill_value_is_an_input_like_any_other() -> None:
+    """Its format says 0, and it was declared with 1, which is what its columns hold that nobody has written."""
+    copied = "a = Tensor(Dense(SparseList(Element(0.0))))\nb = Tensor(Dense(SparseList(Element(0.0))))\nb .= %s\n"
+    copied += "for j = _\n    for i = _\n        b[i, j] += a[i, j]\n    end\nend\nreturn b"
+    ones, zeros = (wingspan.compile(api.parse(copied % z), engine="native") for z in ("1.0", "0.0"))
+    first = ones(a=[[0.0, 2.0], [0.0, 0.0]])
+    assert first.to_numpy().tolist() == [[1.0, 3.0], [1.0, 1.0]] and first.fill == 1
+    assert zeros(a=first).to_numpy().tolist() == [[1.0, 3.0], [1.0, 1.0]]
 
 
 def test_nothing_is_copied_where_the_arrays_fit() -> None:
@@ -344,3 +364,31 @@ def test_what_depends_on_extents_gets_a_plan_for_each() -> None:
     kernel = wingspan.compile(api.parse(text + "for i = 1:3\n    C[2 * i] += v[i]\nend\nreturn C"), engine="native")
     for n in (3, 3, 4, 3):
         assert kernel(v=np.arange(1, n + 1)).to_numpy().tolist() == [0, 1, 0, 2, 0, 3]
+
+
+def test_extents_that_no_input_has_are_found_call_by_call() -> None:
+    """Also if they are many: what is made for some of them is forgotten."""
+    text = "v = Tensor(Dense(Element(0)))\nC = Tensor(Dense(Element(0)))\nC .= 0\n"
+    kernel = wingspan.compile(api.parse(text + "for i = _\n    C[2 * i] += v[i]\nend\nreturn C"), engine="native")
+    assert "for the extents of each call" in repr(kernel)
+    with pytest.raises(InputError, match="the plan depends on the extents"):
+        _ = kernel.plan
+    for n in (1, 3, *range(few_extents := 70), 3):
+        assert kernel(v=np.ones(n, int)).to_numpy().tolist() == [0, 1] * n
+    assert len(kernel._like) <= KEPT < few_extents
+
+
+def test_formats_may_name_devices() -> None:
+    sharded = {"A": "Dense(Shard(dev, SparseList(Element(0.0))))"}
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT, inputs=sharded, engine="native")
+    assert np.array_equal(kernel(A=np.eye(3), B=np.eye(3)).to_numpy(), 2 * np.eye(3))
+
+
+def test_rounding_up_makes_nothing_too_large() -> None:
+    """Positions are numbered up to 2⁶²: so many there are for these extents, and more for the next powers of two."""
+    text = "A = Tensor(Dense(Dense(SparseList(Element(0.0)))))\ns = Scalar(0.0)\ns .= 0.0\n"
+    loops = "for k = _\n    for j = _\n        for i = _\n            s[] += A[i, j, k]\n"
+    kernel = wingspan.compile(api.parse(text + loops + "        end\n    end\nend\nreturn s"), engine="native")
+    assert float(np.asarray(kernel(A=np.ones((3, 1, 1))))) == 3.0
+    n = 2**20 + 1
+    assert kernel._sizes({name: n for name, _ in kernel.plan.parameters})

@@ -6,8 +6,9 @@ from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -34,7 +35,12 @@ from wingspan.tensors.tensor import Tensor, parse_format
 
 FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
 
+KEPT = 64
+"""Sets of extents for which a kernel keeps what it has made for them."""
+
 Engine = compiled.Engine | native.Engine
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def compile(
@@ -85,7 +91,6 @@ class Kernel:
         self._bound = self._bind(self.program)
         _require_parameters(self._bound)
         guard(self._bound, allowed=("safe", "order-dependent"))
-        self._results = _results(self.program, self._bound)
         self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
         self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
@@ -126,7 +131,13 @@ class Kernel:
     def __repr__(self) -> str:
         scope = "all extents" if self._any is not None else "the extents of each call"
         taken = ", ".join(f"{name}: {form}" for name, form in self.inputs.items())
-        return f"<Kernel {self.program.name}({taken}) → {', '.join(self._results)}; {self.engine}, for {scope}>"
+        given = self.program.tree.returns or (*self._bound.outputs, *(name for name, _ in self._variables))
+        return f"<Kernel {self.program.name}({taken}) → {', '.join(given)}; {self.engine}, for {scope}>"
+
+    @property
+    def _variables(self) -> tuple[tuple[str, Any], ...]:
+        """The variables of the outermost scope, if they are known yet."""
+        return self._last.plan.variables if self._last is not None else ()
 
     def __call__(self, /, *, limits: Limits | None = None, **inputs: Any) -> Any:
         """Run it on SciPy or NumPy arrays or Tensors, which must not change meanwhile.
@@ -145,10 +156,10 @@ class Kernel:
             bound, engine = self._closed(tensors)
             towers = dict(bound.towers)
             results = engine.run(given, limits=limits)
-        ends: dict[str, Any] = {name: algebra.double(value) for name, value in results.variables.items()}
-        ends |= results.tensors(towers)
-        found = [ends[name] for name in self._results if name in ends]
-        return found[0] if len(self._results) == 1 else namedtuple("Results", self._results, rename=True)(*found)
+        ends: dict[str, Any] = results.tensors(towers)
+        ends |= {name: algebra.double(value) for name, value in results.variables.items()}
+        names = tuple(dict.fromkeys(self.program.tree.returns)) or tuple(ends)
+        return ends[names[0]] if len(names) == 1 else _record(names)(*(ends[name] for name in names))
 
     def _tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         """The inputs as tensors, which share the caller's arrays."""
@@ -180,11 +191,16 @@ class Kernel:
     def _sizes(self, extents: Mapping[str, int]) -> Bounds:
         """Bounds of the buffers for these extents, and for somewhat larger ones, so that memory is used again."""
         rounded = tuple((name, 1 << n.bit_length()) for name, n in extents.items())
-        if rounded not in self._rooms:
+        found = self._rooms.get(rounded)
+        if found is None:
             assert self._any is not None
-            towers = {name: self._tower(name, dict(rounded)) for name in self._bound.towers}
-            self._rooms[rounded] = bounds(self._any.plan, towers)
-        return self._rooms[rounded]
+            try:
+                towers = {name: self._tower(name, dict(rounded)) for name in self._bound.towers}
+            except InputError:  # it is too large for these, and not for the others
+                towers = {name: self._tower(name, extents) for name in self._bound.towers}
+                return bounds(self._any.plan, towers)
+            found = _kept(self._rooms, rounded, bounds(self._any.plan, towers))
+        return found
 
     def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:
         """The tower of a tensor. InputError if it is too large."""
@@ -197,11 +213,12 @@ class Kernel:
     def _closed(self, tensors: Mapping[str, Tensor]) -> tuple[Elaborated, Engine]:
         """The program for these extents, and what runs it."""
         key = tuple(tensor.shape for tensor in tensors.values())
-        if key not in self._like:
+        found = self._like.get(key)
+        if found is None:
             bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
             self._last = self._made(lower(bound))
-            self._like[key] = bound, self._last
-        return self._like[key]
+            found = _kept(self._like, key, (bound, self._last))
+        return found
 
 
 def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> Program:
@@ -256,9 +273,16 @@ def _open_extents(bound: Elaborated) -> Iterator[str]:
         yield from (e.name for e in shape if isinstance(e, ir.Variable))
 
 
-def _results(program: Program, bound: Elaborated) -> tuple[str, ...]:
-    """What a call returns: what the program does, or else all that it updates in the outermost scope."""
-    if program.tree.returns:
-        return tuple(dict.fromkeys(program.tree.returns))
-    assigned = dict.fromkeys(node.name for node in bound.body.walk() if isinstance(node, ir.Set))
-    return (*bound.outputs, *(name for name in assigned if name not in bound.outputs))
+@cache
+def _record(names: tuple[str, ...]) -> Any:
+    """The type of several results; making it takes longer than a small kernel."""
+    return namedtuple("Results", names, rename=True)
+
+
+def _kept(known: dict[K, V], key: K, value: V) -> V:
+    """The value, kept under a key, and the one that was kept first forgotten if they become too many."""
+    known[key] = value
+    while len(known) > KEPT:
+        with suppress(KeyError, RuntimeError):  # another thread was faster
+            del known[next(iter(known))]
+    return value

@@ -14,7 +14,7 @@ import scipy.sparse
 from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
@@ -89,7 +89,8 @@ def reload(name: str, tower: Tower, data: Any) -> Tensor:
 
 def fitted(name: str, levels: tuple[Level, ...], data: Any) -> Tensor:
     """An input of any extents in these levels; it shares arrays with the caller where they fit. InputError if not."""
-    if isinstance(data, Tensor) and data.tower.levels == levels and isinstance(data.data, Frozen):
+    fill = algebra.exact(Tower(levels, ()).fill)
+    if isinstance(data, Tensor) and isinstance(data.data, Frozen) and (data.tower.levels, data.fill) == (levels, fill):
         return data
     rank = Tower(levels, ()).rank
     source = replace(_bound(Source(name, levels[0], (None,) * rank, False, None), data), lent=None)

@@ -86,14 +86,17 @@ class Lowering(State):
         )  # fmt: skip
 
     def left_open(self) -> Iterator[tuple[str, Reg]]:
-        """Make a parameter of each extent that is left open; other symbols have no value."""
-        for name in self.bound.symbols:
-            if name not in self.bound.towers:
-                reg = self.builder.fresh(name)
-                self.builder.parameters.add(reg)
-                self.builder.ranges[reg.name] = (0, layout.SMALL - 1)
-                self.scopes[0].variables[name] = reg
-                yield name, reg
+        """Make a parameter of each extent that the inputs have."""
+        shapes = (self.bound.extents[T] for T in self.inputs)
+        given = dict.fromkeys(e.name for shape in shapes for e in shape if isinstance(e, ir.Variable))
+        if others := set(self.bound.symbols) - given.keys() - self.bound.towers.keys():
+            raise layout.NeedsExtents(f"no input has the {min(others)}", fix="give the extents")
+        for name in given:
+            reg = self.builder.fresh(name)
+            self.builder.parameters.add(reg)
+            self.builder.ranges[reg.name] = (0, layout.SMALL - 1)
+            self.scopes[0].variables[name] = reg
+            yield name, reg
 
     def extent(self, e: ir.Expression) -> Reg | Const:
         """The extent of an axis."""
