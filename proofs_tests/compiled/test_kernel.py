@@ -263,10 +263,13 @@ x = Tensor(SparseList(Element(0.0)))
 y = Tensor(SparseList(Element(0.0)))
 s = Scalar(0.0)
 s .= 0.0
+z = Tensor(SparseList(Element(0.0)))
+z .= 0.0
 for i = _
     s[] += x[i] * y[i]
+    z[i] = x[i] + y[i]
 end
-return s
+return s, z
 """
 
 
@@ -277,9 +280,12 @@ def test_extents_beyond_32_bits_get_a_plan_of_their_own(n: int) -> None:
     at = [0, 5, n - 2, n - 1]
     pairs = [1.0, 2.0, 4.0, 8.0], [1.0, 0.0, 0.5, 0.25]
     x, y = (scipy.sparse.coo_array((values, (at,)), shape=(n,)) for values in pairs)
-    assert float(np.asarray(kernel(x=x, y=y))) == 5.0
+    s, z = kernel(x=x, y=y)
+    found = z.to_scipy()
+    assert (float(np.asarray(s)), found.coords[0].tolist(), found.data.tolist()) == (5.0, at, [2.0, 2.0, 4.5, 8.25])
     small = scipy.sparse.coo_array(([3.0], ([2],)), shape=(4,))
-    assert float(np.asarray(kernel(x=small, y=small))) == 9.0
+    s, z = kernel(x=small, y=small)
+    assert (float(np.asarray(s)), z.to_scipy().coords[0].tolist()) == (9.0, [2])
 
 
 def test_a_limit_of_memory_is_kept() -> None:
