@@ -372,6 +372,25 @@ def test_what_depends_on_extents_gets_a_plan_for_each() -> None:
         assert kernel(v=np.arange(1, n + 1)).to_numpy().tolist() == [0, 1, 0, 2, 0, 3]
 
 
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+@pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))"])
+def test_a_loop_may_pass_the_end_of_an_open_axis(form: str, engine: str) -> None:
+    """It ends there in the fault that it ends in under the rules; a longer axis and an equal one are read."""
+    text = f"v = Tensor({form})\nc = Tensor(Dense(Element(0)), 5)\nc .= 0\n"
+    text += "for i = 1:5\n    c[i] += v[i]\nend\nreturn c"
+    kernel = wingspan.compile(api.parse(text), engine=engine)
+    assert "for all extents" in repr(kernel)
+    for n in (5, 7):
+        assert kernel(v=np.arange(1, n + 1)).to_numpy().tolist() == [1, 2, 3, 4, 5]
+    for n in (0, 3):
+        told = []
+        for run in (lambda v: kernel(v=v), lambda v: api.run(api.parse(text), inputs={"v": v}, engine="semantics")):
+            with pytest.raises(Fault) as raised:
+                run(np.arange(1, n + 1))
+            told.append(raised.value.message)
+        assert told[0] == told[1] == f"v has the indices 1:{n} on axis 1, got {n + 1}"
+
+
 def test_extents_that_no_input_has_are_found_call_by_call() -> None:
     """Also if they are many: what is made for some of them is forgotten."""
     text = "v = Tensor(Dense(Element(0)))\nC = Tensor(Dense(Element(0)))\nC .= 0\n"
