@@ -443,6 +443,9 @@ def test_run_chooses_an_engine_and_says_which(wingspan, written, monkeypatch):
     assert made["reason"] == ("a loop has 100 000 iterations" if compiler() else "there is no C compiler")
     monkeypatch.setenv("CC", "no-such-compiler")
     assert wingspan("run", many).err == "note: engine native, as there is no C compiler\n"
+    mixed = written("y = true\ny = 3\n", "mixed.ws")
+    assert "fix  use two variables, or run it under the rules: --engine semantics" in wingspan("run", mixed).err
+    assert wingspan("run", mixed, "--engine", "native").err.endswith("fix  use two variables\n")
     refused = wingspan("run", RACY)
     assert refused.status == 2 and "--engine semantics runs it under the rules" in refused.err
     assert wingspan("run", RACY, "--unsafe").err == "note: engine native, as C is not compiled of what may be unsafe\n"

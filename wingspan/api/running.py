@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -77,13 +78,27 @@ def run(
         case "native":
             if not unsafe:
                 guard(bound, allowed=("safe", "order-dependent"))
-            tensors, variables = compiled(bound).run(limits=limits)
+            with _rules_instead(reason):
+                tensors, variables = compiled(bound).run(limits=limits)
         case "compiled":
             guard(bound, allowed=("safe", "order-dependent"))
-            tensors, variables = compiled_c(bound).run(limits=limits)
+            with _rules_instead(reason):
+                tensors, variables = compiled_c(bound).run(limits=limits)
         case _:
             raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
     return Run(tensors, variables, engine, reason, time.perf_counter() - began)
+
+
+@contextmanager
+def _rules_instead(chosen: str) -> Iterator[None]:
+    """Where the engine was chosen here, and cannot run the program, say who can."""
+    try:
+        yield
+    except InputError as error:
+        if not chosen or error.diagnostics[0].topic != "native":
+            raise
+        fix = f"{error.fix}, or run it under the rules: --engine semantics"
+        raise InputError(error.message, error.span, topic="native", fix=fix) from None
 
 
 def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
