@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 import scipy.sparse
 
 from proofs_tests.compiled.test_emit_c import agrees
-from proofs_tests.effort import due, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import Fault, api
 from wingspan.compiled import build
@@ -40,8 +41,7 @@ def test_random_safe_programs_agree() -> None:
 ADD = "C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\n    C[i] += A[i] * B[i]\nend\nreturn C"
 
 
-@pytest.mark.parametrize("extent", [0, 1, 7, 8, 9])
-@pytest.mark.parametrize("form", ["Dense", "SparseList"])
+@pytest.mark.parametrize(("form", "extent"), few(list(product(["Dense", "SparseList"], [0, 1, 7, 8, 9])), 4))
 def test_every_extent_agrees(form: str, extent: int) -> None:
     """Empty, one element, and lengths about that of a vector register; all fill, and no fill."""
     text = f"A = Tensor({form}(Element(0)))\nB = Tensor(Dense(Element(0)))\n{ADD}"
