@@ -84,6 +84,13 @@ def means(records: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
+def scaling(records: dict[tuple[str, str, str, int], dict[str, Any]], some: list[dict[str, Any]]) -> float:
+    """How many times as long ours takes on one thread as on those of the records, in the geometric mean."""
+    pairs = ((records.get((r["kernel"], r["operands"], r["matrix"], 1)), r) for r in some)
+    ours = [[r["least_median_calls"]["ours"][0] for r in pair if r] for pair in pairs]
+    return geometric_mean([times[0] / times[1] for times in ours if len(times) == 2] or [1.0])
+
+
 def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[str]:
     """The lines of the page."""
     yield HEAD.rstrip()
@@ -94,12 +101,13 @@ def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[s
     titles = " | ".join(PEERS.values())
     for threads in sorted({key[3] for key in records}):
         yield f"\n## {threads} thread{'s' * (threads > 1)}\n"
+        more = f"ours, 1 → {threads} threads | " if threads > 1 else ""
         yield "Geometric means over all matrices.\n"
-        yield f"| kernel | {titles} |\n|---|{'---|' * len(PEERS)}"
+        yield f"| kernel | {more}{titles} |\n|---|{'---|' * (len(PEERS) + (threads > 1))}"
         for (kernel, how), title in KERNELS.items():
             some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
             if some:
-                yield row(title, means(some))
+                yield row(title, means(some), f"{scaling(records, some):.2f} | " if more else "")
         yield f"\n![Geometric means, threads: {threads}](performance/threads{threads}.svg)"
         for (kernel, how), title in KERNELS.items():
             some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
