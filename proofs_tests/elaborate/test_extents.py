@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -194,7 +196,7 @@ def test_an_input_must_have_the_extents_that_the_program_gives():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("verb", [api.run, api.explore])
+@pytest.mark.parametrize("verb", [partial(api.run, engine="semantics"), api.explore], ids=["run", "explore"])
 def test_where_each_cell_is_an_entry_of_a_dictionary_less_is_the_most(verb):
     text = f"E = {MATRIX}, 4000, 4000)\nE .= 0\nreturn E"
     with pytest.raises(InputError, match="Dense of E would have 16000000 positions, and 10000000 is the most") as told:
