@@ -234,10 +234,10 @@ def outcome(c: list[int]) -> Outcome:
 
 
 def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted():
-    made = api.race(RACY, runs=2000, mode="yields")
+    made = api.race(RACY, runs=1000, mode="yields")
     assert made.verdict.complete and made.surprises == ()
     assert {one.end for one in made.observed if one.runs} == {outcome(c) for c in LOST}
-    assert sum(one.runs for one in made.observed) == made.runs == 2000
+    assert sum(one.runs for one in made.observed) == made.runs == 1000
 
 
 @pytest.mark.parametrize("name", few(sorted(path.name for path in (ROOT / "examples").glob("quiz_*.ws")), 5))

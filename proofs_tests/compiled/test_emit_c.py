@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proofs_tests.effort import few
+from proofs_tests.effort import due, few, many
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.compiled.build import compiler
@@ -89,10 +89,10 @@ def test_the_kernels_agree(name, threads):
 def test_random_safe_programs_agree():
     """A few of them, on one thread and on two; `wingspan.testing.campaign` takes any number."""
     tally = campaign(
-        ["reference"], [PrintedC(("-O3",))], inputs=1, examples=6, threads=(1, 2),
+        ["reference"], [PrintedC(("-O3",))], inputs=1, examples=many(48), threads=(1, 2),
         schedules=("dynamic_schedule(1)",),
     )  # fmt: skip
-    assert tally.cases >= 6
+    assert tally.cases >= due(48)
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
