@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.words import FUNCTIONS
 from wingspan.native.assemble import OPCODES, assemble, operate
 from wingspan.native.engine import Engine, controlled
 from wingspan.plan.ir import (
@@ -167,9 +168,10 @@ def test_what_is_not_finite_is_no_integer(a):
 
 @given(st.sampled_from(sorted(OPERATORS)), st.data())
 def test_private_operators_are_what_python_says(op, data):
-    doubles = op not in ("÷", "%", "float", "and", "or", "not") and (op in ("abs", "neg") or data.draw(st.booleans()))
+    whole = {"÷", "%", "float", "and", "or", "not", "|", *FUNCTIONS} - {"same"}
+    doubles = op not in whole and (op in ("abs", "neg", "same") or data.draw(st.booleans()))
     values = st.booleans() if op in ("and", "or", "not") else EXACT if doubles else INT64
-    number = 1 if op in ("abs", "neg", "not", "float") else 2
+    number = 1 if op in ("abs", "neg", "not", "float", "bit", "first", "rest", "count") else 2
     args = [data.draw(values) for _ in range(number)]
     if op == "select":
         args.insert(0, data.draw(st.booleans()))

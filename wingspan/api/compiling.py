@@ -94,6 +94,7 @@ class Kernel:
         self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
         self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
+        self._ends: dict[tuple[int, ...], dict[str, Tower]] = {}
         self._any: Engine | None = None
         with suppress(NeedsExtents):
             self._any = self._made(lower(self._bound))
@@ -150,7 +151,7 @@ class Kernel:
         given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
         extents = self._extents(tensors)
         if self._any is not None and max(extents.values(), default=0) < SMALL:
-            towers = {name: self._tower(name, extents) for name in self._bound.outputs}
+            towers = self._towers(extents)
             results = self._any.run(given, extents=extents, sizes=self._sizes(extents), limits=limits)
         else:
             bound, engine = self._closed(tensors)
@@ -200,6 +201,14 @@ class Kernel:
                 towers = {name: self._tower(name, extents) for name in self._bound.towers}
                 return bounds(self._any.plan, towers)
             found = _kept(self._rooms, rounded, bounds(self._any.plan, towers))
+        return found
+
+    def _towers(self, extents: Mapping[str, int]) -> dict[str, Tower]:
+        """The towers of the results. InputError if one is too large."""
+        key = tuple(extents.values())
+        found = self._ends.get(key)
+        if found is None:
+            found = _kept(self._ends, key, {name: self._tower(name, extents) for name in self._bound.outputs})
         return found
 
     def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:

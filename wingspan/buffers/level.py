@@ -11,6 +11,7 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                                                  processor task[k] joins fiber global_[k], in ascending order of the
                                                  latter; global_[m+1] = 0. The copies are frozen, this level updating
     storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
+                            drain(c, i)  before next, if there is it, where nobody reads the fiber again
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
@@ -48,13 +49,15 @@ class Buffer:
     """A growable array of a level. Cells never written read as zero, as fresh memory does; buffers never move."""
 
     name: str
-    cell: Literal["position", "index", "value", "flag", "thread", "count", "lock"]
+    cell: Literal["position", "index", "value", "flag", "bits", "thread", "count", "lock"]
     length: str
     meaning: str
     hashed: bool = False
     """whether so few of its cells are in use that an engine keeps them in a hash table"""
     own: bool = False
     """whether of all tasks of the level's device only thread t touches cell t"""
+    assigned: bool = False
+    """whether cells are read only after they were written, so that memory of an earlier run need not be cleared"""
 
 
 LISTS = (
@@ -64,7 +67,7 @@ LISTS = (
     Buffer("sums", "count", "fibers + 1", "the entries of the fibers before, and the number of these fibers"),
     Buffer("first", "position", "pieces + 1", "the fiber with whose group a piece of work begins"),
     Buffer("least", "index", "pieces + 1", "the index of that group from which it begins"),
-    Buffer("starts", "count", "pieces", "how many entries of copies are before the piece"),
+    Buffer("starts", "count", "pieces + 1", "how many entries of copies are before the piece"),
     Buffer("news", "count", "pieces + 1", "how many entries of the merged level are before the piece"),
     Buffer("members", "position", "entries of copies", "the fibers of a group that have entries"),
     Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
@@ -96,6 +99,8 @@ class Level:
     """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
     ascending order
     """
+    zeros: ClassVar[bool] = False
+    """whether cells of a leaf right below may be read though nobody has written them, which hold 0 then"""
     numbers_arrivals: ClassVar[bool] = False
     """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
     first entered

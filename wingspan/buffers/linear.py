@@ -31,6 +31,7 @@ from wingspan.buffers.ops import (
 )  # fmt: skip
 from wingspan.errors import InternalError
 from wingspan.lang import algebra
+from wingspan.lang.words import FUNCTIONS
 
 Registers = list[Any]
 Compute = Callable[[Registers], Any]
@@ -116,6 +117,9 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
                     return f"({x} if {condition} else {y})"
                 case ["not"], [x]:
                     return f"(not {x})"
+                case [name], _ if name in FUNCTIONS:
+                    constants[name] = FUNCTIONS[name]
+                    return f"{name}({', '.join(parts)})"
                 case [symbol], _:
                     return f"({f' {symbol} '.join(parts)})"
     raise InternalError(f"not an expression: {value}")

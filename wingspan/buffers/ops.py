@@ -25,6 +25,10 @@ The text may use::
     thread(), threads, device        the current thread of the level's device, 0 off it; how many it has; the device
     child.leaf                       whether the child is a leaf
     + - * //, comparisons, and or not, a if e else b, numbers, True, False
+    x | y                            the bits of both words; `bit(k)`, `since(x, k)`, `first(x)`, `rest(x)`,
+                                     `count(x)`: see `words`
+    same(x, y)                       whether two values are the same to the bit
+    zero, blank                      what a cell never written reads as; whether that is an element: 0 is not false
 
 A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. All else is an
 `InternalError` when the level is staged.
@@ -48,6 +52,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wingspan.lang.devices import Device
+from wingspan.lang.words import FUNCTIONS
 
 # ------------------------------------------------------------------------------------------------------- expressions
 
@@ -228,9 +233,10 @@ class Procedure:
 
 # ----------------------------------------------------------------------------------------------------------- folding
 
-_FOLD: dict[str, Callable[..., Any]] = {
+COMPUTES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "|": operator.or_, **FUNCTIONS,
     "not": operator.not_, "and": lambda *a: all(a), "or": lambda *a: any(a), "select": lambda c, a, b: a if c else b,
 }  # fmt: skip
 """What the private operators compute."""
@@ -239,7 +245,7 @@ _FOLD: dict[str, Callable[..., Any]] = {
 def fold(op: str, *args: Expr) -> Expr:
     """An operator over expressions, computed now if all of them are constants."""
     if all(isinstance(a, Const) for a in args):
-        return Const(_FOLD[op](*(a.value for a in args if isinstance(a, Const))))
+        return Const(COMPUTES[op](*(a.value for a in args if isinstance(a, Const))))
     match op, args:
         case (("+" | "-"), (x, Const(value=0))):
             return x

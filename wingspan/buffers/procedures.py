@@ -193,6 +193,23 @@ def next_(tower: Tower, number: int) -> Code:
     return _code("next", tower, (*fields, "index"), stager, fields)
 
 
+def drains(tower: Tower, number: int) -> bool:
+    """Whether a fiber can forget its children while it is read."""
+    return "drain" in definitions(tower.levels[tower.depths[number]].operations)
+
+
+@procedure
+def drain(tower: Tower, number: int) -> Code:
+    """cursor, index → cursor: forget the child at the index, which nobody reads again; then comes `next`.
+
+    If all children of the fiber are forgotten so, one after the other, it is as after declaring.
+    """
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.late(number)))
+    fields = cursor(tower, number)
+    return _code("drain", tower, (*fields, "index"), stager, fields)
+
+
 @procedure
 def unwrap(tower: Tower) -> Code:
     """position → value: read an element."""

@@ -34,6 +34,7 @@ from wingspan.buffers.ops import (
 )  # fmt: skip
 from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
+from wingspan.lang.words import FUNCTIONS
 from wingspan.once import Once
 
 _T = TypeVar("_T")
@@ -47,6 +48,9 @@ Copies = Callable[[Expr], Keys]
 """The keys of the copy of a level on a processor, while copies are coalesced."""
 
 OUTLIVES = "it outlives the iteration of a parallel loop that sets it"
+
+OUTSIDE = frozenset({"n", "z", "zero", "blank", "threads", "grain", "overwrites", "copied", "child", "c"})
+"""Names that have their values from outside of an operation."""
 
 INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
@@ -141,7 +145,7 @@ class Stager:
         raise InternalError(f"{self.tower.levels[depth].name}: {name} returns one value")
 
 
-_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
+_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.BitOr: "|"}
 _ACCESSES: dict[str, type[Acquire] | type[Release] | type[Sort]] = {
     "acquire": Acquire, "release": Release, "sort": Sort,
 }  # fmt: skip
@@ -259,7 +263,7 @@ class _Inliner:
 
     def assign(self, name: str, value: ast.expr) -> None:
         """A name keeps one register for the whole operation, so that branches and loops may set it again."""
-        if name in self.given or name in ("n", "z", "threads", "grain", "overwrites", "copied", "child", "c"):
+        if name in self.given or name in OUTSIDE:
             raise self.refuse(f"{name} = …", f"{name} has its value from outside")
         if name in self.kept:
             raise self.refuse(f"{name} = …", OUTLIVES)
@@ -370,6 +374,10 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
                 merging = "+" if self.stager.op == "-" else self.stager.op
                 return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+                if len(args) != FUNCTIONS[name].__code__.co_argcount:
+                    raise self.refuse(e, f"{name} takes another number of values")
+                return fold(name, *(self.expression(a) for a in args))
             case ast.Call(func=ast.Attribute(), keywords=[]):
                 results = self.call(e)
                 if len(results) != 1:
@@ -402,6 +410,10 @@ class _Inliner:
                 return Reg(extent_register(self.depth)) if extent == OPEN else Const(extent)
             case "z":
                 return Reg("z")
+            case "zero":
+                return Const(0.0 if self.stager.tower.kind == "float" else 0)
+            case "blank":
+                return Const(self.stager.tower.kind != "bool")
             case "threads" if self.level.device is not None:
                 return Const(self.level.device.nthreads)
             case "device" if self.level.device is not None:

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wingspan.compiled import build
-from wingspan.compiled.emit_c import Site, borrowed, with_sites
+from wingspan.compiled.emit_c import Site, borrowed, from_zero, with_sites
 from wingspan.compiled.inputs import cells
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan, Width
 from wingspan.plan.layout import Bounds
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
-from wingspan.runtime.lease import Lease, Limits, Spare, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Spare, faulting
 from wingspan.runtime.memory import buffers
 from wingspan.runtime.results import Results, decoded, exact, left
 from wingspan.tensors.frozen import Key, Stored
@@ -55,7 +55,7 @@ class Engine:
         `extents` are those that the plan leaves open, by the names of its parameters, and `sizes` are those that its
         buffers may have then: see `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it.
         """
-        lease = Lease(self._spare, limits or Limits(), self.plan, sizes)
+        lease = Lease(self._spare, limits or USUAL, self.plan, sizes, racy=False)
         for name, arrays in inputs.items():
             for key, stored in arrays.items():
                 lease.give(name, key, stored, self._borrowed)
@@ -66,8 +66,20 @@ class Engine:
         return Results(lease.arrays, *left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)]))
 
     def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
-        """An array that C can read where it is: of columns, whose indices and pointers count from 0 there."""
-        return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in self._lent else None
+        """An array that C can read where it is: of columns, whose indices and pointers count from 0 there.
+
+        What is borrowed as it came is kept with what was stored, since that takes as long as a small run.
+        """
+        if buffer.tensor not in self._lent:
+            return None
+        key = buffer.width, from_zero(buffer)
+        known: dict[tuple[Width, bool], Stored] = stored.__dict__.setdefault("_lent", {})
+        found = known.get(key)
+        if found is None:
+            found = Stored(cells(buffer, stored, borrowed=True))
+            if found.values is stored.values:
+                known[key] = found
+        return found
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""

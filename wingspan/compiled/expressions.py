@@ -10,9 +10,13 @@ from wingspan.plan.ir import Const, Expr, Op, Reg, Type
 
 INFIX = {
     "+": "+", "-": "-", "*": "*", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&",
-    "or": "||",
+    "or": "||", "|": "|",
 }  # fmt: skip
 PREFIX = {"not": "!", "neg": "-", "float": "(double)"}
+FUNCTIONS = {
+    "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same",
+    "bit": "ws_bit", "since": "ws_since", "first": "ws_first", "rest": "ws_rest", "count": "ws_count",
+}  # fmt: skip
 SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}
 
 
@@ -33,8 +37,11 @@ def expression(e: Expr, names: Names) -> str:
                     operand(a, names) if isinstance(a, Op) and a.op == "select" else expression(a, names) for a in args
                 )
                 return "{} ? {} : {}".format(*parts)
+            if op in ("÷", "%") and isinstance(args[1], Const) and (by := int(args[1].value)).bit_count() == 1 <= by:
+                by_word = f">> {by.bit_length() - 1}" if op == "÷" else f"& {by - 1}"
+                return f"{operand(args[0], names)} {by_word}"
             told = ", ".join(expression(a, names) for a in args)
-            function = {"÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs"}.get(op)
+            function = FUNCTIONS.get(op)
             return f"{function or f'ws_{op}_{SUFFIX[e.type]}'}({told})"
     raise AssertionError(e)
 

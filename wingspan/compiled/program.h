@@ -99,13 +99,16 @@ WS_API __attribute__((noinline)) uint64_t ws_more(ws_task *t, ws_buffer *b, int6
 /* Leave if the run stops. */
 #define WS_GO_ON                                                                                                       \
     do {                                                                                                               \
-        if (WS_UNLIKELY(ws_stopped(t->run))) return;                                                                   \
+        if (ws_leaves(t->run)) return;                                                                                 \
     } while (0)
 
 WS_API inline int64_t ws_min_i64(int64_t x, int64_t y) { return y < x ? y : x; }
 WS_API inline int64_t ws_max_i64(int64_t x, int64_t y) { return y > x ? y : x; }
 WS_API inline double ws_min_f64(double x, double y) { return y < x ? y : x; }
 WS_API inline double ws_max_f64(double x, double y) { return y > x ? y : x; }
+
+/* Whether two doubles are the same to the bit. */
+WS_API inline bool ws_same(double x, double y) { return (ws_value){.f = x}.i == (ws_value){.f = y}.i; }
 
 /* ÷ and % round down; the divisor is not 0. */
 WS_API inline int64_t ws_quotient(int64_t x, int64_t y) {

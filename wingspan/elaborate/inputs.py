@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +14,7 @@ import scipy.sparse
 from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
-from wingspan.lang import algebra, ir
+from wingspan.lang import ir
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
@@ -89,10 +89,11 @@ def reload(name: str, tower: Tower, data: Any) -> Tensor:
 
 def fitted(name: str, levels: tuple[Level, ...], data: Any) -> Tensor:
     """An input of any extents in these levels; it shares arrays with the caller where they fit. InputError if not."""
-    fill = algebra.exact(Tower(levels, ()).fill)
-    if isinstance(data, Tensor) and isinstance(data.data, Frozen) and (data.tower.levels, data.fill) == (levels, fill):
-        return data
-    rank = Tower(levels, ()).rank
+    form = Tower(levels, ())
+    known = isinstance(data, Tensor) and isinstance(data.data, Frozen)
+    if known and data.tower.levels[0] == levels[0] and data.fill == form.fill:
+        return cast(Tensor, data)
+    rank = form.rank
     source = replace(_bound(Source(name, levels[0], (None,) * rank, False, None), data), lent=None)
     return source.load(Tower(levels, source.data.shape))
 

@@ -61,7 +61,7 @@ VALUES = f"""{GROUPS}
 class Element(Leaf):
     """A value a position, updated by a load and a store."""
 
-    buffers = (Buffer("val", "value", "positions", "the value at p"),)
+    buffers = (Buffer("val", "value", "positions", "the value at p", assigned=True),)
     operations = f"""{VALUES}
     def increment(p, v):
         if overwrites:

@@ -44,10 +44,10 @@ class SparseDict(Storage):
     numbers_arrivals = True
     buffers = (
         Buffer("tbl", "position", "positions · n", "the child of a key, 0 if it has none", hashed=True),
-        Buffer("key", "position", "children", "the key of child q"),
-        Buffer("set", "flag", "children", "1: something below child q has been written"),
+        Buffer("key", "position", "children", "the key of child q", assigned=True),
+        Buffer("set", "flag", "children", "1: something below child q has been written", assigned=True),
         Buffer("fill", "count", "1", "the number of children"),
-        Buffer("srt", "position", "entries", "frozen: the keys of the children that were written"),
+        Buffer("srt", "position", "entries", "frozen: the keys of the children that were written", assigned=True),
         Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
     )
     operations = (

@@ -42,7 +42,7 @@ class SparseList(Storage):
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"
         ),
-        Buffer("idx", "index", "entries", "the index of entry q"),
+        Buffer("idx", "index", "entries", "the index of entry q", assigned=True),
         Buffer("fill", "count", "1", "entries in closed fibers"),
         Buffer("prev", "position", "1", "the last fiber with entries"),
     )

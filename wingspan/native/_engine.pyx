@@ -20,7 +20,9 @@ cdef enum:  # in the order of assemble.OPCODES
     MOVE, SELECT, SELECT_EQ, SELECT_LT, AND, OR, NOT, TO_FLOAT
     INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_MIN, INT_MAX
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
-    FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX, FLOAT_ABS, FLOAT_NEG
+    FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
+    INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
+    FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
     TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
@@ -123,6 +125,20 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].f = r[row[3]].f if r[row[3]].f < r[row[2]].f else r[row[2]].f
         elif op == FLOAT_MAX:
             r[row[1]].f = r[row[3]].f if r[row[3]].f > r[row[2]].f else r[row[2]].f
+        elif op == INT_BITS:
+            r[row[1]].i = r[row[2]].i | r[row[3]].i
+        elif op == INT_BIT:
+            r[row[1]].i = ws_bit(r[row[2]].i)
+        elif op == INT_SINCE:
+            r[row[1]].i = ws_since(r[row[2]].i, r[row[3]].i)
+        elif op == INT_FIRST:
+            r[row[1]].i = ws_first(r[row[2]].i)
+        elif op == INT_REST:
+            r[row[1]].i = ws_rest(r[row[2]].i)
+        elif op == INT_COUNT:
+            r[row[1]].i = ws_count(r[row[2]].i)
+        elif op == FLOAT_SAME:
+            r[row[1]].i = r[row[2]].i == r[row[3]].i
         elif op == FLOAT_ABS:
             r[row[1]].f = fabs(r[row[2]].f)
         elif op == FLOAT_NEG:
@@ -167,7 +183,7 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
         elif op == BACK:
             row = table + COLUMNS * row[1]
             patience -= controlled
-            if ws_stopped(t.run) or patience == 0:
+            if ws_leaves(t.run) or patience == 0:
                 break
             continue
         elif op == LOAD:

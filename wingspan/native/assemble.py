@@ -60,7 +60,8 @@ OPCODES = {
     "and": "wuu", "or": "wuu", "not": "wu", "to float": "wu",
     **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
-    "float abs": "wu", "float neg": "wu",
+    "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
+    "float abs": "wu", "float neg": "wu", "float same": "wuu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
     **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")}, "try int neg": "wu", "try int abs": "wu",

@@ -17,7 +17,7 @@ from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
-from wingspan.runtime.lease import Lease, Limits, Mode, Spare, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting
 from wingspan.runtime.results import Results
 from wingspan.tensors.frozen import Key, Stored
 
@@ -60,7 +60,7 @@ class Engine:
         """
         if mode not in get_args(Mode):
             raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
-        lease = Lease(self._spare, limits or Limits(), self.plan, sizes)
+        lease = Lease(self._spare, limits or USUAL, self.plan, sizes)
         registers = (self.code.given(extents) if extents else self.code).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])

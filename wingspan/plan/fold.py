@@ -28,6 +28,8 @@ def op(name: str, *args: Expr) -> Expr:
             return Const(0)
         case "*", (x, Const(value=1)) | (Const(value=1), x) if x.type == "int":
             return x
+        case "since", (x, Const(value=0)):
+            return x
         case "select", (Const(value=chosen), x, y):
             return x if chosen else y
         case "and", (Const(value=True), x) | (x, Const(value=True)):

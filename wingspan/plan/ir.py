@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
+from wingspan.lang import words
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 
@@ -77,16 +78,20 @@ class Op:
 
 Expr = Const | Reg | Op
 
-TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not"})
-OPERATORS = TRUTHS | {"+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float"}
-"""Over integers and doubles alike, but for ÷ and %, which are of integers, and abs and neg, which are of doubles."""
+TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"})
+OPERATORS = (
+    TRUTHS | words.FUNCTIONS.keys() | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float"}
+)
+"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg and
+same, which are of doubles.
+"""
 
 COMPUTES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "and": operator.and_, "or": operator.or_, "not": operator.not_,
     "min": min, "max": max, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float,
+    "select": lambda c, x, y: x if c else y, "float": float, "|": operator.or_, **words.FUNCTIONS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""
 
@@ -125,6 +130,8 @@ class Buffer:
     """whether of all threads of the level's device only thread t touches cell t"""
     scratch: bool = False
     """whether it is room for coalesce, which says nothing of a tensor in read mode"""
+    assigned: bool = False
+    """whether no run without races reads a cell that it has not written"""
     cells: Expr | None = None
     """if the bound is an extent that is left open, or a product of some: that, where all cells may be had at once"""
 

@@ -107,6 +107,9 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...]) -> Iterator[dict[str,
             room = op("*", fibers, extents[tower.numbers[depth] - 2])
         more = None if fibers is None else op("+", fibers, Const(1))
         lengths = {"positions": fibers, "positions + 1": more, "positions · n": room}
+        if room is not None and fibers is not None:
+            words = op("*", fibers, _of_words(extents[tower.numbers[depth] - 2]))
+            lengths |= {"positions · words": words, "positions · words / 64": _of_words(words)}
         yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
         if isinstance(level, Gated) and level.owned:
             fibers = None
@@ -114,6 +117,11 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...]) -> Iterator[dict[str,
             fibers = Const(1)
         elif not level.modifier:
             fibers = room if level.full else None
+
+
+def _of_words(cells: Expr) -> Expr:
+    """How many words have a bit for each of some cells."""
+    return op("÷", op("+", cells, Const(63)), Const(64))
 
 
 Bounds = tuple[tuple[int, ...], ...]
@@ -148,14 +156,18 @@ def _buffer(
         "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
         "positions · n": room, "entries": room, "children": room,
     }  # fmt: skip
+    if fibers >= 0 and room >= 0 and "words" in made.length:
+        words = fibers * -(-tower.extent(depth) // 64)
+        bounds |= {"positions · words": words, "positions · words / 64": -(-words // 64)}
     bound = bounds.get(made.length, 0)
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     if largest == OPEN:
         largest = SMALL - 1  # whoever gives the extent sees to it
     bound = max(bound, 0)
+    assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return Buffer(
         tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
-        tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers,
+        tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
     )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ def applied(op: str, *args: Range) -> Range:
             found = (a, b) if 0 <= a <= b < c else (0, c - 1)
         case "÷", ((a, b), (c, d)) if c == d > 0:
             found = (a // c, b // c)
+        case (("first" | "count"), _):
+            found = (0, 64)
         case _:
             return ANY
     return found if found[0] in INT64 and found[1] in INT64 else ANY

@@ -13,6 +13,7 @@ cdef class Memory:
     cdef bint opened
     cdef ws_task outside  # whoever prepares a run
     cdef list borrowed
+    cdef object signal  # what the handler of a signal has raised during the run
 
     cdef object about(self)
     cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 class Memory:
     committed: int
     def __init__(
-        self, groups: list[tuple[int, int, list[tuple[str, bool, int]]]], limit: int, reservation: int
+        self, groups: list[tuple[int, int, list[tuple[str, bool, int, bool]]]], limit: int, reservation: int
     ) -> None: ...
     def run(
         self, body: int, given: bytes, results: int

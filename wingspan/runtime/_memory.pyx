@@ -17,7 +17,7 @@ from wingspan.runtime.runtime cimport *
 cdef class Memory:
     """The buffers of a run, which are given back with the object.
 
-    Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound), as in `plan`; `limit` and `reservation`
+    Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound, kept), as in `plan`; `limit` and `reservation`
     are in bytes.
     """
 
@@ -31,9 +31,9 @@ cdef class Memory:
         for i, (parent, keys, buffers) in enumerate(groups):
             self.groups[i].parent, self.groups[i].keys, self.groups[i].buffers = parent, keys, len(buffers)
             self.groups[i].shapes = &self.shapes[k]
-            for width, hashed, bound in buffers:
+            for width, hashed, bound, kept in buffers:
                 self.shapes[k].width = WIDTHS.index(width)
-                self.shapes[k].hashed, self.shapes[k].bound = hashed, bound
+                self.shapes[k].hashed, self.shapes[k].bound, self.shapes[k].kept = hashed, bound, kept
                 k += 1
         self.opened = ws_open(&self.state, self.groups, self.count)
         self.state.limit, self.state.reservation = limit, reservation
@@ -52,7 +52,7 @@ cdef class Memory:
         return self.state.committed
 
     def reset(self, uint64_t limit):
-        """Make all cells zero and forget what was borrowed, for another run."""
+        """Make all cells zero, but those that are kept, and forget what was borrowed, for another run."""
         with nogil:
             ws_reset(&self.state)
         self.state.limit = limit
@@ -168,23 +168,22 @@ cdef class Memory:
         arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
         """
         cdef ws_run *run = &self.state
-        cdef ws_job job
-        cdef ws_join join
-        cdef bint ended
         run.order = WS_SEQ_CST if in_order or yields else WS_PLAIN
         run.yields, run.seed = yields, seed
-        signal = None
-        ended = not ws_start(run, &job, &join, body, frame)
-        while not ended:
-            with nogil:
-                ended = ws_wait(&join, 50)
-            try:
-                PyErr_CheckSignals()
-            except BaseException as error:
-                signal = error
-                ws_interrupt(run)
-        if signal is not None:
-            raise signal
+        run.ask, run.asked, self.signal = ask, <void *>self, None
+        with nogil:
+            ws_begin(run, body, frame)
+        if self.signal is not None:
+            raise self.signal
+
+
+cdef int ask(void *memory) noexcept with gil:
+    """Whether a signal stops the run; what its handler raises is kept."""
+    try:
+        PyErr_CheckSignals()
+    except BaseException as error:
+        (<Memory>memory).signal = error
+    return (<Memory>memory).signal is not None
 
 
 cdef const char *LETTERS = b"q\0d\0i\0B"

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
-from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.ir import Buffer, Group, Plan, walk
 from wingspan.plan.layout import DTYPES, Bounds, bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
@@ -52,6 +53,10 @@ class Limits:
                 raise InputError(f"a {name} limit of {value} bytes", fix=f"give {least} to {most} bytes")
 
 
+USUAL = Limits()
+"""What a run may use unless it is told otherwise."""
+
+
 @contextmanager
 def faulting() -> Iterator[None]:
     """A Fault where there is no memory."""
@@ -65,12 +70,15 @@ def faulting() -> Iterator[None]:
 class Lease:
     """The memory of one run of a plan, for as long as anybody looks at it; then it is spare again."""
 
-    def __init__(self, spare: Spare, limits: Limits, plan: Plan, sizes: Bounds | None = None) -> None:
+    def __init__(
+        self, spare: Spare, limits: Limits, plan: Plan, sizes: Bounds | None = None, racy: bool = True
+    ) -> None:
         """Take memory that is spare, or new memory, for buffers of at most these sizes, or of those that the plan has.
 
-        Other threads that run the same plan take it, too.
+        Other threads that run the same plan take it, too. All cells are 0, but for those of a plan that is not `racy`
+        whose buffers are assigned.
         """
-        self.limits, self.plan = limits, plan
+        self.limits, self.plan, self._racy = limits, plan, racy
         self._sizes = sizes or bounds(plan)
         self._borrowed: dict[tuple[int, int], Stored] = {}
         self._spare = spare
@@ -92,11 +100,15 @@ class Lease:
                 self._sizes, self._opened = sizes, True
                 return
         groups = [
-            (-1 if g.parent is None else g.parent, g.keys, _shapes(g, sizes))
+            (-1 if g.parent is None else g.parent, g.keys, self._shapes(g, sizes))
             for g, sizes in zip(self.plan.groups, self._sizes, strict=True)
         ]
         self.memory = _memory.Memory(groups, self.limits.memory, self.limits.reservation)
         self._opened = True
+
+    def _shapes(self, group: Group, sizes: tuple[int, ...]) -> list[tuple[str, bool, int, bool]]:
+        kept = [b.assigned and not self._racy for b in group.buffers]
+        return [(b.width, b.hashed, size, k) for b, size, k in zip(group.buffers, sizes, kept, strict=True)]
 
     def made(self, good: T, buffer: Buffer | None = None) -> T:
         """What was asked of the memory; a Fault if it could not give it."""
@@ -109,13 +121,12 @@ class Lease:
     def give(self, tensor: str, key: Key, stored: Stored, borrowed: Callable[[Buffer, Stored], Stored | None]) -> None:
         """Let a buffer of an input hold what is stored: what may be `borrowed` for it, or a copy where that is None."""
         depth, name, path = key
-        group, instance = self._groups[tensor], self.roots[tensor]
-        for tag, number in path:
-            group = next(g for g in self.plan.groups if g.parent == group.id and g.tag == tag)
-            instance = self.made(self.memory.child(group.id, instance, number))
-        buffer = next((b for b in group.buffers if (b.depth, b.name) == (depth, name)), None)
+        groups, buffer = _place(self.plan, tensor, depth, name, tuple(tag for tag, _ in path))
         if buffer is None or not len(stored.values):
             return
+        instance = self.roots[tensor]
+        for group, (_, number) in zip(groups, path, strict=True):
+            instance = self.made(self.memory.child(group, instance, number))
         if buffer.hashed:
             at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
             values = stored.values.astype(np.int64) + stored.shift
@@ -127,8 +138,12 @@ class Lease:
             contents = np.ascontiguousarray(stored.logical(DTYPES[buffer.width])).view(np.uint8)
             self.made(self.memory.fill(instance, buffer.number, contents), buffer)
 
-    def arrays(self, tensor: str) -> dict[Key, Stored]:
+    def arrays(self, tensor: str) -> Arrays:
         """What the buffers of a tensor hold, as views of the memory; arrays may end in cells not in use."""
+        return Arrays(self, tensor)
+
+    def views(self, tensor: str) -> dict[Key, Stored]:
+        """The same, at once."""
         return {
             (buffer.depth, buffer.name, path): stored
             for instance, path, group in self._instances(tensor)
@@ -167,8 +182,42 @@ class Lease:
             self._spare.append((self.limits.reservation, self._sizes, self.memory))
 
 
-def _shapes(group: Group, sizes: tuple[int, ...]) -> list[tuple[str, bool, int]]:
-    return [(b.width, b.hashed, size) for b, size in zip(group.buffers, sizes, strict=True)]
+class Arrays(Mapping[Key, Stored]):
+    """What a run has left of a tensor in its memory, looked up when somebody asks: many results are only handed on."""
+
+    def __init__(self, lease: Lease, tensor: str) -> None:
+        self._lease, self._tensor = lease, tensor
+
+    @cached_property
+    def _views(self) -> dict[Key, Stored]:
+        return self._lease.views(self._tensor)
+
+    def __getitem__(self, key: Key) -> Stored:
+        return self._views[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+
+Place = tuple[tuple[int, ...], Buffer | None]
+
+
+def _place(plan: Plan, tensor: str, depth: int, name: str, tags: tuple[str, ...]) -> Place:
+    """The groups on the way to a buffer of an input, and the buffer, if anybody looks at it. Kept in the plan."""
+    known: dict[Any, Place] = plan.__dict__.setdefault("_places", {})
+    key = tensor, depth, name, tags
+    if key not in known:
+        group, way = next(g for g in plan.groups if g.tensor == tensor and g.parent is None), []
+        for tag in tags:
+            group = next(g for g in plan.groups if g.parent == group.id and g.tag == tag)
+            way.append(group.id)
+        buffer = next((b for b in group.buffers if (b.depth, b.name) == (depth, name)), None)
+        seen = tensor in plan.outputs or any(s.ref.buffer == buffer for s in walk(plan.body) if hasattr(s, "ref"))
+        known[key] = tuple(way), buffer if seen else None
+    return known[key]
 
 
 def _holds(have: Bounds, need: Bounds) -> bool:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
-from wingspan.runtime.memory import result
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Frozen, Key, Stored
 from wingspan.tensors.tensor import Tensor
 
 
 class Results(NamedTuple):
     """What a run leaves behind."""
 
-    arrays: Callable[[str], dict[Key, Stored]]
+    arrays: Callable[[str], Mapping[Key, Stored]]
     """what the buffers of a tensor hold"""
     variables: dict[str, Value]
     """the variables of the outermost scope; doubles as rationals"""
@@ -28,7 +28,8 @@ class Results(NamedTuple):
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They look at the memory of the run."""
-        return {name: result(towers[name], self.arrays(name), fill) for name, fill in self.fills.items()}
+        found = ((towers[name], name, fill) for name, fill in self.fills.items())
+        return {name: Tensor(tower, Frozen(tower, self.arrays(name)), fill) for tower, name, fill in found}
 
 
 class Left(NamedTuple):
@@ -46,6 +47,7 @@ def left(plan: Plan, values: Iterable[Value]) -> Left:
     return Left(variables, {name: exact(value) for (name, _), value in zip(plan.fills, ends, strict=True)})
 
 
+@lru_cache(maxsize=256, typed=True)
 def exact(value: Value) -> Any:
     """A double as the rational that it is; what is not finite as it is."""
     return Fraction(value) if isinstance(value, float) and isfinite(value) else value

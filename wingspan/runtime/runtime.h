@@ -87,8 +87,9 @@ typedef struct {
     uint64_t home_cells;
 } ws_buffer;
 
-/* What a buffer is in every instance: its width, whether it is a hash table, and how many cells it may have (or 0). */
-typedef struct { ws_width width; bool hashed; int64_t bound; } ws_shape;
+/* What a buffer is in every instance: its width, whether it is a hash table, how many cells it may have (or 0), and
+ * whether its cells stay as they are when the memory is used again. */
+typedef struct { ws_width width; bool hashed; int64_t bound; bool kept; } ws_shape;
 
 struct ws_instance;
 typedef struct {
@@ -131,7 +132,7 @@ typedef struct ws_run {
     ws_order order;
     bool yields;
     uint64_t seed;
-    int stopped; /* set once: everybody stops */
+    int stopped; /* WS_STOPPED once everybody has to stop, WS_ASKED now and then: see ws_look */
     ws_fault fault;
     int64_t where;
     ws_value values[2];
@@ -142,7 +143,10 @@ typedef struct ws_run {
     int watched;         /* whether somebody looks for a deadlock */
     int64_t releases, stuck_since, stuck;
     ws_blocked blocked[WS_BLOCKED]; /* the first of those that are stuck */
-    void *context;       /* of whoever runs this */
+    pthread_t caller;    /* the thread that has started the run, and runs its first task */
+    int (*ask)(void *);  /* what that thread asks now and then, with `asked`: whether the run has to stop; or NULL */
+    void *asked;
+    struct ws_run *watched_next;
 } ws_run;
 
 /* A task of a run; `id` tells it from all others, `number` from those that started with it (1, 2, …). */
@@ -168,7 +172,17 @@ WS_API inline bool ws_fail(ws_task *t, ws_fault fault, const ws_buffer *b, int64
     return false;
 }
 
-WS_API inline bool ws_stopped(const ws_run *run) { return __atomic_load_n(&run->stopped, __ATOMIC_RELAXED); }
+enum { WS_ASKED = 1, WS_STOPPED = 2 };
+
+/* What `stopped` holds. Compilers take an atomic load to change all memory, and load anew what they knew; one that is
+ * volatile changes none. */
+#ifdef __SANITIZE_THREAD__
+WS_API inline int ws_told(const ws_run *run) { return __atomic_load_n(&run->stopped, __ATOMIC_RELAXED); }
+#else
+WS_API inline int ws_told(const ws_run *run) { return *(const volatile int *)&run->stopped; }
+#endif
+
+WS_API inline bool ws_stopped(const ws_run *run) { return ws_told(run) & WS_STOPPED; }
 
 /* Stop the run. What the task failed of is its fault, met at `where`, unless it had one. Returns false. */
 WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t count) {
@@ -182,7 +196,7 @@ WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t
         if (count > 0 && (run->registers = malloc(count * sizeof *registers)))
             memcpy(run->registers, registers, count * sizeof *registers);
     }
-    __atomic_store_n(&run->stopped, 1, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&run->stopped, WS_STOPPED, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&run->mutex);
     return false;
 }
@@ -191,9 +205,23 @@ WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t
 WS_API inline void ws_interrupt(ws_run *run) {
     pthread_mutex_lock(&run->mutex);
     if (run->fault == WS_NONE) run->fault = WS_INTERRUPTED;
-    __atomic_store_n(&run->stopped, 1, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&run->stopped, WS_STOPPED, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&run->mutex);
 }
+
+/* Whether to leave, where `stopped` is not 0. It may be that the caller is to look for signals, which only it can. */
+WS_API __attribute__((noinline)) bool ws_look(ws_run *run) {
+    const int told = ws_told(run);
+    if (told & WS_STOPPED) return true;
+    if (!told || !pthread_equal(pthread_self(), run->caller)) return false;
+    __atomic_and_fetch(&run->stopped, ~WS_ASKED, __ATOMIC_RELAXED);
+    if (!run->ask(run->asked)) return false;
+    ws_interrupt(run);
+    return true;
+}
+
+/* Whether to leave; loops ask this all the time. */
+WS_API inline bool ws_leaves(ws_run *run) { return WS_UNLIKELY(ws_told(run)) && ws_look(run); }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
@@ -406,6 +434,13 @@ WS_API inline __attribute__((always_inline)) bool ws_store(ws_task *t, ws_buffer
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
+/* Words of 64 bits, whose bits are numbered modulo 64. */
+WS_API inline int64_t ws_bit(int64_t k) { return (int64_t)(UINT64_C(1) << (k & 63)); }
+WS_API inline int64_t ws_since(int64_t x, int64_t k) { return (int64_t)((uint64_t)x >> (k & 63) << (k & 63)); }
+WS_API inline int64_t ws_first(int64_t x) { return x ? __builtin_ctzll((uint64_t)x) : 64; }
+WS_API inline int64_t ws_rest(int64_t x) { return (int64_t)((uint64_t)x & ((uint64_t)x - 1)); }
+WS_API inline int64_t ws_count(int64_t x) { return __builtin_popcountll((uint64_t)x); }
+
 /* Operators that may fail: false if the result is not defined or no 64-bit integer. ÷ and % round down. */
 WS_API inline bool ws_div_i64(int64_t x, int64_t y, int64_t *r) {
     if (y == 0 || (y == -1 && x == INT64_MIN)) return false;
@@ -580,7 +615,7 @@ WS_API inline bool ws_acquire(ws_task *t, ws_buffer *b, int64_t index) {
         int64_t releases = __atomic_load_n(&run->releases, __ATOMIC_SEQ_CST);
         holder = 0;
         if (__atomic_compare_exchange_n(cell, &holder, t->id, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
-        if (ws_stopped(run)) return false;
+        if (ws_leaves(run)) return false;
         if (tries < 8) {
             for (unsigned i = 0; i < 1u << tries; i++) ws_pause();
         } else if (tries < 64) {
@@ -821,12 +856,24 @@ WS_API inline void ws_borrow(ws_buffer *b, const void *data, uint64_t cells, ws_
 static ws_team ws_own_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
 static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
 
+/* A thread that reminds the callers of runs to look for signals, since nobody tells those; it sleeps while there are no
+ * runs for a while. */
+typedef struct { pthread_mutex_t mutex; pthread_cond_t wake; pthread_t thread; bool there, sleeps, quits; ws_run *runs; } ws_watch;
+static ws_watch ws_own_watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
 /* A forked process has none of the threads. */
-WS_API void ws_before_fork(void) { pthread_mutex_lock(&ws_own_team.mutex); }
-WS_API void ws_after_fork(void) { pthread_mutex_unlock(&ws_own_team.mutex); }
+WS_API void ws_before_fork(void) {
+    pthread_mutex_lock(&ws_own_team.mutex);
+    pthread_mutex_lock(&ws_own_watch.mutex);
+}
+WS_API void ws_after_fork(void) {
+    pthread_mutex_unlock(&ws_own_watch.mutex);
+    pthread_mutex_unlock(&ws_own_team.mutex);
+}
 WS_API void ws_forked(void) {
     pthread_mutex_init(&ws_own_team.mutex, NULL);
     ws_own_team.idle = NULL;
+    ws_own_watch = (ws_watch){.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 }
 WS_API void ws_team_open(void) { pthread_atfork(ws_before_fork, ws_after_fork, ws_forked); }
 
@@ -873,7 +920,7 @@ WS_API inline void ws_reset(ws_run *run) {
             b->width = x->group->shapes[i].hashed ? WS_HASHED : x->group->shapes[i].width;
             b->borrowed = false;
             b->shift = 0;
-            if (b->cells) memset(b->data, 0, b->cells * ws_bytes[b->width]);
+            if (b->cells && !x->group->shapes[i].kept) memset(b->data, 0, b->cells * ws_bytes[b->width]);
             run->committed += b->cells * ws_bytes[b->width];
         }
         if (!x->parent && x->key == 0) {
@@ -968,17 +1015,22 @@ WS_API void *ws_work(void *arg) {
     }
 }
 
+/* A thread to which no signals go: they are for those that were there before. False if there can be none. */
+WS_API bool ws_thread(pthread_t *thread, void *(*body)(void *), void *arg) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(thread, NULL, body, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !failed;
+}
+
 WS_API ws_worker *ws_hire(void) {
     ws_worker *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->wake, NULL);
-    sigset_t all, before; /* signals are for the threads that were there before */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&w->thread, NULL, ws_work, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!failed) return w;
+    if (ws_thread(&w->thread, ws_work, w)) return w;
     free(w);
     return NULL;
 }
@@ -1026,34 +1078,69 @@ WS_API inline void ws_yield(ws_task *t) {
     if (ws_mix(t->random) % 4 == 0) sched_yield();
 }
 
-/* Start a run: one task runs `body`. False with a fault noted in the run. Call `ws_wait` until it returns true. */
-WS_API bool ws_start(ws_run *run, ws_job *job, ws_join *join, ws_body body, void *frame) {
-    *job = (ws_job){{.run = run, .id = 1, .number = 1, .random = ws_mix(run->seed)}, body, frame, join};
-    run->tasks = run->running = 1;
-    ws_worker *w = ws_gather(run->team, 1);
-    if (!w) {
-        ws_fail(&job->task, WS_THREADS, NULL, 1, 0);
-        return ws_stop(&job->task, -1, NULL, 0);
-    }
-    ws_open_join(join, 1);
-    ws_assign(w, job);
-    return true;
-}
+#define WS_TICK 50  /* milliseconds between two looks for signals */
+#define WS_TICKS 20 /* ticks without a run after which the watch sleeps */
 
-/* Whether the run has ended; at the latest after some milliseconds. */
-WS_API bool ws_wait(ws_join *join, int64_t milliseconds) {
+/* Wait for a condition, at most so many milliseconds; whether it took so long. The mutex is held. */
+WS_API bool ws_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
     until.tv_sec += (time_t)(milliseconds / 1000) + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&join->mutex);
-    int late = 0;
-    while (join->left > 0 && !late) late = pthread_cond_timedwait(&join->done, &join->mutex, &until);
-    bool ended = join->left == 0;
-    pthread_mutex_unlock(&join->mutex);
-    if (ended) ws_close_join(join);
-    return ended;
+    return pthread_cond_timedwait(condition, mutex, &until) == ETIMEDOUT;
+}
+
+WS_API void *ws_watching(void *arg) {
+    ws_watch *w = arg;
+    int idle = 0;
+    pthread_mutex_lock(&w->mutex);
+    while (!w->quits) {
+        if ((w->sleeps = idle == WS_TICKS)) {
+            pthread_cond_wait(&w->wake, &w->mutex);
+            idle = 0;
+        } else if (ws_wait(&w->wake, &w->mutex, WS_TICK)) {
+            idle = w->runs ? 0 : idle + 1;
+            for (ws_run *run = w->runs; run; run = run->watched_next) __atomic_or_fetch(&run->stopped, WS_ASKED, __ATOMIC_RELAXED);
+        }
+    }
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}
+
+WS_API bool ws_watch_begin(ws_watch *w, ws_run *run) {
+    pthread_mutex_lock(&w->mutex);
+    if (!w->there) w->there = ws_thread(&w->thread, ws_watching, w);
+    const bool there = w->there;
+    if (there) {
+        run->watched_next = w->runs;
+        w->runs = run;
+        if (w->sleeps) pthread_cond_signal(&w->wake);
+    }
+    pthread_mutex_unlock(&w->mutex);
+    return there;
+}
+
+WS_API void ws_watch_end(ws_watch *w, ws_run *run) {
+    pthread_mutex_lock(&w->mutex);
+    ws_run **at = &w->runs;
+    while (*at != run) at = &(*at)->watched_next;
+    *at = run->watched_next;
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Run `body` as the first task, in this thread. If it has failed, or the run was stopped, that is noted in the run. */
+WS_API void ws_begin(ws_run *run, ws_body body, void *frame) {
+    ws_task task = {.run = run, .id = 1, .number = 1, .random = ws_mix(run->seed)};
+    run->tasks = run->running = 1;
+    run->caller = pthread_self();
+    if (run->ask && !ws_watch_begin(&ws_own_watch, run)) {
+        ws_fail(&task, WS_THREADS, NULL, 1, 0);
+        ws_stop(&task, -1, NULL, 0);
+        return;
+    }
+    body(&task, frame);
+    if (run->ask) ws_watch_end(&ws_own_watch, run);
 }
 
 /* Run `body` as n tasks, each with its frame of `size` bytes, and wait for them. False if the run stops. */
@@ -1079,8 +1166,17 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
     }
     ws_perform(&jobs[0], NULL);
     for (int i = 0; i < 2000 && __atomic_load_n(&join.left, __ATOMIC_RELAXED) > 0; i++) ws_pause();
+    const bool asks = run->ask && pthread_equal(pthread_self(), run->caller);
     pthread_mutex_lock(&join.mutex);
-    while (join.left > 0) pthread_cond_wait(&join.done, &join.mutex);
+    while (join.left > 0) {
+        if (!asks) {
+            pthread_cond_wait(&join.done, &join.mutex);
+        } else if (ws_wait(&join.done, &join.mutex, WS_TICK)) {
+            pthread_mutex_unlock(&join.mutex);
+            ws_leaves(run);
+            pthread_mutex_lock(&join.mutex);
+        }
+    }
     pthread_mutex_unlock(&join.mutex);
     ws_close_join(&join);
     free(jobs);
@@ -1089,6 +1185,16 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
 
 /* End the idle threads. */
 WS_API void ws_dismiss(void) {
+    ws_watch *watch = &ws_own_watch;
+    pthread_mutex_lock(&watch->mutex);
+    const bool there = watch->there && !watch->runs;
+    watch->quits = there;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->mutex);
+    if (there) {
+        pthread_join(watch->thread, NULL);
+        watch->there = watch->quits = false;
+    }
     pthread_mutex_lock(&ws_own_team.mutex);
     ws_worker *list = ws_own_team.idle;
     ws_own_team.idle = NULL;

@@ -30,6 +30,7 @@ cdef extern from "runtime.h" nogil:
         ws_width width
         bint hashed
         int64_t bound
+        bint kept
     ctypedef struct ws_group:
         int64_t parent, keys, buffers
         const ws_shape *shapes
@@ -45,6 +46,8 @@ cdef extern from "runtime.h" nogil:
         uint64_t limit, committed, reservation, seed
         ws_order order
         bint yields
+        int (*ask)(void *) noexcept
+        void *asked
         ws_fault fault
         int64_t where
         const ws_buffer *buffer
@@ -56,13 +59,9 @@ cdef extern from "runtime.h" nogil:
         ws_fault fault
         ws_value *values
     ctypedef void (*ws_body)(ws_task *, void *) noexcept nogil
-    ctypedef struct ws_job:
-        pass
-    ctypedef struct ws_join:
-        pass
     const uint64_t *ws_bytes
     bint ws_fail(ws_task *, ws_fault, const ws_buffer *, int64_t, int64_t)
-    bint ws_stopped(const ws_run *)
+    bint ws_leaves(ws_run *)
     bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
     void ws_interrupt(ws_run *)
     bint ws_grow(ws_task *, ws_buffer *, int64_t)
@@ -82,8 +81,7 @@ cdef extern from "runtime.h" nogil:
     void ws_reset(ws_run *)
     void ws_close(ws_run *)
     void ws_yield(ws_task *)
-    bint ws_start(ws_run *, ws_job *, ws_join *, ws_body, void *)
-    bint ws_wait(ws_join *, int64_t)
+    void ws_begin(ws_run *, ws_body, void *)
     bint ws_par(ws_task *, int64_t, ws_body, void *, size_t)
     void ws_dismiss()
     bint ws_div_i64(int64_t, int64_t, int64_t *)
@@ -91,6 +89,11 @@ cdef extern from "runtime.h" nogil:
     bint ws_div_f64(double, double, double *)
     bint ws_mod_f64(double, double, double *)
     bint ws_isqrt(int64_t, int64_t *)
+    int64_t ws_bit(int64_t)
+    int64_t ws_since(int64_t, int64_t)
+    int64_t ws_first(int64_t)
+    int64_t ws_rest(int64_t)
+    int64_t ws_count(int64_t)
     bint ws_int(double, int64_t *)
     bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
     bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
