@@ -200,15 +200,29 @@ def _broken_list(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
 
 
 def _broken_byte_map(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:
-    entries = h.cell(depth, "fill", 1, instance)
-    srt, ptr = h.buffer(depth, "srt", entries, instance), h.buffer(depth, "ptr", positions + 1, instance)
-    flags = {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth, "tbl", instance) and v}
-    return _claims(
-        srt_ascends=sorted(set(srt)) == srt,
-        tbl_and_srt_agree=flags == dict.fromkeys(srt, 2),
-        ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
-        == [[q for q in srt if p * n < q <= (p + 1) * n] for p in range(positions)],
+    words = -(-n // 64)
+    tbl, top = (
+        {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth, name, instance) and v}
+        for name in ("tbl", "top")
     )
+    written = {(w - 1) // words * n + (w - 1) % words * 64 + k + 1 for w, x in tbl.items() for k in _bits(x)}
+    indices = {(w - 1) % words * 64 + k + 1 for w, x in tbl.items() for k in _bits(x)}
+    ready = h.cell(depth, "ready", 1, instance)
+    leaves = {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth + 1, "val", instance)}
+    size = h.cell(depth, "size", 1, instance)
+    return _claims(
+        tbl_has_no_more_than_the_fibers=all(w <= positions * words for w in tbl) and all(i <= n for i in indices),
+        top_has_the_words_that_are_not_0={64 * (t - 1) + k + 1 for t, x in top.items() for k in _bits(x)} == set(tbl),
+        top_is_made=positions == 0 or h.cell(depth, "flat", 1, instance) == 0,
+        size_counts_the_fibers=positions <= size,
+        leaves_that_are_not_written_hold_the_fill_value=not h.tower.levels[depth + 1].leaf
+        or (ready == h.z and all(leaves.get(q, 0) == h.z for q in range(1, size * n + 1) if q not in written)),
+    )
+
+
+def _bits(word: int) -> list[int]:
+    """The bits of a word, which is signed."""
+    return [k for k in range(64) if word >> k & 1]
 
 
 def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:

@@ -96,6 +96,41 @@ def test_one_plan_serves_all_extents(name: str, engine: str) -> None:
     assert kernel.plan is plan and (engine == "native" or kernel.source == source)
 
 
+@pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES[:2], ["compiled", "native"])), 1))
+def test_workspaces_end_anywhere_in_a_word(name: str, engine: str) -> None:
+    """Columns that are full, empty, of few entries and full again; its words of flags end with a workspace or not."""
+    path = EXAMPLES / f"{name}.ws"
+    kernel = wingspan.compile(path, params=NT, engine=engine)
+    for n in (63, 64, 65, 4097):
+        A = np.zeros((n, 6))
+        A[:, [0, 4]] = RANDOM.integers(1, 5, (n, 2)) / 4
+        A[[0, n // 2, n - 1], 2] = A[[0, n - 1], 3] = 0.25
+        other = {"B": np.eye(6)} if name == "spgemm_gustavson" else {"x": np.array([0, 1, 0, 2, 0.25, 0])}
+        agrees(kernel, path, {"A": A, **other}, params=NT)
+
+
+def test_memory_of_an_earlier_call_is_not_seen() -> None:
+    """A large call, then small ones, as by the register machine, which clears its memory; also with nothing stored."""
+    forms = ["Dense(SparseList({}))", "Dense(SparseDict({}))", "Dense(SparseByteMap({}))", "SparseDict(Dense({}))"]
+    for form, (op, leaf) in product(forms, [("=", "Element(1.5)"), ("+=", "Atomic(0.0)")]):
+        z = leaf[leaf.index("(") + 1 : -1]
+        text = f"""
+            C = Tensor({form.format(leaf)})
+            C .= {z}
+            for j = _
+                for i = _
+                    C[i, j] {op} A[i, j]
+                end
+            end
+            return C
+        """
+        program = api.parse(text)
+        kernel, cleared = (wingspan.compile(program, engine=engine) for engine in ("compiled", "native"))
+        for shape in ((40, 60), (3, 2), (5, 4), (0, 3), (7, 1)):
+            A = quarters(*shape)
+            assert list(kernel(A=A).entries()) == list(cleared(A=A).entries()), (form, op, shape)
+
+
 def test_full_and_empty_fibers_and_stored_zeros_are_no_exception() -> None:
     kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
     full, empty = np.full((9, 8), 0.25), np.zeros((9, 8))

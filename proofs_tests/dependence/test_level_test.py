@@ -552,7 +552,7 @@ def test_a_workspace_is_gated_by_a_device_further_in() -> None:
     """T9: a task of d that declares T has checked out nothing of it, and what it writes is never frozen."""
     text = """
         d = cpu(:d, 2)
-        T = Tensor(Merge(d, SparseByteMap(Element(0))), 2)
+        T = Tensor(Merge(d, SparseDict(Element(0))), 2)
         c = Tensor(Dense(Element(0)), 2)
         c .= 0
         for k = parallel(1:2, d)

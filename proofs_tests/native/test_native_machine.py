@@ -192,6 +192,31 @@ def test_the_kernels_are_safe_as_plans(name: str, schedule: str) -> None:
     assert [result.outcome for result in found.verdict.results] == [found.expected]
 
 
+def test_a_list_that_a_race_has_put_out_of_order_is_read_as_by_the_rules() -> None:
+    """Its indices may be 3 and then 2: where only one task has written a list, the plan does not ask for that."""
+    text = """
+        T = Tensor(SparseList(Element(0)), 3)
+        C = Tensor(Dense(Element(0)), 3)
+        T .= 0
+        for k = parallel(1:2)
+            for i = 1:3
+                if (k == 1) == (i == 3)
+                    T[i] += i
+                end
+            end
+        end
+        C .= 0
+        for i = 1:3
+            C[i] += T[i]
+        end
+        return C
+    """
+    rules, plan = (api.explore(api.parse(dedent(text)), machine=machine).verdict for machine in ("semantics", "native"))
+    assert rules.complete and plan.complete
+    assert [result.outcome for result in plan.results] == [result.outcome for result in rules.results]
+    assert len(rules.results) == 10
+
+
 class Everything(Native):
     """The machine with nothing taken for granted: every access is one that others may observe."""
 

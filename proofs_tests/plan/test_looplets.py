@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import due, many
 from wingspan import api
+from wingspan.buffers.procedures import drains
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Blocked, Touch
@@ -230,6 +231,7 @@ def assert_same(bound: Elaborated, seen: Counter[str], plain: bool) -> None:
         return
     assert plan.outcome(end) == rules.outcome(expected)
     assert cells(plan, end) == cells(rules, expected)
+    assert stale(before, bound) == stale(after, bound) == []
     one, other = (accesses(found, bound) for found in (before, after))
     assert [each for each in one if each[1] != "read"] == [each for each in other if each[1] != "read"]
     if plain:
@@ -246,8 +248,29 @@ def cells(machine: Any, state: Any) -> dict[str, dict[str, Any]]:
 
 
 def accesses(found: list[tuple[str, Touch]], bound: Elaborated) -> list[tuple[str, str, int | None, str]]:
-    """The accesses to tensors: the cell, what is done to it, for which level, and by which task."""
-    return [(str(at.cell), at.effect, at.level, task) for task, at in found if at.tensor in bound.towers]
+    """The accesses to tensors: the cell, what is done to it, for which level, and by which task.
+
+    Without those to workspaces that a plan may forget as it reads them, which the rules do when they declare them anew.
+    """
+    told = {T for T, tower in bound.towers.items() if T in bound.outputs or tower.rank != 1 or not drains(tower, 2)}
+    return [(str(at.cell), at.effect, at.level, task) for task, at in found if at.tensor in told]
+
+
+def stale(found: list[tuple[str, Touch]], bound: Elaborated) -> list[str]:
+    """The cells that are read before they are written though their buffers say that there are none."""
+    written: set[Any] = set()
+    wrong = []
+    for _, at in found:
+        tower = bound.towers.get(at.tensor)
+        if tower is None or at.level not in tower.depths or at.tensor in bound.inputs:
+            continue
+        depth = tower.depths[at.level]
+        assigned = any(b.name == at.buffer and b.assigned for b in tower.buffers(depth))
+        if assigned and not (depth and tower.levels[depth - 1].zeros):
+            if at.effect == "read" and at.cell not in written:
+                wrong.append(str(at.cell))
+            written.add(at.cell)
+    return wrong
 
 
 RANDOM = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -55,8 +55,8 @@ def test_every_step_touches_at_most_one_cell() -> None:
     }
 
 
-def test_a_byte_map_sorts_in_one_step() -> None:
-    text = "w = Tensor(SparseByteMap(Element(0)), 3)\nw .= 0\nfor i = 1:3\nw[4 - i] += i\nend"
+def test_a_dictionary_sorts_in_one_step() -> None:
+    text = "w = Tensor(SparseDict(Element(0)), 3)\nw .= 0\nfor i = 1:3\nw[4 - i] += i\nend"
     wide = [step for step in steps(text) if len(step.footprint) > 1]
     assert [(step.rule, {touch.buffer for touch in step.footprint}) for step in wide] == [("Freeze", {"srt"})]
     assert [touch.effect for touch in wide[0].footprint] == ["read"] * 3 + ["write"] * 3

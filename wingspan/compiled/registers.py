@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wingspan.plan import ir as plan
@@ -88,16 +88,17 @@ class Declared:
 
 
 def declared(
-    body: tuple[Stmt, ...], given: Iterable[Reg], ends: Iterable[Reg], tasks: Mapping[int, tuple[Reg, ...]]
+    body: tuple[Stmt, ...], given: Iterable[Reg], ends: Iterable[Reg], apart: Mapping[int, tuple[Reg, ...]]
 ) -> Declared:
     """Where to declare the registers of a function's body that are not `given`; `ends` are read when it is through.
 
-    `tasks` are those that the tasks of a parallel region, by the `id` of its statement, share with what is around it.
+    `apart` are those that what is a function of its own, by the `id` of its statement, shares with what is around it.
     """
-    made, homes, ends = Declared(), _Homes(tasks), frozenset(ends)
-    counts = Counter(reg for s in within(body) for reg in sets(s))
+    made, homes, ends = Declared(), _Homes(apart), frozenset(ends)
+    counts = Counter(reg for s in within(body, apart) for reg in sets(s))
+    counts.update(reg for s in within(body, apart) for reg in apart.get(id(s), ()) for _ in range(2))
     first = []
-    named = {reg for s in within(body) for reg in homes.own(s)} | ends
+    named = {reg for s in within(body, apart) for reg in homes.own(s)} | ends
     for reg in sorted(named - set(given), key=lambda reg: (reg.name, reg.type)):
         home = homes.home(reg, body, reg in ends)
         if home is None:
@@ -110,32 +111,32 @@ def declared(
     return made
 
 
-def within(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """All statements of a function: those of its parallel regions are in others."""
+def within(body: tuple[Stmt, ...], apart: Container[int]) -> Iterator[Stmt]:
+    """All statements of a function, without those of the functions apart."""
     for s in body:
         yield s
-        if not isinstance(s, Par):
+        if id(s) not in apart:
             for block in parts(s):
-                yield from within(block)
+                yield from within(block, apart)
 
 
 class _Homes:
     """Looks for the statements where variables can be declared."""
 
-    def __init__(self, tasks: Mapping[int, tuple[Reg, ...]]) -> None:
-        self._tasks = tasks
+    def __init__(self, apart: Mapping[int, tuple[Reg, ...]]) -> None:
+        self._apart = apart
         self._all: dict[int, set[Reg]] = {}
 
     def own(self, s: Stmt) -> set[Reg]:
         """The registers that a statement itself needs."""
-        if isinstance(s, Par):
-            return {*self._tasks[id(s)], *reads(s)}
+        if id(s) in self._apart:
+            return {*self._apart[id(s)], *(reads(s) if isinstance(s, Par) else ())}
         return {*reads(s), *sets(s)}
 
     def all(self, s: Stmt) -> set[Reg]:
         """Those and the ones of the blocks inside of it."""
         if id(s) not in self._all:
-            blocks = () if isinstance(s, Par) else parts(s)
+            blocks = () if id(s) in self._apart else parts(s)
             self._all[id(s)] = self.own(s).union(*(self.all(x) for block in blocks for x in block))
         return self._all[id(s)]
 
@@ -146,6 +147,8 @@ class _Homes:
         """
         using = [s for s in body if reg in self.all(s)]
         if not using:
+            return None
+        if id(using[0]) in self._apart:
             return None
         match using[0]:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:

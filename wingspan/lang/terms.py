@@ -98,3 +98,26 @@ def _visited_often(s: Statement, loops: tuple[str, ...], declared: dict[str, int
             T = access.fiber.tensor
             if T not in declared or not {Index(index) for index in loops[declared[T] :]} <= set(access.subscripts):
                 yield T
+
+
+def updated_by_several(body: Statement) -> frozenset[str]:
+    """The tensors that tasks of a parallel loop may update and have not declared: a race may spoil their order."""
+    return frozenset(_shared(body, 0, {}))
+
+
+def _shared(s: Statement, loops: int, declared: dict[str, int]) -> Iterator[str]:
+    """Those of a statement; `loops` parallel loops are around it, and so many were around each declaration in force."""
+    match s:
+        case ir.Block(statements=statements):
+            inner = dict(declared)
+            for each in statements:
+                if isinstance(each, ir.Declare) and inner.setdefault(each.tensor, loops) != loops:
+                    yield each.tensor
+                yield from _shared(each, loops, inner)
+        case ir.If(body=body):
+            yield from _shared(body, loops, declared)
+        case ir.For(range=r, body=body):
+            yield from _shared(body, loops + isinstance(r, ir.Parallel), declared)
+        case Assign(access=access):
+            if declared.get(access.fiber.tensor, 0) != loops:
+                yield access.fiber.tensor

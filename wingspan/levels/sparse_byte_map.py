@@ -1,4 +1,4 @@
-"""SparseByteMap: a flag for every index, and a list of the flags that are set. The workspace of Gustavson's algorithm.
+"""SparseByteMap: a flag for every index, in words of 64. The workspace of Gustavson's algorithm.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseByteMap(Element(0))", [0, 4, 0, 9]))
@@ -6,19 +6,25 @@ SparseByteMap(Element(0))  4
 ├─ 2: 4
 └─ 4: 9
 
-Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. tbl[q] ≠ 0 exactly for the q in
-srt[1..fill], each there once; when frozen these are the written ones (tbl[q] = 2), srt ascends, and the entries of
-fiber p are at ptr[p] ≤ k < ptr[p+1]. No flag is set before the first declaration, and declaring clears those that are.
-A leaf below is assembled when it is first entered, other levels with the fiber. Fibers may be visited in any order, any
-number of times, also while a visit goes on.
-Stability ∅ ("for any other level format", section 3.1): fill and srt are shared by all fibers.
+Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. Fiber p has ⌈n/64⌉ words of tbl, and
+bit i - 1 of these says whether the child has been written. When frozen, flat is 0, and bit w - 1 of top says whether
+word w of tbl is not 0; while updating that holds if flat is 0. A leaf below that has not been written holds the fill
+value, so that nobody asks whether an index is new: all leaves hold `ready` from the start, and declaring sets back
+those that were written, or all if the fill value changes. Other levels are assembled with the fiber. Fibers may be
+visited in any order, any number of times, also while a visit goes on.
 
-| buffer | cell     | length        | meaning                                                          |
-|--------|----------|---------------|------------------------------------------------------------------|
-| tbl    | flag     | positions · n | 0: the child at q is not there, 1: it is assembled, 2: written   |
-| srt    | position | entries       | the children that are there                                      |
-| ptr    | position | positions + 1 | frozen: the first entry of fiber p                               |
-| fill   | count    | 1             | the number of entries                                            |
+One word of top stands for 4096 indices, so that few entries are read and forgotten quickly. To keep it up to date costs
+where there are many: then it is made when freezing only. When last frozen, `dense` has noted which of the two it is.
+Stability ∅ ("for any other level format", section 3.1): all fibers share top, and 64 indices share a word of tbl.
+
+| buffer | cell  | length                 | meaning                                                      |
+|--------|-------|------------------------|--------------------------------------------------------------|
+| tbl    | bits  | positions · words      | the children that have been written; words is ⌈n/64⌉         |
+| top    | bits  | positions · words / 64 | the words of tbl that are not 0                              |
+| flat   | flag  | 1                      | 1: top is made when freezing                                 |
+| dense  | flag  | 1                      | 1: when last frozen, more than a word in 8 was not 0         |
+| size   | count | 1                      | the most fibers that there have been                         |
+| ready  | value | 1                      | what leaves hold that have not been written                  |
 """
 
 from __future__ import annotations
@@ -26,86 +32,239 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wingspan.levels.base import GROUPS, Buffer, Storage
-from wingspan.levels.sorted_keys import KEYED, UNION
 
 
 @dataclass(frozen=True)
 class SparseByteMap(Storage):
     """A flag for every index, written in any order."""
 
-    cursor = ("k", "end", "key", "q", "seen")
+    cursor = ("i", "before", "rest", "t", "more", "flat")
     assembles = True
     full = True
+    zeros = True
     buffers = (
-        Buffer("tbl", "flag", "positions · n", "0: the child at q is not there, 1: it is assembled, 2: written"),
-        Buffer("srt", "position", "entries", "the children that are there"),
-        Buffer("ptr", "position", "positions + 1", "frozen: the first entry of fiber p"),
-        Buffer("fill", "count", "1", "the number of entries"),
+        Buffer("tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉"),
+        Buffer("top", "bits", "positions · words / 64", "the words of tbl that are not 0"),
+        Buffer("flat", "flag", "1", "1: top is made when freezing"),
+        Buffer("dense", "flag", "1", "1: when last frozen, more than a word in 8 was not 0"),
+        Buffer("size", "count", "1", "the most fibers that there have been"),
+        Buffer("ready", "value", "1", "what leaves hold that have not been written"),
     )
     operations = (
         GROUPS
-        + KEYED
-        + UNION
         + """
+    def words():
+        return (n + 63) // 64
     def declare():
-        k = fill[1]
-        while k >= 1:
-            tbl[srt[k]] = 0
-            k = k - 1
-        fill[1] = 0
+        cells = size[1] * lvl.words()
+        if flat[1] == 1:
+            lvl.summarize(cells)
+        p = 1
+        t = 1
+        while t <= (cells + 63) // 64:
+            x = top[t]
+            if x != 0:
+                top[t] = 0
+            while x != 0:
+                w = (t - 1) * 64 + first(x) + 1
+                x = rest(x)
+                if child.leaf:
+                    while p * lvl.words() < w:
+                        p = p + 1
+                    lvl.forget(tbl[w], (p - 1) * n + (w - (p - 1) * lvl.words() - 1) * 64 + 1)
+                tbl[w] = 0
+            t = t + 1
+        flat[1] = dense[1]
+        if child.leaf:
+            if not same(ready[1], z):
+                lvl.fill(1, size[1])
+                ready[1] = z
         child.declare()
+    def summarize(cells):
+        for t in parallel(1, (cells + 63) // 64, 64):
+            last = t * 64 if t * 64 < cells else cells
+            w = (t - 1) * 64 + 1
+            x = 0
+            while w <= last:
+                y = tbl[w]
+                x = x | (bit(w - 1) if y != 0 else 0)
+                w = w + 1
+            top[t] = x
+        flat[1] = 0
+    def forget(x, q):
+        y = x
+        while y != 0:
+            child.assemble(q + first(y))
+            y = rest(y)
+    def fill(p, last):
+        q = (p - 1) * n + 1
+        while q <= last * n:
+            child.assemble(q)
+            q = q + 1
     def assemble(p):
+        fibers = size[1]
         if not child.leaf:
-            q = (p - 1) * n + 1
-            while q <= p * n:
-                child.assemble(q)
-                q = q + 1
+            lvl.fill(p, p)
+        elif not (blank and same(zero, z)):
+            lvl.fill(fibers + 1, p)
+        if fibers < p:
+            size[1] = p
     def freeze(P):
-        there = fill[1]
-        entries = 0
-        k = 1
-        while k <= there:
-            q = srt[k]
-            if tbl[q] == 2:
-                entries = entries + 1
-                if entries < k:
-                    srt[entries] = q
-            else:
-                tbl[q] = 0
-            k = k + 1
-        if entries < there:
-            fill[1] = entries
-        lvl.split(P, entries)
+        cells = P * lvl.words()
+        if flat[1] == 1:
+            lvl.summarize(cells)
+        found = 0
+        t = 1
+        while t <= (cells + 63) // 64:
+            found = found + count(top[t])
+            t = t + 1
+        dense[1] = 1 if found * 8 > cells else 0
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)
-    def below(p, k):
-        return srt[k]
-    def put(p, i, q):
-        new = (p - 1) * n + i
-        tbl[new] = 2
-        srt[q] = new
-        if child.leaf:
-            child.assemble(new)
-        return new
-    def complete(global_, m, entries):
-        fill[1] = entries
 
+    def coalesce(local, global_, task, m, P):
+        sums[1] = 1
+        for k in parallel(2, m):
+            if lvl.joins(global_, k):
+                sums[k] = 0
+            else:
+                sums[k] = 1
+        lvl.accumulate(sums, m)
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                first[sums[k]] = k
+        groups = 0
+        if m > 0:
+            groups = sums[m]
+        cells = groups * lvl.words()
+        pieces = cells // grain + 1
+        starts[1] = 0
+        for j in parallel(1, pieces - 1, grain):
+            starts[j + 1] = lvl.unite(local, global_, task, j, cells, False)
+        j = 2
+        while j <= pieces:
+            starts[j] = starts[j - 1] + starts[j]
+            j = j + 1
+        for j in parallel(1, pieces, grain):
+            made = lvl.unite(local, global_, task, j, cells, True)
+            if j == pieces:
+                starts[j + 1] = made
+        flat[1] = 1
+        made = starts[pieces + 1]
+        globals[made + 1] = 0
+        child.coalesce(locals, globals, tasks, made, P)
+    def unite(local, global_, task, j, cells, writes):
+        made = 0
+        if writes:
+            made = starts[j]
+        last = j * grain if j * grain < cells else cells
+        done = (j - 1) * grain
+        group = done // lvl.words() + 1 if done < last else 1
+        w = done - (group - 1) * lvl.words() + 1
+        while done < last:
+            g = global_[first[group]]
+            x = 0
+            k = first[group]
+            while global_[k] == g:
+                t = task[k]
+                y = lvl[t].tbl[(local[k] - 1) * lvl.words() + w]
+                x = x | y
+                if not writes:
+                    made = made + count(y)
+                k = k + 1
+            if writes and x != 0:
+                tbl[(g - 1) * lvl.words() + w] = x
+                while x != 0:
+                    i = (w - 1) * 64 + first(x) + 1
+                    k = first[group]
+                    while global_[k] == g:
+                        t = task[k]
+                        y = lvl[t].tbl[(local[k] - 1) * lvl.words() + w]
+                        if y | bit(i - 1) == y:
+                            made = made + 1
+                            locals[made] = (local[k] - 1) * n + i
+                            globals[made] = (g - 1) * n + i
+                            tasks[made] = t
+                        k = k + 1
+                    x = rest(x)
+            done = done + 1
+            w = w + 1
+            if w > lvl.words():
+                w = 1
+                group = group + 1
+        return made
+
+    def unfurl(c):
+        c.flat = 0
+        lvl.reach(c, 0)
+        lvl.take(c)
+    def seek(c, i):
+        if c.i > 0 and c.i < i:
+            lvl.reach(c, i - 1)
+            if c.before == (i - 1) // 64 * 64:
+                c.rest = since(c.rest, i - 1)
+                if c.rest == 0:
+                    lvl.skip(c)
+            lvl.take(c)
+    def reach(c, x):
+        w = (c.p - 1) * lvl.words() + x // 64
+        c.t = w // 64 + 1
+        c.more = 0
+        if w < c.p * lvl.words():
+            c.more = since(top[c.t], w)
+        lvl.skip(c)
+    def skip(c):
+        last = (c.p * lvl.words() + 63) // 64
+        while c.more == 0 and c.t < last:
+            c.t = c.t + 1
+            c.more = top[c.t]
+        c.rest = 0
+        c.before = 0
+        if c.more != 0:
+            w = (c.t - 1) * 64 + first(c.more) + 1
+            c.more = rest(c.more)
+            if w <= c.p * lvl.words():
+                c.rest = tbl[w]
+                c.before = (w - (c.p - 1) * lvl.words() - 1) * 64
+    def take(c):
+        c.i = 0
+        if c.rest != 0:
+            c.i = c.before + first(c.rest) + 1
+            c.rest = rest(c.rest)
+    def index(c):
+        return c.i
     def child(c, i):
-        return c.key if lvl.index(c) == i else 0
+        return (c.p - 1) * n + i if c.i == i else 0
+    def next(c, i):
+        if c.i == i:
+            if c.rest == 0:
+                lvl.skip(c)
+            lvl.take(c)
+    def drain(c, i):
+        if child.leaf:
+            child.assemble((c.p - 1) * n + i)
+            if c.rest == 0:
+                tbl[(c.p - 1) * lvl.words() + c.before // 64 + 1] = 0
+                if c.more == 0:
+                    top[c.t] = 0
+
+    def open(c):
+        c.i = 0
+        c.before = 0
+        c.rest = 0
+        c.t = 0
+        c.more = 0
+        c.flat = flat[1]
     def enter(c, i):
-        c.q = (c.p - 1) * n + i
-        c.seen = tbl[c.q]
-        if c.seen == 0:
-            tbl[c.q] = 1
-            new = fill[1] + 1
-            fill[1] = new
-            srt[new] = c.q
-            if child.leaf:
-                child.assemble(c.q)
-        return c.q
+        return (c.p - 1) * n + i
     def exit(c, i):
-        if c.seen < 2:
-            tbl[c.q] = 2
+        w = (c.p - 1) * lvl.words() + (i - 1) // 64 + 1
+        tbl[w] = tbl[w] | bit(i - 1)
+        if c.flat == 0:
+            t = (w - 1) // 64 + 1
+            top[t] = top[t] | bit(w - 1)
+    def close(c):
+        pass
     """
     )

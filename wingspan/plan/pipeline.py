@@ -9,11 +9,12 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.hoist import hoist
+from wingspan.plan.passes.rotate import rotate
 from wingspan.plan.passes.tidy import tidy
 
 Pass = Callable[[Plan], Plan]
 
-PASSES: tuple[Pass, ...] = (forward, hoist, tidy)
+PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy)
 """What is made of every plan; each keeps what it does. `compiled` has passes of its own, which only C needs."""
 
 

@@ -194,11 +194,14 @@ class _Walk:
             case SparseList():
                 fiber, child = self.listed(at, "idx")
                 index = self.buffer(at, "idx")[child]
-            case SparseByteMap() | SparseDict():
+            case SparseByteMap():
+                fiber, index = self.flagged(at, n)
+                child = (p[fiber] - 1) * n + index
+            case SparseDict():
                 fiber, k = self.listed(at, "srt")
                 key = self.buffer(at, "srt")[k]
                 index = key - (p[fiber] - 1) * n
-                child = self.buffer(at, "tbl")[key] if isinstance(level, SparseDict) else key
+                child = self.buffer(at, "tbl")[key]
             case _:
                 raise InternalError(f"{level.name} is among the formats that are walked, and no case reads it")
         falls = (index[1:] <= index[:-1]) & (fiber[1:] == fiber[:-1])
@@ -206,6 +209,15 @@ class _Walk:
             raise _Unknown
         subscripts = [index, *(axis[fiber] for axis in at.subscripts)]
         return _Fibers(at.depth + 1, child, at.instance, subscripts)
+
+    def flagged(self, at: _Fibers, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of all entries of the fibers: which fiber, from 0, and index; from the bits of words."""
+        words = -(-n // 64)
+        fiber, word = (axis.ravel() for axis in np.indices((len(at.positions), words)))
+        found = self.buffer(at, "tbl")[(at.positions[fiber] - 1) * words + word + 1].astype("<i8")
+        there = np.flatnonzero(found)
+        k, index = np.nonzero(np.unpackbits(found[there].view(np.uint8), bitorder="little").reshape(-1, 64))
+        return fiber[there[k]], word[there[k]] * 64 + index + 1
 
     def listed(self, at: _Fibers, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Of all entries of the fibers: which fiber, from 0, and number in the buffer with this name."""

@@ -257,24 +257,25 @@ class Coiteration:
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
 
+        def farthest(found: dict[ir.Fiber, Expr]) -> Expr:
+            return self.builder.keep("stop", reduce(lambda x, y: op("max", x, y), found.values()), origin)
+
         def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
             found = {F: self.next_index(loop, F, past) for F in jumpers}
-            return found, self.builder.keep("stop", reduce(lambda x, y: op("max", x, y), found.values()), origin)
+            return found, farthest(found)
 
-        (found, stop), test = self.builder.nested(ahead)
-
-        def once() -> None:
+        def once(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
             if len(jumpers) == 1:
-                meet()
+                meet(stop)
                 return
             here = reduce(lambda x, y: op("and", x, y), (op("==", found[F], stop) for F in jumpers))
-            self.builder.when(here, meet, seek)
+            self.builder.when(here, partial(meet, stop), partial(seek, found, stop))
 
-        def seek() -> None:
+        def seek(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
             for F in jumpers:
                 self.builder.when(op("<", found[F], stop), partial(self.seek, loop, F, stop))
 
-        def meet() -> None:
+        def meet(stop: Expr) -> None:
             self.builder.set(loop.index, stop, origin)
             self.builder.set(loop.front, op("+", stop, Const(1)), origin)
             here: dict[ir.Fiber, Expr] = {}
@@ -289,7 +290,18 @@ class Coiteration:
             for F in jumpers:
                 self.advance(loop, F)
 
-        self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(once)))
+        def children() -> None:
+            self.builder.assume(*more)
+            found = {F: self.standing(loop, F) for F in jumpers}
+            once(found, farthest(found))
+
+        if all(self.settled(loop, F) for F in jumpers):
+            more = [self.left(loop, F) for F in jumpers]
+            every = reduce(lambda x, y: op("and", x, y), more)
+            self.builder.emit(plan.While((), every, self.builder.block(children)))
+            return
+        (found, stop), test = self.builder.nested(ahead)
+        self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(partial(once, found, stop))))
 
     def present(
         self,
@@ -336,12 +348,25 @@ class Coiteration:
         What no task writes is in order.
         """
         match self.index(loop, F):
-            case Op(op="select", args=(more, at, Const(value=0))) if F.tensor in self.state.constant:
+            case Op(op="select", args=(more, at, Const(value=0))) if self.state.undisturbed(F.tensor):
                 ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
             case _:
                 standing = self.standing(loop, F)
                 ahead = op("select", op("<", standing, loop.front), past, standing)
         return self.builder.keep(f"{F.tensor}{F.level - 1}.next", ahead, self.builder.origin(F.span, "Child"))
+
+    def settled(self, loop: Loop, F: ir.Fiber) -> bool:
+        """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
+        return self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
+
+    def left(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """Whether there are children from where the cursor is on."""
+        match self.index(loop, F):
+            case Op(op="select", args=(more, _, Const(value=0))):
+                pass
+            case at:
+                more = op("!=", at, Const(0))
+        return op("and", loop.maybe[F], more) if F in loop.maybe else more
 
     def standing(self, loop: Loop, F: ir.Fiber) -> Expr:
         """The index that the cursor stands at, 0 at the end of the fiber."""
@@ -365,8 +390,16 @@ class Coiteration:
     def advance(self, loop: Loop, F: ir.Fiber) -> None:
         """Move a cursor past the index, where it has a child."""
         self.spike(loop, F)
-        code = procedures.next_(self.state.tower(F), F.level)
-        self.state.run(F, F.span, "Leave", code, {"index": loop.index}, loop.cursors[F])
+        run = partial(self.state.run, F, F.span, "Leave", given={"index": loop.index}, into=loop.cursors[F])
+        if self.drained(loop, F):
+            run(procedures.drain(self.state.tower(F), F.level), reading=False)
+        run(procedures.next_(self.state.tower(F), F.level))
+
+    def drained(self, loop: Loop, F: ir.Fiber) -> bool:
+        """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
+        steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
+        reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]
+        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1)
 
 
 LONGEST = 300

@@ -6,7 +6,7 @@ each tensor, which fibers a loop unfurls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wingspan.buffers import procedures
@@ -14,7 +14,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
-from wingspan.lang.terms import written_once
+from wingspan.lang.terms import tensors, unfurled, updated_by_several, written_once
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
@@ -50,7 +50,8 @@ class Lowering(State):
     def __init__(self, bound: Elaborated, dealt: bool = True) -> None:
         thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
         self.inputs = (*bound.inputs, *bound.open)
-        super().__init__(dealt, written_once(bound.body), frozenset(self.inputs) - thawed)
+        constant = frozenset(self.inputs) - thawed
+        super().__init__(dealt, written_once(bound.body), constant, updated_by_several(bound.body))
         self.bound = bound
         self.variables = variables(bound.body, bound.towers)
         self.whole: dict[Reg, Reg] = {}
@@ -121,8 +122,10 @@ class Lowering(State):
     def certain(self, s: ir.Statement) -> None:
         match s:
             case ir.Block(statements=statements):
-                for each in statements:
+                for k, each in enumerate(statements):
+                    self.last = frozenset(self.read_last(each, statements[:k], statements[k + 1 :]))
                     self.statement(each)
+                    self.last = frozenset()
             case ir.Skip():
                 pass
             case ir.Set():
@@ -149,6 +152,21 @@ class Lowering(State):
                 self.change_mode(s, T, "Thaw", "thaw", "update")
             case _:
                 raise InternalError(f"not a statement of a bound program: {s}", s.span)
+
+    def read_last(
+        self, s: ir.Statement, before: Sequence[ir.Statement], after: Sequence[ir.Statement]
+    ) -> Iterator[str]:
+        """The tensors that a loop reads once and nobody after it: vectors declared in this very block, no outputs."""
+        if not isinstance(s, ir.For) or isinstance(s.range, ir.Parallel):
+            return
+        for F, updating in unfurled(s.body, s.index).items():
+            T, tower = F.tensor, self.tower(F)
+            here = any(isinstance(each, ir.Declare) and each.tensor == T for each in before)
+            once = sum(access.fiber.tensor == T for access, _ in ir.accesses(s)) == 1
+            plain = tower.rank == 1 and tower.depths[2] == 0 and procedures.drains(tower, 2)
+            over = T not in self.bound.outputs and not any(T in tensors(each) for each in after)
+            if here and once and plain and over and not updating and self.undisturbed(T):
+                yield T
 
     def bound_of(self, e: ir.Expression, span: Span | None) -> Reg | Const:
         """An end of a range: an integer."""
@@ -329,7 +347,7 @@ class Lowering(State):
             fill = ir.Variable(name)
         F = ir.Fiber(T, tower.rank + 1)
         self.run(F, s.span, "Declare", procedures.whole(tower, "declare", s.op), {}, z=z, reading=False)
-        self.scopes[-1].handles[T] = Handle("update", s.op, fill, z, handle.root)
+        self.scopes[-1].handles[T] = replace(handle, mode="update", op=s.op, fill=fill, z=z)
 
     def change_mode(self, s: ir.Freeze | ir.Thaw, T: str, rule: str, operation: str, after: str) -> None:
         """freeze(T, ⊕) and thaw(T, ⊕)"""

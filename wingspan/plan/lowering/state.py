@@ -30,11 +30,12 @@ from wingspan.plan.lowering.scope import Fiber, Handle, Scope, Shared
 class State:
     """`dealt`: whether the operations of levels deal independent iterations to tasks of their own.
 
-    `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes.
+    `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes,
+    `disturbed` those that several tasks may.
     """
 
-    def __init__(self, dealt: bool, once: Set[str], constant: Set[str]) -> None:
-        self.dealt, self.once, self.constant = dealt, once, constant
+    def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str]) -> None:
+        self.dealt, self.once, self.constant, self.disturbed = dealt, once, constant, disturbed
         self.builder = Builder()
         self.layouts: dict[str, Layout] = {}
         self.roots: list[tuple[str, Reg]] = []
@@ -44,6 +45,8 @@ class State:
         self.device: Device = SERIAL
         self.threads: dict[Device, Reg] = {}
         self.scopes = [Scope(0)]
+        self.last: Set[str] = frozenset()
+        """the tensors that the loop at hand is the last to read before they are declared again, if ever"""
 
     # ----------------------------------------------------------------------------------------------------------- scopes
 
@@ -72,6 +75,10 @@ class State:
     def handle(self, tensor: str) -> Handle:
         """The tensor's handle, by the nearest scope that has one."""
         return next(s.handles[tensor] for s in reversed(self.scopes) if tensor in s.handles)
+
+    def undisturbed(self, tensor: str) -> bool:
+        """Whether no race can have spoiled the order of a tensor: nobody writes it, or one task alone."""
+        return tensor in self.constant or tensor not in self.disturbed
 
     def fiber(self, F: ir.Fiber) -> Fiber:
         """Where a fiber of the program is; the root fiber is that of the tensor's handle."""
