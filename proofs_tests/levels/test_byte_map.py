@@ -29,8 +29,9 @@ def phases(draw: st.DrawFn) -> tuple[int, int, list[Elements]]:
     index = st.sampled_from(edges) | st.integers(1, n)
     run = st.tuples(index, st.integers(1, 200)).map(lambda at: range(at[0], min(n, at[0] + at[1]) + 1))
     indices = st.lists(index, max_size=6) | run
-    fiber = st.tuples(indices, st.integers(1, fibers)).map(lambda at: {(i, at[1]): i % 7 - 3 for i in at[0]})
-    return n, fibers, draw(st.lists(fiber, min_size=1, max_size=4))
+    fiber = st.tuples(indices, st.integers(1, fibers))
+    written = draw(st.lists(fiber, min_size=1, max_size=4))
+    return n, fibers, [{(i, p): i % 7 - 3 for i in indices} for indices, p in written]
 
 
 @derandomized

@@ -16,6 +16,8 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
     leaf          unwrap(p) → v        increment(p, v)
+                  adopt(t, p, q, first)  if it can be merged: element q takes what p of the copy on processor t holds;
+                                         unless that is the first, it unites it with what it has from those before
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
                   unbind(p)            if something is to be done when the update is over
 

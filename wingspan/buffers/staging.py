@@ -307,7 +307,9 @@ class _Inliner:
                 return self.stager.call(self.depth, name, given, self.copy(processor))
             case target:
                 keys, copies = self.child(target)
-                return self.stager.call(self.depth + 1, name, given, keys, copies if name == "coalesce" else None)
+                return self.stager.call(
+                    self.depth + 1, name, given, keys, copies if name in ("coalesce", "adopt") else None
+                )
 
     def argument(self, e: ast.expr) -> Expr | Ref:
         """A value or a buffer that is handed on."""

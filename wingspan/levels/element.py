@@ -33,24 +33,22 @@ VALUES = f"""{GROUPS}
     def coalesce(local, global_, task, m, P):
         for k in parallel(1, m):
             if not lvl.joins(global_, k):
-                v = lvl[task[k]].val[local[k]]
-                w = lvl.sets(task, local, k)
+                lvl.adopt(task[k], local[k], global_[k], True)
                 b = k + 1
                 while lvl.joins(global_, b):
-                    if not overwrites:
-                        v = merge(v, lvl[task[b]].val[local[b]])
-                    elif lvl.sets(task, local, b) == 1:
-                        v = lvl[task[b]].val[local[b]]
-                        w = 1
+                    lvl.adopt(task[b], local[b], global_[b], False)
                     b = b + 1
-                val[global_[k]] = v
-                if overwrites:
-                    written[global_[k]] = w
-    def sets(task, local, k):
-        x = 0
+    def adopt(t, p, q, first):
+        v = lvl[t].val[p]
         if overwrites:
-            x = lvl[task[k]].written[local[k]]
-        return x
+            w = lvl[t].written[p]
+            if first or w == 1:
+                val[q] = v
+                written[q] = w
+        else:
+            if not first:
+                v = merge(val[q], v)
+            val[q] = v
     def unwrap(p):
         return val[p]
 """

@@ -140,20 +140,24 @@ class SparseByteMap(Storage):
         cells = groups * lvl.words()
         pieces = cells // grain + 1
         starts[1] = 0
-        for j in parallel(1, pieces - 1, grain):
-            starts[j + 1] = lvl.unite(local, global_, task, j, cells, False)
-        j = 2
-        while j <= pieces:
-            starts[j] = starts[j - 1] + starts[j]
-            j = j + 1
-        for j in parallel(1, pieces, grain):
-            made = lvl.unite(local, global_, task, j, cells, True)
-            if j == pieces:
-                starts[j + 1] = made
         flat[1] = 1
-        made = starts[pieces + 1]
-        globals[made + 1] = 0
-        child.coalesce(locals, globals, tasks, made, P)
+        if child.leaf:
+            for j in parallel(1, pieces, grain):
+                lvl.unite(local, global_, task, j, cells, True)
+        else:
+            for j in parallel(1, pieces - 1, grain):
+                starts[j + 1] = lvl.unite(local, global_, task, j, cells, False)
+            j = 2
+            while j <= pieces:
+                starts[j] = starts[j - 1] + starts[j]
+                j = j + 1
+            for j in parallel(1, pieces, grain):
+                made = lvl.unite(local, global_, task, j, cells, True)
+                if j == pieces:
+                    starts[j + 1] = made
+            made = starts[pieces + 1]
+            globals[made + 1] = 0
+            child.coalesce(locals, globals, tasks, made, P)
     def unite(local, global_, task, j, cells, writes):
         made = 0
         if writes:
@@ -169,13 +173,19 @@ class SparseByteMap(Storage):
             while global_[k] == g:
                 t = task[k]
                 y = lvl[t].tbl[(local[k] - 1) * lvl.words() + w]
+                if child.leaf:
+                    left = y
+                    while left != 0:
+                        i = (w - 1) * 64 + first(left) + 1
+                        child.adopt(t, (local[k] - 1) * n + i, (g - 1) * n + i, x | bit(i - 1) != x)
+                        left = rest(left)
                 x = x | y
                 if not writes:
                     made = made + count(y)
                 k = k + 1
             if writes and x != 0:
                 tbl[(g - 1) * lvl.words() + w] = x
-                while x != 0:
+                while x != 0 and not child.leaf:
                     i = (w - 1) * 64 + first(x) + 1
                     k = first[group]
                     while global_[k] == g:
