@@ -25,6 +25,7 @@ from wingspan.console import STATUS
 from wingspan.errors import InternalError
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.lang.parser import parse
+from wingspan.plan.pipeline import FOR_C, PASSES
 from wingspan.views import progress
 
 EXAMPLES = ROOT / "examples"
@@ -685,3 +686,24 @@ def test_a_long_run_of_one_access_at_a_time_says_what_is_faster(command, written
     assert done.err == (said if slow else "")
     data = written(f"A = Tensor(Dense(Element(0)), [{', '.join('1' * 1024)}])\nx = A[1]\n")
     assert command("run", data, "--engine", engine).err.startswith("note: the inputs store 1 024 elements") == slow
+
+
+# ---------------------------------------------------------------------------------------------------------------- plans
+
+
+def test_the_passes_over_a_plan_are_told(wingspan) -> None:
+    """In their order, each with what it does; the plan that is printed is the one before those for C."""
+    program = str(ROOT / "examples" / "karate.ws")
+    names = ["draft", *(change.__name__ for change in (*PASSES, *FOR_C))]
+    status, out, _ = wingspan("plan", program, "--passes")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()] == names
+    told = json.loads(wingspan("plan", program, "--passes", "--json")[1])["passes"]
+    assert [stage["name"] for stage in told] == names and all(stage["about"] and stage["statements"] for stage in told)
+    before, after = (wingspan("plan", program, "--after", name)[1] for name in ("draft", "tidy"))
+    assert after == wingspan("plan", program)[1] != before
+    assert json.loads(wingspan("plan", program, "--after", "tidy", "--json")[1]) == {"plan": after.removesuffix("\n")}
+
+
+def test_a_pass_that_there_is_not_is_told(wingspan) -> None:
+    status, out, said = wingspan("plan", str(ROOT / "examples" / "karate.ws"), "--after", "sorted")
+    assert (status, out) == (2, "") and "there is no pass sorted" in said and "use draft, rotate, " in said

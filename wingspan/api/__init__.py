@@ -6,7 +6,7 @@ from wingspan.api.comparing import diff, race
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
 from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
-from wingspan.api.printing import emit_c, show_plan
+from wingspan.api.printing import emit_c, passes, show_plan
 from wingspan.api.running import AUTO, ENGINES, BuiltIn, Run, engine, run
 from wingspan.program import Program, load, parse
 
@@ -37,6 +37,7 @@ __all__ = [
     "machine_of",
     "native",
     "parse",
+    "passes",
     "race",
     "replay",
     "run",

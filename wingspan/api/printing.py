@@ -12,6 +12,7 @@ from wingspan.api.checking import guard
 from wingspan.compiled import files as c_files
 from wingspan.native.prepared import code_of
 from wingspan.paths import named
+from wingspan.plan.pipeline import Stage, stages
 from wingspan.plan.show import show
 from wingspan.program import load
 from wingspan.runtime.memory import buffers
@@ -26,6 +27,17 @@ def show_plan(
 ) -> str:
     """The plan of a program as text."""
     return show(code_of(bind(program, inputs=inputs, params=params, threads=threads)).plan)
+
+
+def passes(
+    program: Runnable,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> list[Stage]:
+    """The plan of a program as it is lowered, and after each pass over it; the last ones are for C only."""
+    return list(stages(bind(program, inputs=inputs, params=params, threads=threads)))
 
 
 def emit_c(

@@ -10,18 +10,43 @@ from wingspan import api
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON, on_program
 from wingspan.console import show, show_json
+from wingspan.errors import InputError
+from wingspan.plan.show import show as show_plan
 from wingspan.views.view import Invocation
 
 
 @main.command()
 @on_program
-def plan(told: Invocation, as_json: bool) -> None:
+@click.option("--passes", is_flag=True, help="What the passes over it do, and how many statements it has after each.")
+@click.option("--after", metavar="PASS", help="As the pass leaves it; `draft` is before all.")
+def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> None:
     """Print the plan that the program in FILE is compiled to, under the lines that its statements come from."""
+    if passes or after is not None:
+        _passes(told, as_json, after)
+        return
     text = api.show_plan(told.file, **told.binding)
     if as_json:
         show_json({"plan": text})
     else:
         show(text)
+
+
+def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
+    """The stages of a plan as a table, or the plan at one of them."""
+    stages = {stage.name: stage for stage in api.passes(told.file, **told.binding)}
+    if after is not None and after not in stages:
+        raise InputError(f"there is no pass {after}", fix=f"use {', '.join(stages)}")
+    if after is not None:
+        text = show_plan(stages[after].plan)
+        if as_json:
+            show_json({"plan": text})
+        else:
+            show(text)
+    elif as_json:
+        show_json({"passes": [{"name": s.name, "about": s.about, "statements": s.statements} for s in stages.values()]})
+    else:
+        wide = max(map(len, stages))
+        show("\n".join(f"{s.name:{wide}}  {s.statements:5}  {s.about}" for s in stages.values()))
 
 
 @main.command(name="emit-c")

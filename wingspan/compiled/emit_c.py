@@ -20,8 +20,7 @@ from wingspan.errors import InternalError, Span, visible
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Const, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, parts, walk
-from wingspan.plan.passes.cells import kept
-from wingspan.plan.passes.stores import needed
+from wingspan.plan.pipeline import for_c
 from wingspan.plan.show import show
 from wingspan.plan.uses import registers, sets
 
@@ -60,7 +59,7 @@ def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
 
 def with_sites(made: Plan, name: str = "program", main: bool = False) -> tuple[str, Sequence[Site]]:
     """The same, and the places where a run of it may fail, by their numbers."""
-    printer = Printer(kept(needed(made)), identity(made))
+    printer = Printer(for_c(made), identity(made))
     return "\n".join(printer.file(name, main)) + "\n", list(printer.sites)
 
 

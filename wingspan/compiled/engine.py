@@ -22,7 +22,7 @@ from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.lease import USUAL, Lease, Limits, Spare, faulting
 from wingspan.runtime.memory import buffers
 from wingspan.runtime.results import Results, decoded, exact, left
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key, Stored, fixed
 from wingspan.tensors.tensor import Tensor
 
 
@@ -68,7 +68,8 @@ class Engine:
     def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
         """An array that C can read where it is: of columns, whose indices and pointers count from 0 there.
 
-        What is borrowed as it came is kept with what was stored, since that takes as long as a small run.
+        What is borrowed as it came, or of what nobody can write, is kept with what was stored: it takes as long as a
+        small run.
         """
         if buffer.tensor not in self._lent:
             return None
@@ -77,7 +78,7 @@ class Engine:
         found = known.get(key)
         if found is None:
             found = Stored(cells(buffer, stored, borrowed=True))
-            if found.values is stored.values:
+            if found.values is stored.values or fixed(stored.values):
                 known[key] = found
         return found
 

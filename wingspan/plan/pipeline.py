@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
 
 from wingspan.elaborate import Elaborated
-from wingspan.plan.ir import Plan
+from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft
+from wingspan.plan.passes.cells import kept
 from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.hoist import hoist
 from wingspan.plan.passes.rotate import rotate
+from wingspan.plan.passes.stores import needed
 from wingspan.plan.passes.tidy import tidy
 
 Pass = Callable[[Plan], Plan]
 
 PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy)
-"""What is made of every plan; each keeps what it does. `compiled` has passes of its own, which only C needs."""
+"""What is made of every plan; each keeps what it does."""
+
+FOR_C: tuple[Pass, ...] = (needed, kept)
+"""What is made of it besides before it is printed as C, which trusts that tasks do not race."""
 
 
 def lower(bound: Elaborated, dealt: bool = True) -> Plan:
@@ -23,7 +31,36 @@ def lower(bound: Elaborated, dealt: bool = True) -> Plan:
 
     `dealt`: whether the operations of levels deal independent iterations to tasks of their own.
     """
-    made = draft(bound, dealt)
-    for change in PASSES:
+    return reduce(lambda made, change: change(made), PASSES, draft(bound, dealt))
+
+
+def for_c(made: Plan) -> Plan:
+    """The plan that is printed as C."""
+    return reduce(lambda made, change: change(made), FOR_C, made)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A plan as the lowering, or a pass, leaves it: what that is called, and what it does in a sentence."""
+
+    name: str
+    about: str
+    plan: Plan
+
+    @property
+    def statements(self) -> int:
+        """How many statements it has."""
+        return sum(1 for _ in walk(self.plan.body))
+
+
+def stages(bound: Elaborated) -> Iterator[Stage]:
+    """The plan of a bound program, first as it is lowered, and then after each pass, those for C last."""
+    yield Stage("draft", "the plan as the program is lowered", made := draft(bound))
+    for change in (*PASSES, *FOR_C):
         made = change(made)
-    return made
+        yield Stage(change.__name__, summary(change), made)
+
+
+def summary(change: Pass) -> str:
+    """What a pass does: the line that its module begins with."""
+    return (sys.modules[change.__module__].__doc__ or "").partition("\n")[0].rstrip(".")

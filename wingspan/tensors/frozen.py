@@ -107,7 +107,7 @@ class Frozen(Mapping[Cell, Any]):
     @cached_property
     def fixed(self) -> bool:
         """Whether nobody can write its arrays."""
-        return all(_fixed(stored.values) for stored in self.arrays.values())
+        return all(fixed(stored.values) for stored in self.arrays.values())
 
     @cached_property
     def disorder(self) -> str | None:
@@ -142,7 +142,8 @@ exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": _finite,
 """From what an array holds to an element of each kind; what is not finite, only an engine makes, and it stays so."""
 
 
-def _fixed(array: np.ndarray) -> bool:
+def fixed(array: np.ndarray) -> bool:
+    """Whether nobody can write an array."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.base is None and not array.flags.writeable

@@ -183,6 +183,9 @@ class Coiteration:
         """Steppers: a run of what is left without them up to the next child of any, and that spike."""
         rest = reduce(lambda s, F: self.state.filled(s, F, loop.name), steppers, body)
         origin = self.builder.origin(None, "SerialFor")
+        if isinstance(rest, ir.Skip) and len(steppers) == 2 and all(self.settled(loop, F) for F in steppers):
+            self.two(loop, body, reads, steppers, updates)
+            return
         lookups = [F for F in reads if F not in steppers]
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
@@ -219,6 +222,30 @@ class Coiteration:
         else:
             more = op("<=", loop.index, loop.hi)
             self.builder.emit(plan.While((), more, (*test, *self.builder.block(once))))
+
+    def two(
+        self,
+        loop: Loop,
+        body: ir.Statement,
+        reads: Sequence[ir.Fiber],
+        steppers: Sequence[ir.Fiber],
+        updates: Sequence[ir.Fiber],
+    ) -> None:
+        """Two steppers, and nothing where neither has a child: as long as both have some left, then what one has."""
+        more = [self.left(loop, F) for F in steppers]
+
+        def both() -> None:
+            self.builder.assume(*more)
+            found = {F: self.standing(loop, F) for F in steppers}
+            first = self.builder.keep("stop", op("min", *found.values()), self.builder.origin(None, "SerialFor"))
+            self.builder.set(loop.index, first, self.builder.origin(None, "SerialFor"))
+            here = {F: op("==", found[F], first) for F in steppers}
+            self.present(loop, body, reads, steppers, here, updates, moving=True)
+
+        self.builder.emit(plan.While((), op("and", *more), self.builder.block(both)))
+        for F, other in zip(steppers, reversed(steppers), strict=True):
+            alone = self.state.filled(body, other, loop.name)
+            self.coiterate(loop, alone, [each for each in reads if each != other], [F], updates)
 
     def every(
         self,
