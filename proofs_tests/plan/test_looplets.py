@@ -87,10 +87,11 @@ def test_blocks_that_do_not_meet_cost_nothing(form: str) -> None:
     assert found.total() < 3 * log2(2000)
 
 
+@pytest.mark.parametrize("last", [(HUGE, HUGE), (HUGE, 300), (300, HUGE)], ids=["end at once", "first", "second"])
 @pytest.mark.parametrize("form", SEARCHED)
-def test_a_sum_costs_the_union(form: str) -> None:
-    """Each element is read once, and nothing happens where there is none."""
-    A, B = [*range(1, 300, 3), HUGE], [*range(1, 300, 2), HUGE]
+def test_a_sum_costs_the_union(form: str, last: tuple[int, int]) -> None:
+    """Each element is read once, and nothing happens where there is none, also after the end of one of the two."""
+    A, B = [*range(1, 300, 3), last[0]], [*range(1, 300, 2), last[1]]
     found = counts(total("c[] += A[i] + B[i]", form, A=entries(A), B=entries(B)))
     union = len({*A, *B})
     assert (found["A.val"], found["B.val"]) == (len(A), len(B))

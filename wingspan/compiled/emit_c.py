@@ -1,4 +1,4 @@
-"""Plans as C: one readable file on runtime.h and program.h, with a function for each parallel region.
+"""Plans as C: one readable file on runtime.h and program.h, with a function for each parallel region and nest of loops.
 
 The file trusts that tasks do not race, which `wingspan check` finds out: it looks where cells lie once for each
 instance, and checks only whether those that it writes have room. Read-only inputs lie where their owner has them; the
