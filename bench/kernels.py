@@ -44,6 +44,13 @@ PROGRAMS = {
     "hadamard": "hadamard.ws",
     "spmspv": "spmspv.ws",
 }
+SCHEDULES = {
+    "spgemm": "dynamic_schedule(64)",
+    "spadd": "dynamic_schedule(1024)",
+    "hadamard": "dynamic_schedule(1024)",
+    "spmspv": "dynamic_schedule(4096)",
+}
+"""How many columns a thread takes at a time: more where one is less work; in a sparse vector each take is a search."""
 BUDGET = 0.5
 """Seconds that all rounds of an engine may take together, on an input."""
 
@@ -107,7 +114,7 @@ def operands(kernel: str, A: Any) -> Iterator[tuple[str, Inputs]]:
 
 def ours(kernel: str, given: Inputs, threads: int) -> Call:
     """The kernel on Tensors, which have copies of SciPy's arrays."""
-    params = {"nt": threads, "sch": "dynamic_schedule(64)"}
+    params = {"nt": threads, "sch": SCHEDULES[kernel]}
     called = wingspan.compile(EXAMPLES / PROGRAMS[kernel], params=params)
     forms = called.inputs
     vectors = {"x": lambda x: scipy.sparse.coo_array((x.data, (x.indices,)), shape=(x.shape[0],))}

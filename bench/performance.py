@@ -49,7 +49,8 @@ HEAD = """# How fast kernels are
 of the programs in examples/, beside the libraries that one would call instead. A number above 1 says how many times
 as long as ours a library takes; below 1, it is faster. All call in one process, in turns; the least of all calls
 counts: processor time on one thread, the clock on two. Results have sorted columns, but for those of *MKL, unsorted*.
-What a call from Python costs by itself, some 0.2 ms, is part of our time.
+What a call from Python costs by itself, some 70 µs, is part of our time. Threads take 64 columns at a time of SpGEMM,
+1,024 of SpAdd and Hadamard, 4,096 of SpMSpV.
 
 """
 
