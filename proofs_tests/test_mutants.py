@@ -32,7 +32,7 @@ AREAS = {
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
         "wingspan/api/compiling.py", "wingspan/plan/lowering/", "wingspan/buffers/procedures.py",
         "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
-        "wingspan/native/machine.py", "wingspan/testing/campaign.py",
+        "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from warnings import warn
@@ -19,6 +19,7 @@ from wingspan.api.checking import guard
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
+from wingspan.elaborate.entries import over_entries
 from wingspan.elaborate.inputs import default_format, fitted
 from wingspan.errors import InputError, WingspanError
 from wingspan.lang import algebra, ir
@@ -31,6 +32,7 @@ from wingspan.plan.pipeline import lower
 from wingspan.program import Program, load
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
+from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor, parse_format
 
 FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
@@ -99,6 +101,7 @@ class Kernel:
         with suppress(NeedsExtents):
             self._any = self._made(lower(self._bound))
         self._last = self._any
+        self._entries = over_entries(self.program.tree, self._bound.towers)
 
     def _bind(self, program: Program) -> Elaborated:
         return bind(program, params=self.params, threads=self.threads, symbolic=True)
@@ -124,6 +127,28 @@ class Kernel:
             raise InputError("the register machine runs this kernel, and there is no C", fix="use engine='compiled'")
         return engine.source
 
+    @cached_property
+    def same_pattern(self) -> Kernel | None:
+        """The kernel for inputs that store elements at the same subscripts: it runs over what is stored, and the result
+        shares the subscripts of the inputs. Made when it is first needed; None if the program is not element-wise.
+        """
+        if self._entries is None:
+            return None
+        return Kernel(replace(self.program, tree=self._entries.tree), self.params, {}, self.threads, self.engine)
+
+    def _over_entries(self, tensors: Mapping[str, Tensor], limits: Limits | None) -> Tensor | None:
+        """The result, if inputs store elements at the same subscripts and it follows from these elements alone."""
+        if self._entries is None or self.same_pattern is None:
+            return None
+        known = {**self._bound.inputs, **tensors}
+        first = known[self._entries.inputs[0]]
+        if not all(same_pattern(first, known[name]) for name in self._entries.inputs):
+            return None
+        vectors = {name: entries(known[name]) for name in self._entries.inputs}
+        given = {name: vectors.get(name, known[name]) for name in self.same_pattern.inputs}
+        made = self.same_pattern(limits=limits, **given)
+        return with_entries(first, Tower.of(self._entries.root, first.shape), made)
+
     def _ready(self) -> Engine:
         if self._last is None:
             raise InputError("the plan depends on the extents of the inputs", fix="call the kernel first")
@@ -148,8 +173,10 @@ class Kernel:
         if the run meets one.
         """
         tensors = self._tensors(inputs)
-        given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
         extents = self._extents(tensors)
+        if (made := self._over_entries(tensors, limits)) is not None:
+            return made
+        given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
         if self._any is not None and max(extents.values(), default=0) < SMALL:
             towers = self._towers(extents)
             results = self._any.run(given, extents=extents, sizes=self._sizes(extents), limits=limits)

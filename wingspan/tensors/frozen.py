@@ -227,21 +227,26 @@ class Columns:
         """The elements, pointers and indices of a tensor, cut to what is in use; None if they are not in order."""
         if self.disorder(frozen):
             return None
-        values, ptr, idx = self._arrays(frozen)
+        values, ptr, idx = self.stored(frozen) if self.sparse else self._arrays(frozen)
         if values.dtype == np.uint8:
             values = values.view(np.bool_)
-        if not self.sparse:
-            return (values[: self.fibers * self.extent],)
-        entries = int(ptr.values[-1]) + ptr.shift - 1
+        return (values, ptr, idx) if self.sparse else (values[: self.fibers * self.extent],)
+
+    def stored(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
+        """The elements, pointers and indices of a tensor with a SparseList; if in order, cut to what is in use."""
+        values, ptr, idx = self._arrays(frozen)
+        entries = max(int(ptr.values[-1]) + ptr.shift - 1, 0) if len(ptr.values) else 0
         return values[:entries], ptr, Stored(idx.values[:entries], idx.shift)
 
     def _arrays(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
         leaf = len(self.tower.levels) - 1
-        val = frozen.arrays.get((leaf, "val", ()), Stored(np.zeros(0, DTYPES[self.tower.kind])))
-        ptr, idx = (frozen.arrays.get((leaf - 1, name, ()), Stored(np.zeros(0, np.int64))) for name in ("ptr", "idx"))
+        find = frozen.arrays.get
+        val = find((leaf, "val", ())) or Stored(np.zeros(0, DTYPES[self.tower.kind]))
+        ptr, idx = find((leaf - 1, "ptr", ()), NOTHING), find((leaf - 1, "idx", ()), NOTHING)
         return val.values, Stored(ptr.values[: self.fibers + 1], ptr.shift), idx
 
 
+NOTHING = Stored(np.zeros(0, np.int64))
 UNSORTED = "the indices of a fiber do not ascend"
 
 

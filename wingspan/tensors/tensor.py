@@ -114,7 +114,7 @@ class Tensor:
     @property
     def nnz(self) -> int:
         """The number of stored elements."""
-        if (parts := self._parts()) is not None:
+        if (parts := self.parts()) is not None:
             return len(parts[0])
         found = self._elements()
         return sum(1 for _ in self._leaves()) if found is None else len(found[1])
@@ -140,7 +140,7 @@ class Tensor:
 
         What an engine has computed is not copied if all levels are dense.
         """
-        parts = self._parts()
+        parts = self.parts()
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
         array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
@@ -162,7 +162,7 @@ class Tensor:
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
-        parts = self._parts()
+        parts = self.parts()
         if len(self.shape) == 2 and parts is not None and len(parts) == 3:
             values, ptr, idx = parts
             made = _own(values), _own(idx.minus_1()), _own(ptr.minus_1())
@@ -191,8 +191,8 @@ class Tensor:
         columns = Columns.of(self.tower)
         return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
 
-    def _parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
-        """The elements, pointers and indices, if that is how they lie."""
+    def parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+        """The elements, pointers and indices, cut to what is in use, if they lie in one array each and are in order."""
         columns = Columns.of(self.tower)
         return columns.parts(self.data) if columns and isinstance(self.data, Frozen) else None
 

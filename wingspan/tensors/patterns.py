@@ -1,0 +1,90 @@
+"""Patterns: at which subscripts tensors store elements, where these lie in one array (`frozen.Columns`).
+
+Tensors that share a pattern may share its arrays; whether two do is seen at once, or found out once.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from wingspan.levels.base import Tower
+from wingspan.levels.dense import Dense
+from wingspan.levels.element import Element
+from wingspan.tensors.frozen import Columns, Frozen, Stored, fixed
+from wingspan.tensors.tensor import Tensor
+
+FEW = 64
+"""Numbers that are compared first: where patterns differ, these mostly do."""
+
+_compared: WeakKeyDictionary[Tensor, WeakKeyDictionary[Tensor, bool]] = WeakKeyDictionary()
+"""Whether two tensors have one pattern, if nobody can write it."""
+
+_vectors: WeakKeyDictionary[Tensor, Tensor] = WeakKeyDictionary()
+"""The elements of tensors that nobody can write."""
+
+
+def same_pattern(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors store elements at the same subscripts, in order and in levels with one SparseList, the last.
+
+    Arrays that both share are not compared, and what nobody can write is compared once.
+    """
+    known = _compared.get(x)
+    if known is not None and y in known:
+        return known[y]
+    a, b = _stored(x), _stored(y)
+    if x.shape != y.shape or a is None or b is None:
+        return False
+    found = _equal(a[1:], b[1:]) and x.disorder() is None
+    if all(fixed(each.values) for each in (*a[1:], *b[1:])):
+        _compared.setdefault(x, WeakKeyDictionary())[y] = found
+    return found
+
+
+def entries(x: Tensor) -> Tensor:
+    """The vector of the elements that a tensor in order stores, one array with it."""
+    if (known := _vectors.get(x)) is not None:
+        return known
+    stored = _stored(x)
+    assert stored is not None
+    tower = Tower.of(Dense(Element(x.tower.fill)), (len(stored[0]),))
+    made = Tensor(tower, Frozen(tower, {(1, "val", ()): Stored(stored[0])}), x.fill)
+    if isinstance(x.data, Frozen) and x.data.fixed:
+        _vectors[x] = made
+    return made
+
+
+def with_entries(x: Tensor, tower: Tower, vector: Tensor) -> Tensor:
+    """The tensor that stores the elements of a vector where x stores its own; it shares what nobody can write."""
+    assert isinstance(x.data, Frozen) and isinstance(vector.data, Frozen)
+    leaf = len(tower.levels) - 1
+    arrays = {key: _kept(stored) for key, stored in x.data.arrays.items() if key[0] != leaf}
+    arrays[leaf, "val", ()] = vector.data.arrays.get((1, "val", ()), Stored(vector.to_numpy()))
+    return Tensor(tower, Frozen(tower, arrays), vector.fill)
+
+
+def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
+    """The elements, and the pointers and indices of the last level; None if that is no SparseList around them."""
+    columns = Columns.of(x.tower)
+    return columns.stored(x.data) if columns and columns.sparse and isinstance(x.data, Frozen) else None
+
+
+def _equal(a: tuple[Stored, ...], b: tuple[Stored, ...]) -> bool:
+    return all(_same(one, other) for one, other in zip(a, b, strict=True))
+
+
+def _same(x: Stored, y: Stored) -> bool:
+    """Whether two arrays of numbers are equal. Which memory they lie in is looked at first, then a few of them."""
+    if x.shift == y.shift and _memory(x.values) == _memory(y.values):
+        return True
+    few, others = Stored(x.values[:FEW], x.shift), Stored(y.values[:FEW], y.shift)
+    return np.array_equal(few.minus_1(), others.minus_1()) and np.array_equal(x.minus_1(), y.minus_1())
+
+
+def _memory(array: np.ndarray) -> object:
+    return array.__array_interface__["data"], array.shape, array.strides, array.dtype
+
+
+def _kept(stored: Stored) -> Stored:
+    return stored if fixed(stored.values) else Stored(stored.values.copy(), stored.shift)
