@@ -19,7 +19,8 @@ from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentio
 from wingspan.errors import InternalError, Span, visible
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Buffer, Const, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, parts, walk
+from wingspan.plan.ir import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stmt, Type, Width, parts, walk
+from wingspan.plan.passes.room import whole
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.show import show
 from wingspan.plan.uses import registers, sets
@@ -32,7 +33,6 @@ ROOM = Path(__file__).parent
 HEADERS = {"runtime.h": ROOM.parent / "runtime" / "runtime.h", "program.h": ROOM / "program.h"}
 """What a printed file includes, and where it is: the team of threads is that of the register machine."""
 
-SMALL = 2**17
 PRINTED = "Printed by wingspan"
 """Begins the first line of each file that is printed, and of the headers."""
 COMPILE = ("cc", "-std=gnu11", "-O3", "-march=native", "-fwrapv", "-ffp-contract=off", "-pthread")
@@ -94,11 +94,6 @@ def borrowed(made: Plan) -> frozenset[str]:
 def from_zero(b: Buffer) -> bool:
     """Whether a cell of a read-only input in columns holds a number that counts from 0."""
     return b.name in ("ptr", "idx")
-
-
-def whole(b: Buffer) -> Expr | None:
-    """How many cells a buffer may have, if it has room for all at once, so that no store needs to ask."""
-    return Const(b.bound) if 0 < b.bound <= SMALL else b.cells
 
 
 @dataclass
@@ -227,7 +222,7 @@ class Function:
         """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
         for s in within(body, self.apart):
             if hasattr(s, "ref") and not (isinstance(s, Load) and s.reg not in printer.useful):
-                how = {plan.Load: "read", plan.Store: "write"}.get(type(s), "more")
+                how = {plan.Load: "read", plan.Store: "write", plan.Room: "write"}.get(type(s), "more")
                 self.used.setdefault(s.ref.instance, {}).setdefault(s.ref.buffer, set()).add(how)
         self.line: Span | None = None
         self.loops = 0
@@ -335,6 +330,8 @@ class Function:
                 return [f"{self.to(s, reg)} = {self.load(s)};"] if reg in self.printer.useful else []
             case plan.Store():
                 return self.store(s)
+            case plan.Room():
+                return [self.fails("WS_ASK", self.room(s), s)]
             case plan.Compute(reg=reg, op=op, args=args):
                 return self.compute(s, reg, op, args)
             case plan.Check(condition=condition, message=message, values=values):
@@ -387,12 +384,15 @@ class Function:
         if b.hashed:
             success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
             return [self.fails("WS_TRY", success, s)]
-        cells, x = self.cell_name(s.ref.instance, b), self.names.register(s.ref.instance)
-        made = []
-        if whole(b) is None:
-            room = f"{self.room_name(s.ref.instance, b)}, {x}, {b.number}, {self.text(s.index)}"
-            made = [self.fails("WS_ROOM", room, s)]
+        cells = self.cell_name(s.ref.instance, b)
+        asked = s.sure or whole(b) is not None
+        made = [] if asked else [self.fails("WS_ROOM", self.room(s), s)]
         return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
+
+    def room(self, s: plan.Store | plan.Room) -> str:
+        """The arguments of what asks whether there is room for a cell."""
+        x, b = s.ref.instance, s.ref.buffer
+        return f"{self.room_name(x, b)}, {self.names.register(x)}, {b.number}, {self.text(s.index)}"
 
     def compute(self, s: plan.Compute, reg: Reg, op: str, args: tuple[Expr, ...]) -> list[str]:
         kind = SUFFIX[args[0].type]

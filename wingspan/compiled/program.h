@@ -81,6 +81,15 @@ ws_body ws_printed_body(void) { return ws_printed.body; }
         }                                                                                                              \
     } while (0)
 
+/* Make sure that the cells up to `index` may be written, as far as there can be some. */
+#define WS_ASK(cells, x, k, index, site)                                                                               \
+    do {                                                                                                               \
+        if (WS_UNLIKELY((uint64_t)(index) > cells)) {                                                                  \
+            cells = ws_ask(t, &(x)->buffers[k], index);                                                                \
+            if (cells == 0) WS_LEAVE(site);                                                                            \
+        }                                                                                                              \
+    } while (0)
+
 /* How many cells of buffer k of an instance may be written; other tasks may have it grow at any moment. */
 #define WS_HAS(x, k) __atomic_load_n(&(x)->buffers[k].cells, __ATOMIC_RELAXED)
 
@@ -94,6 +103,11 @@ ws_body ws_printed_body(void) { return ws_printed.body; }
 WS_API __attribute__((noinline)) uint64_t ws_more(ws_task *t, ws_buffer *b, int64_t index) {
     if ((uint64_t)index - 1 >= __atomic_load_n(&b->cells, __ATOMIC_SEQ_CST) && !ws_grow(t, b, index)) return 0;
     return __atomic_load_n(&b->cells, __ATOMIC_SEQ_CST);
+}
+
+/* The same for a cell that a loop could come to: of a buffer with a bound, which no loop passes, it may be too far. */
+WS_API __attribute__((noinline)) uint64_t ws_ask(ws_task *t, ws_buffer *b, int64_t index) {
+    return ws_more(t, b, b->bounded && (uint64_t)index > b->reserved ? (int64_t)b->reserved : index);
 }
 
 /* Leave if the run stops. */

@@ -42,6 +42,7 @@ from wingspan.plan.ir import (
     Plan,
     Reg,
     Release,
+    Room,
     Set,
     Sort,
     Stmt,
@@ -335,6 +336,8 @@ class _Assembler:
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
             case Drop(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
+            case Room():
+                pass  # every store asks for itself
             case _:
                 self.access(s)
 

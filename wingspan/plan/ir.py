@@ -223,6 +223,17 @@ class Store:
     value: Expr
     place: Place
     origin: Origin
+    sure: bool = False
+    """whether a `Room` has asked if the cell may be written"""
+
+
+@part
+class Room:
+    """Make sure that the cells up to ref[index] may be written: what C asks before a loop rather than at each store."""
+
+    ref: Ref
+    index: Expr
+    origin: Origin
 
 
 @part
@@ -358,7 +369,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Room | Check | When | While | Child | Fresh | Drop | Par
 
 
 @part

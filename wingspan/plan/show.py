@@ -80,6 +80,8 @@ def _simple(s: Stmt) -> str:
             return f"{reg.name} = {cell(ref, index)}"
         case plan.Store(ref=ref, index=index, value=value):
             return f"{cell(ref, index)} = {text(value)}"
+        case plan.Room(ref=ref, index=index):
+            return f"room for {cell(ref, index)}"
         case plan.Atomic(ref=ref, index=index, op=op, value=value):
             return f"atomic {cell(ref, index)} {op}= {text(value)}"
         case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):

@@ -81,6 +81,7 @@ typedef struct {
     ws_hash *hash;
     ws_width width;
     bool borrowed, huge;
+    bool bounded; /* whether it never has more cells than there is room for */
     int lock;
     uint64_t reserved;
     unsigned char *home; /* data, cells and width while nothing is borrowed */
@@ -778,6 +779,7 @@ WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_
         uint64_t wanted = ws_room(run, g, &g->shapes[i]), room = wanted;
         b->data = b->home = ws_reserve(run, &room);
         b->reserved = (room < wanted ? room : wanted) / ws_bytes[b->width];
+        b->bounded = g->shapes[i].bound > 0 && (uint64_t)g->shapes[i].bound <= b->reserved;
         good = b->data != NULL;
     }
     good = good && ws_tables(run, x);

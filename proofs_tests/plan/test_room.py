@@ -1,0 +1,182 @@
+"""Room for what a loop appends is asked for once, before it: for as many cells as its rounds can come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wingspan
+from proofs_tests.effort import many
+from wingspan import Fault, Limits
+from wingspan.compiled import build
+from wingspan.plan.fold import op
+from wingspan.plan.ir import (
+    COMPUTES,
+    Buffer,
+    Const,
+    Expr,
+    Group,
+    Op,
+    Origin,
+    Place,
+    Plan,
+    Ref,
+    Reg,
+    Room,
+    Set,
+    Stmt,
+    Store,
+    When,
+    While,
+    walk,
+)
+from wingspan.plan.passes.room import room
+
+HERE = Origin(None, "a test")
+BUFFER = Buffer("C", 0, "idx", "index", "int", "i64", 0, 0)
+ROOT, OTHER = Reg("root", "instance"), Reg("other", "instance")
+q, r, end, stop, n, odd = map(Reg, ("q", "r", "end", "stop", "n", "odd"))
+BOTH = op("and", op("<", q, end), op("<=", r, stop))
+
+
+def step(reg: Reg, by: int = 1) -> Set:
+    return Set(reg, op("+", reg, Const(by)), HERE)
+
+
+def store(at: Expr = n, into: Reg = ROOT) -> Store:
+    return Store(Ref(BUFFER, into), at, Const(7), Place(), HERE)
+
+
+def plan(*body: Stmt) -> Plan:
+    return Plan((Group(0, "C", (BUFFER,)),), (("C", ROOT),), body, (), ("C",), ())
+
+
+def asked(*body: Stmt, condition: Expr = BOTH) -> list[str]:
+    """What the plan asks room for before a loop with this body."""
+    return [str(s.index) for s in walk(room(plan(While((), condition, body))).body) if isinstance(s, Room)]
+
+
+def test_a_loop_asks_for_all_of_its_rounds() -> None:
+    """For what is left of both cursors together, and only if there is a round."""
+    loop = While((), BOTH, (store(), step(n), When(odd, (step(q),), (step(r),))))
+    rounds = op("+", op("-", end, q), op("+", op("-", stop, r), Const(1)))
+    sure = Store(Ref(BUFFER, ROOT), n, Const(7), Place(), HERE, sure=True)
+    expected = When(BOTH, (Room(Ref(BUFFER, ROOT), op("+", n, rounds), HERE),))
+    assert room(plan(loop)).body == (expected, While((), BOTH, (sure, *loop.body[1:])))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        (store(), step(n), When(odd, (step(q),))),  # a round may move no cursor
+        (store(), step(n), step(q), step(end)),  # the end moves, too
+        (store(), step(n), When(odd, (step(n),)), step(q)),  # two cells in a round
+        (store(), step(n, 2), step(q)),
+        (store(), step(n), step(q, -1)),
+        (store(), Set(n, odd, HERE), step(q)),
+        (store(), step(n), step(q), While((), op("<", r, stop), (step(r),))),  # not the innermost
+        (store(Const(3)), step(q)),  # the same cell in each round
+        (store(op("*", n, Const(2))), step(n), step(q)),
+        (store(), step(n), step(q), Set(ROOT, OTHER, HERE)),  # another instance in each round
+    ],
+)
+def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
+    """Where nothing says how often they go round, or which cells they come to."""
+    condition = op("<", q, end)
+    assert not asked(*body, condition=condition)
+    assert asked(store(), step(n), step(q), condition=condition)
+    assert not any(isinstance(s, Store) and s.sure for s in walk(room(plan(While((), condition, body))).body))
+
+
+def test_a_condition_that_says_more_does_not_matter() -> None:
+    assert asked(store(), step(n), step(q), condition=op("and", op("<", q, end), op("==", odd, Const(1))))
+    assert not asked(store(), step(n), step(q), condition=op("or", op("<", q, end), op("<", odd, stop)))
+
+
+class Tried:
+    """What a plan of one loop does, statement by statement, and whether a store goes beyond what was asked for."""
+
+    def __init__(self, registers: dict[str, int]) -> None:
+        self.registers, self.room, self.stored = registers, 0, 0
+        self.rounds = 0
+
+    def value(self, e: Expr) -> Any:
+        match e:
+            case Const(value=value):
+                return value
+            case Reg(name=name):
+                return self.registers[name]
+            case Op(op=name, args=args):
+                return COMPUTES[name](*map(self.value, args))
+
+    def run(self, body: tuple[Stmt, ...]) -> None:
+        for s in body:
+            match s:
+                case Set(reg=reg, value=value):
+                    self.registers[reg.name] = self.value(value)
+                case When(condition=condition, then=then, otherwise=otherwise):
+                    self.run(then if self.value(condition) else otherwise)
+                case While(condition=condition, body=inner):
+                    while self.value(condition) and self.rounds < 100:
+                        self.rounds += 1
+                        self.run(inner)
+                case Room(index=index):
+                    self.room = max(self.room, self.value(index))
+                case Store(index=index, sure=True):
+                    self.stored += 1
+                    assert 1 <= self.value(index) <= self.room
+
+
+EITHER = When(op("<", odd, q), (step(q),), (step(r),))
+MOVES = st.sampled_from([store(), store(op("+", n, Const(1))), step(n), step(q), step(r), step(odd), EITHER])
+BLOCKS: Any = st.recursive(
+    st.lists(MOVES, max_size=4).map(tuple),
+    lambda inner: st.tuples(MOVES, st.builds(lambda x, y: When(op("<", odd, q), x, y), inner, inner), MOVES),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=many(3000), deadline=None)
+@given(body=BLOCKS, starts=st.lists(st.integers(0, 6), min_size=5, max_size=5), both=st.booleans())
+def test_no_store_goes_beyond(body: tuple[Stmt, ...], starts: list[int], both: bool) -> None:
+    """Whatever the rounds do: bodies in which cursors, the counter and others move, or not, under conditions or not."""
+    condition = BOTH if both else op("<", q, end)
+    names = dict(zip(("q", "r", "end", "stop", "odd"), starts, strict=True))
+    Tried({**names, "n": 1}).run(room(plan(While((), condition, body))).body)
+
+
+def test_the_tried_bodies_store() -> None:
+    """The property above is not empty: a loop of both cursors stores in each round, up to what was asked for."""
+    loop = While((), BOTH, (store(), step(n), When(op("<", odd, q), (step(q),), (step(r),))))
+    tried = Tried({"q": 0, "end": 3, "r": 0, "stop": 2, "odd": 1, "n": 1})
+    tried.run(room(plan(loop)).body)
+    assert tried.stored >= 3 and tried.room == 1 + 6
+
+
+SUM = """
+C = Tensor(SparseList(Element(0.0)))
+C .= 0.0
+for i = _
+    C[i] = A[i] + B[i]
+end
+return C
+"""
+
+
+@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+def test_full_vectors_have_room_for_what_there_is() -> None:
+    """A list has no more entries than its axis indices, and no loop asks for more: also where memory is short."""
+    kernel = wingspan.compile(wingspan.parse(SUM), inputs={name: "SparseList(Element(0.0))" for name in "AB"})
+    size = 2**18 - 1  # memory is for extents up to the next power of 2
+    ones = scipy.sparse.coo_array((np.ones(size), (np.arange(size),)), shape=(size,))
+    fewer = scipy.sparse.coo_array((np.ones(size - 1), (np.arange(1, size),)), shape=(size,))
+    assert kernel(A=ones, B=fewer).to_numpy().sum() == 2 * size - 1
+    needed = size * (4 + 8)
+    assert kernel(A=ones, B=fewer, limits=Limits(memory=needed * 3 // 2)).nnz == size
+    with pytest.raises(Fault, match="memory"):
+        kernel(A=ones, B=fewer, limits=Limits(memory=needed // 2))
