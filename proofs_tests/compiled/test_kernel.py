@@ -145,6 +145,17 @@ def test_full_and_empty_fibers_and_stored_zeros_are_no_exception() -> None:
             agrees(kernel, EXAMPLES / "spadd.ws", {"A": A, "B": B}, params=NT)
 
 
+def test_copies_of_several_open_axes_are_compiled() -> None:
+    """Each task asks for all cells of its copy at once: as many as extents say that it has been told before."""
+    text = "dev = cpu(:dev, 2)\nA = Tensor(Dense(Dense(SparseList(Element(0)))))\n"
+    text += "C = Tensor(Merge(dev, Dense(Dense(Element(0)))))\nC .= 0\n"
+    loops = "for k = parallel(_, dev)\nfor j = _\nfor i = _\nC[i, j] += A[i, j, k]\nend\nend\nend\nreturn C"
+    program = api.parse(text + loops)
+    kernel = wingspan.compile(program)
+    for shape in ((4, 3, 2), (1, 1, 5), (0, 2, 3)):
+        agrees(kernel, program, {"A": RANDOM.integers(-3, 4, shape)})
+
+
 def left_open(case: Case) -> api.Program:
     """The program of a case with the extents of its inputs left open: they come with the inputs."""
 

@@ -96,6 +96,12 @@ def from_zero(b: Buffer) -> bool:
     return b.name in ("ptr", "idx")
 
 
+def sizes(body: Iterable[Stmt]) -> set[Reg]:
+    """The registers that tell how many cells buffers have that are written somewhere in a block."""
+    written = {s.ref.buffer for s in walk(tuple(body)) if isinstance(s, plan.Store)}
+    return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
+
+
 @dataclass
 class Printer:
     """Writes the C of one plan."""
@@ -111,20 +117,19 @@ class Printer:
     def __post_init__(self) -> None:
         self.borrowed = borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
-        sized = {reg for g in self.plan.groups for b in g.buffers if b.cells for reg in registers(b.cells)}
-        self.useful = useful(self.plan) | sized
+        self.useful = useful(self.plan) | sizes(self.plan.body)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
         self.parameters = {reg: k for k, (_, reg) in enumerate(self.plan.parameters) if reg in self.useful}
         ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
         self.apart = {
             id(s): _ordered(
-                (mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | sized | set(s.joined)) - {s.task}
+                (mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | sizes(s.body) | set(s.joined)) - {s.task}
             )
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
         self.apart |= {
-            id(s): _ordered(mentioned((s,)) & (mentioned(self.plan.body, s) | ends) & self.useful | sized)
+            id(s): _ordered(mentioned((s,)) & (mentioned(self.plan.body, s) | ends) & self.useful | sizes((s,)))
             for s in nests(self.plan.body)
         }
         """the registers that each parallel region, and each nest of loops, shares with what is around it"""
@@ -522,7 +527,8 @@ def _comment(text: str) -> str:
 
 
 def _ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
-    return tuple(sorted(regs, key=lambda reg: (reg.name, reg.type)))
+    """In an order in which they can be declared: what tells how large buffers are before the instances of these."""
+    return tuple(sorted(regs, key=lambda reg: (reg.type == "instance", reg.name, reg.type)))
 
 
 def _declare(names: Names, reg: Reg) -> str:
