@@ -33,6 +33,7 @@ AREAS = {
         "wingspan/api/compiling.py", "wingspan/plan/lowering/", "wingspan/buffers/procedures.py",
         "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/room.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
+        "wingspan/native/heap.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

@@ -66,10 +66,8 @@ class Tasks:
         commits = [self.checkout(T, s) for T in tensors(s.body)]
         if counter is None:
             origin = self.builder.origin(s.span, "StaticFor")
-            size = op("max", op("+", op("-", b, a), Const(1)), Const(0))
-            n, before = Const(device.nthreads), op("-", task, Const(1))
-            lo = self.builder.keep("first", op("+", a, op("÷", op("*", before, size), n)), origin)
-            past = op("+", a, op("÷", op("*", task, size), n))
+            first, past = self.share(device, task, a, b, origin)
+            lo = self.builder.keep("first", first, origin)
             hi = self.builder.keep("last", op("-", past, Const(1)), origin)
             self.serial(s.index, lo, hi, s.body, within=(a, b))
         else:
@@ -79,6 +77,21 @@ class Tasks:
         self.state.drop(self.state.scopes.pop())
         self.state.device, self.state.threads = outer_device, outer_threads
 
+    def share(self, device: Device, task: Reg, a: Expr, b: Expr, origin: plan.Origin) -> tuple[Expr, Expr]:
+        """Where the share of a task begins, and the next one's: a + (q - 1)·size ÷ n for task q, and for q + 1.
+
+        It is worked out from size = n·whole + rest, since q·size may not fit 64 bits.
+        """
+        n, size = Const(device.nthreads), op("max", op("+", op("-", b, a), Const(1)), Const(0))
+        size = self.builder.keep("size", size, origin)
+        whole = self.builder.keep("whole", op("÷", size, n), origin)
+        rest = self.builder.keep("rest", op("%", size, n), origin)
+
+        def end(q: Expr) -> Expr:
+            return op("+", a, op("+", op("*", q, whole), op("÷", op("*", q, rest), n)))
+
+        return end(op("-", task, Const(1))), end(task)
+
     def chunks(self, s: ir.For, a: Expr, b: Expr, step: int, counter: Ref) -> None:
         """Claim chunk after chunk, until none is left."""
         origin = self.builder.origin(s.span, "DynamicFor")
@@ -86,8 +99,9 @@ class Tasks:
         claim = plan.Claim(first, counter, b, step, origin)
 
         def chunk() -> None:
-            last = op("min", op("+", first, Const(step - 1)), b)
-            self.serial(s.index, first, self.builder.keep("last", last, origin), s.body, within=(a, b))
+            more = op("min", Const(step - 1), op("-", b, first))
+            last = self.builder.keep("last", op("+", first, more), origin)
+            self.serial(s.index, first, last, s.body, within=(a, b))
 
         self.builder.emit(plan.While((claim,), op("<=", first, b), self.builder.block(chunk)))
 
