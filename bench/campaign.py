@@ -2,7 +2,8 @@
 
     python bench/campaign.py [--programs N] [--jobs N] [--results FILE]
 
-Every program runs on several inputs, on 1 to 4 threads, static and dynamic, twice; all must compute the same.
+Every program runs on several inputs, on 1 to 4 threads, static and dynamic, twice; all must compute the same. On
+threads it runs with these numbers as constants of the plan, and as parameters.
 Finished batches are kept in bench/results/campaign.jsonl, so that a run that was killed goes on where it was; what
 was found with other sources counts no longer. Prints the number of cases, each a program with one input, and how many
 that is a second. The exit status is 1 if two runs differ; the smallest such case is printed.
@@ -25,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.kept import Kept  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
+from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
 RESULTS = HERE / "results" / "campaign.jsonl"
 BATCH = 250
@@ -36,7 +38,7 @@ def batch(number: int) -> tuple[int, Tally | str]:
     """One batch of programs: what was done, or how two engines differ."""
     try:
         done = campaign(
-            ["semantics", "native-controlled", "reference"], ["native"],
+            ["semantics", "native-controlled", "reference"], ["native", LeftOpen()],
             examples=BATCH, repeat=2, first_seed=FIRST_SEED + number,
         )  # fmt: skip
     except Disagreement as found:

@@ -36,7 +36,7 @@ Files = dict[str, bytes]
 
 
 def printed(one: Ready) -> Files:
-    """The files that a program is printed as, a command with its inputs, and with the extents that it leaves open."""
+    """The files that a program is printed as, a command with its inputs, and with what its plan leaves open."""
     files = contents(one.code.plan, "program", one.inputs)
     text = files["program.c"].decode()
     for k, (_, reg) in enumerate(one.code.plan.parameters):

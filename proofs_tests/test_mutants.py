@@ -27,13 +27,13 @@ AREAS = {
     ],
     "native": [
         "wingspan/compiled/emit_c.py", "wingspan/plan/passes/cells.py", "wingspan/plan/lowering/inline.py",
-        "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/native/prepared.py",
+        "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/plan/pipeline.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
         "wingspan/api/compiling.py", "wingspan/plan/lowering/", "wingspan/buffers/procedures.py",
         "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/room.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
-        "wingspan/native/heap.py",
+        "wingspan/elaborate/opening.py", "wingspan/native/heap.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

@@ -23,9 +23,12 @@ from wingspan.buffers.frames import Cell, Code, Frame, advance
 from wingspan.buffers.linear import _Linearizer
 from wingspan.buffers.ops import Each, Stmt
 from wingspan.compiled.build import compiler
+from wingspan.elaborate.opening import opened
 from wingspan.native.prepared import code_of
 from wingspan.plan.ir import Par, walk
+from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
+from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.printed import PrintedC
 
 derandomized = settings(
@@ -188,13 +191,18 @@ ONE_DEVICE = [form for form in FORMS if "far" not in form]
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("form", few(ONE_DEVICE, 3))
 def test_threads_agree(grain: int, form: str, threads: int) -> None:
-    """The same result as the reference's on threads that share every loop of two iterations, and on the machine."""
+    """The same result as the reference's on threads that share every loop of two iterations, and on the machine.
+
+    Where the number of threads is left open, one thread is one task of a region, too.
+    """
     for schedule in SCHEDULES[: 1 if "SparseList" in form else 2]:
         bound = merged(form, threads, schedule)
         regions = [s for s in walk(code_of(bound).plan.body) if isinstance(s, Par)]
         assert any(s.count is not None for s in regions) == (threads > 1)
-        for subject in ("native-controlled", *["native"] * 3):
-            compared = compare(bound, [api.engine("reference"), api.engine(subject)])
+        plan = lower(opened(bound))
+        assert {s.count for s in walk(plan.body) if isinstance(s, Par)} - {reg for _, reg in plan.parameters}
+        for subject in (api.engine("native-controlled"), *[api.engine("native"), LeftOpen()] * 3):
+            compared = compare(bound, [api.engine("reference"), subject])
             assert compared.difference is None, compared.difference
 
 
@@ -223,6 +231,9 @@ def test_tasks_of_the_device_do_not_start_it_again() -> None:
         for dealt in (True, False):
             regions = [s for s in walk(code_of(bound, dealt).plan.body) if isinstance(s, Par)]
             assert any(s.count is not None for s in regions) == (expected and dealt)
+            plan = lower(opened(bound), dealt)
+            counts = {s.count for s in walk(plan.body) if isinstance(s, Par)}
+            assert bool(counts - {reg for _, reg in plan.parameters}) == (expected and dealt)
 
 
 # ---------------------------------------------------------------------------------------------------------------- work

@@ -242,7 +242,7 @@ def test_a_task_that_waits_for_its_own_lock_is_a_deadlock_though_another_has_end
 
 @pytest.mark.parametrize(("stop", "step", "threads"), [(100, 3, 4), (50000, 1, 4), (0, 1, 4), (2, 1, 8), (5, 100, 3)])
 def test_each_chunk_is_claimed_once(stop, step, threads):
-    claim = Claim(x, Ref(NUMBERS, T), c(stop), step, HERE)
+    claim = Claim(x, Ref(NUMBERS, T), c(stop), c(step), HERE)
     mark = atomic(DOUBLES, x, "+", c(1.0))
     body = store(NUMBERS, c(1), c(1)), par(threads, claim, While((), at_most(x, c(stop)), (mark, claim)))
     made = cells(run(*body), DOUBLES)

@@ -370,7 +370,7 @@ def test_a_claim_deals_each_chunk_once() -> None:
     """Two tasks take 1, 2 and 3 from a counter; each looks once more, and finds nothing. No race."""
     counter = Buffer("i_chunk", -1, "variable", "value", "int", "i64", 0, 1)
     shared, more = Ref(counter, Reg("i_chunk", "instance")), Op("<=", (X, Const(3)))
-    take = Claim(X, shared, Const(3), 1, O)
+    take = Claim(X, shared, Const(3), Const(1), O)
     begin = Store(shared, ONE, ONE, Place(), O)
     made = machine(begin, par(While((take,), more, (store(X, X),))), groups=(Group(1, "i_chunk", (counter,)),))
     found = explore_graph(made)

@@ -12,13 +12,15 @@ import scipy.sparse
 
 from wingspan import api
 from wingspan.elaborate import Elaborated
+from wingspan.testing.left_open import LeftOpen
 
 STATIC, DYNAMIC = "static_schedule()", "dynamic_schedule({})"
-ENGINES = ["native"]
+ENGINES = ["native", "left open"]
+"""The plan on threads: with numbers of threads and chunk sizes as constants, and as parameters."""
 
 
 def run(bound: Elaborated, engine: str) -> Mapping[str, Any]:
-    return api.run(bound, engine=engine).tensors
+    return LeftOpen().run(bound, {}) if engine == "left open" else api.run(bound, engine=engine).tensors
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
@@ -21,6 +21,7 @@ from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
 from wingspan.elaborate.inputs import default_format, fitted
+from wingspan.elaborate.opening import opened
 from wingspan.errors import InputError, WingspanError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
@@ -28,7 +29,7 @@ from wingspan.native import engine as native
 from wingspan.native.assemble import assemble
 from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
-from wingspan.plan.pipeline import lower
+from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
@@ -70,7 +71,7 @@ def compile(
         warn(message, RuntimeWarning, stacklevel=2)
         engine = "native"
     written = program if isinstance(program, Program) else load(program)
-    return Kernel(written, params or {}, inputs or {}, threads, engine)
+    return Kernel(written, params or {}, inputs or {}, threads, engine, {})
 
 
 class Kernel:
@@ -87,27 +88,53 @@ class Kernel:
         inputs: Mapping[str, Any],
         threads: int | None,
         engine: str,
+        engines: dict[Hashable, Engine],
     ) -> None:
         self.params, self.threads, self.engine = dict(params), threads, engine
-        self.program = _with_formats(program, self._bind(program), inputs)
+        self._engines = engines
+        """what runs the plans made so far, by all that they depend on, for this kernel and those made of it"""
+        self.program = _with_formats(program, self._bind(program), inputs) if inputs else program
         self._bound = self._bind(self.program)
         _require_parameters(self._bound)
         guard(self._bound, allowed=("safe", "order-dependent"))
         self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
+        self._numbers = opened(self._bound).numbers
         self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
         self._ends: dict[tuple[int, ...], dict[str, Tower]] = {}
         self._any: Engine | None = None
         with suppress(NeedsExtents):
-            self._any = self._made(lower(self._bound))
+            self._any = self._made(self._bound)
         self._last = self._any
         self._entries = over_entries(self.program.tree, self._bound.towers)
+
+    def using(self, *, params: Mapping[str, Any] | None = None, threads: int | None = None) -> Kernel:
+        """This kernel with other values of some parameters, or another number of threads of every device.
+
+        Numbers of threads and chunk sizes are arguments of the plan: nothing is lowered or compiled for others. What
+        else depends on a parameter gets a plan of its own. ProgramError or InputError if a value does not fit; Unsafe
+        if tasks may race with these values.
+        """
+        threads = self.threads if threads is None else threads
+        return self._like_this(self.program, {**self.params, **(params or {})}, threads)
+
+    def _like_this(self, program: Program, params: Mapping[str, Any], threads: int | None) -> Kernel:
+        """A kernel that shares the plans that this one has made."""
+        return Kernel(program, params, {}, threads, self.engine, self._engines)
 
     def _bind(self, program: Program) -> Elaborated:
         return bind(program, params=self.params, threads=self.threads, symbolic=True)
 
-    def _made(self, plan: Plan) -> Engine:
-        return compiled.Engine(plan) if self.engine == "compiled" else native.Engine(assemble(plan))
+    def _made(self, bound: Elaborated) -> Engine:
+        """What runs the plan of a program, with its numbers of threads and chunk sizes left open."""
+        program = opened(bound)
+        key = depends_on(program)
+        found = self._engines.get(key)
+        if found is None:
+            plan = lower(program)
+            made = compiled.Engine(plan) if self.engine == "compiled" else native.Engine(assemble(plan))
+            found = _kept(self._engines, key, made)
+        return found
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -134,7 +161,8 @@ class Kernel:
         """
         if self._entries is None:
             return None
-        return Kernel(replace(self.program, tree=self._entries.tree), self.params, {}, self.threads, self.engine)
+        program = replace(self.program, tree=self._entries.tree)
+        return self._like_this(program, self.params, self.threads)
 
     def _over_entries(self, tensors: Mapping[str, Tensor], limits: Limits | None) -> Tensor | None:
         """The result, if inputs store elements at the same subscripts and it follows from these elements alone."""
@@ -179,11 +207,13 @@ class Kernel:
         given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
         if self._any is not None and max(extents.values(), default=0) < SMALL:
             towers = self._towers(extents)
-            results = self._any.run(given, extents=extents, sizes=self._sizes(extents), limits=limits)
+            parameters = {**extents, **self._numbers}
+            results = self._any.run(given, parameters=parameters, sizes=self._sizes(extents), limits=limits)
         else:
             bound, engine = self._closed(tensors)
             towers = dict(bound.towers)
-            results = engine.run(given, limits=limits)
+            sizes = bounds(engine.plan, towers)
+            results = engine.run(given, parameters=self._numbers, sizes=sizes, limits=limits)
         ends: dict[str, Any] = results.tensors(towers)
         ends |= {name: algebra.double(value) for name, value in results.variables.items()}
         names = tuple(dict.fromkeys(self.program.tree.returns)) or tuple(ends)
@@ -252,7 +282,7 @@ class Kernel:
         found = self._like.get(key)
         if found is None:
             bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
-            self._last = self._made(lower(bound))
+            self._last = self._made(bound)
             found = _kept(self._like, key, (bound, self._last))
         return found
 

@@ -1,8 +1,8 @@
 """The programs that consumers run: operations of a level composed with the modifiers that take effect with them.
 
 Levels are named by their number (leaf 1). Each function returns linear code, made once. Its docstring gives inputs and
-results; z (the fill value), the task and the extents that are left open are inputs of all. A *cursor* is what an
-iteration over a fiber keeps: see `cursor`. Every procedure on it runs in the instance of its fiber.
+results; z (the fill value), the task, and the extents and numbers of threads that are left open are inputs of all. A
+*cursor* is what an iteration over a fiber keeps: see `cursor`. Every procedure on it runs in the instance of its fiber.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 from wingspan.buffers.level import OPEN, Tower
 from wingspan.buffers.linear import Code, linear
 from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
-from wingspan.buffers.staging import Stager, definitions, extent_register
+from wingspan.buffers.staging import Stager, definitions, extent_register, threads_register
 from wingspan.errors import InternalError
+from wingspan.lang.devices import Device
 from wingspan.once import Once
 
 ALWAYS = ("z", "task")
@@ -315,6 +316,12 @@ def open_extents(tower: Tower) -> dict[str, int]:
     return {extent_register(d): tower.numbers[d] - 2 for d in storage if tower.extent(d) == OPEN}
 
 
+def open_threads(tower: Tower) -> dict[str, Device]:
+    """The registers with the numbers of threads that are left open, and the device of each."""
+    devices = {threads_register(d): level.device for d, level in enumerate(tower.levels)}
+    return {name: device for name, device in devices.items() if device is not None and device.open}
+
+
 def _code(
     name: str,
     tower: Tower,
@@ -324,5 +331,6 @@ def _code(
     keys: Keys = (),
 ) -> Code:
     given = tuple(results.items()) if isinstance(results, dict) else _registers(results)
-    procedure = Procedure(name, (*ALWAYS, *open_extents(tower), *inputs), tuple(stager.out), given, keys)
+    inputs = (*ALWAYS, *open_extents(tower), *open_threads(tower), *inputs)
+    procedure = Procedure(name, inputs, tuple(stager.out), given, keys)
     return linear(procedure, tower)

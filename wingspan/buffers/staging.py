@@ -61,6 +61,11 @@ def extent_register(depth: int) -> str:
     return f"{depth}.n"
 
 
+def threads_register(depth: int) -> str:
+    """The same for the number of threads of the device that gates the level."""
+    return f"{depth}.threads"
+
+
 @Once
 def definitions(text: str) -> Mapping[str, ast.FunctionDef]:
     """The operations in the text of a level, by name."""
@@ -416,8 +421,8 @@ class _Inliner:
                 return Const(0.0 if self.stager.tower.kind == "float" else 0)
             case "blank":
                 return Const(self.stager.tower.kind != "bool")
-            case "threads" if self.level.device is not None:
-                return Const(self.level.device.nthreads)
+            case "threads" if (device := self.level.device) is not None:
+                return Reg(threads_register(self.depth)) if device.open else Const(device.nthreads)
             case "device" if self.level.device is not None:
                 return Const(self.level.device)
             case "grain":

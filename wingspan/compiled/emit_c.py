@@ -418,7 +418,7 @@ class Function:
                 return [f"WS_TRY({call}, {site});"]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)
-                call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {constant(step)}, {to})"
+                call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {self.text(step)}, {to})"
                 return [*before, self.fails("WS_TRY", call, s)]
             case plan.Acquire(ref=ref, index=index):
                 return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
@@ -446,12 +446,12 @@ class Function:
         given = self.printer.apart[id(s)]
         name = self.names.new("region")
         self.printer.functions += Part(self.printer, s.body, name, given, s.joined, s.task).function()
-        names, most = [self.names.register(reg) for reg in given], s.device.nthreads
+        names = [self.names.register(reg) for reg in given]
         frame = ", ".join(f".{name} = {name}" for name in names)
         n = self.text(s.tasks)
         tasks = self.names.new(f"{name}_tasks")
         each = f"for (int64_t ws_k = 0; ws_k < {n}; ws_k++)"
-        lines = [f"struct {name} {tasks}[{most}];", f"{each} {tasks}[ws_k] = (struct {name}){{{frame}}};"]
+        lines = [f"struct {name} {tasks}[{n}];", f"{each} {tasks}[ws_k] = (struct {name}){{{frame}}};"]
         lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {tasks}, sizeof *{tasks})", s))
         for reg in s.joined:
             joined = self.names.register(reg)

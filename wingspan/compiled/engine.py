@@ -46,20 +46,20 @@ class Engine:
         self,
         inputs: Mapping[str, Mapping[Key, Stored]],
         *,
-        extents: Mapping[str, int] | None = None,
+        parameters: Mapping[str, int] | None = None,
         sizes: Bounds | None = None,
         limits: Limits | None = None,
     ) -> Results:
         """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
 
-        `extents` are those that the plan leaves open, by the names of its parameters, and `sizes` are those that its
-        buffers may have then: see `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it.
+        `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
+        `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it.
         """
         lease = Lease(self._spare, limits or USUAL, self.plan, sizes, racy=False)
         for name, arrays in inputs.items():
             for key, stored in arrays.items():
                 lease.give(name, key, stored, self._borrowed)
-        given, ends = [(extents or {})[name] for name, _ in self.plan.parameters], self.plan.ends
+        given, ends = [(parameters or {})[name] for name, _ in self.plan.parameters], self.plan.ends
         words, fault = lease.memory.run(self._body, struct.pack(f"<{len(given)}q", *given), len(ends))
         if fault is not None:
             raise self._fault(lease, *fault)

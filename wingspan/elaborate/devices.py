@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
-from wingspan.lang.devices import SERIAL, STATIC, Device, Schedule
+from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device, Schedule
 
 Count = Callable[[ir.Expression, str, int | None], int | None]
 """How a number of threads or a chunk size is found: what to call it, and the most that it may be; None if it is
 mistaken or left open.
 """
-
-THREADS = 1000
-"""The threads that a device has at most."""
 
 SOME = 2
 """The threads of a device whose number is left open: with two of them any two iterations can meet."""

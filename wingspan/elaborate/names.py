@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wingspan.elaborate.devices import ANY, THREADS, Devices, name_of, schedule
+from wingspan.elaborate.devices import ANY, Devices, name_of, schedule
 from wingspan.elaborate.parameters import (
     Parameters,
     closest,
@@ -19,7 +19,7 @@ from wingspan.elaborate.parameters import (
 )
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
-from wingspan.lang.devices import SERIAL, STATIC, Device
+from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device
 
 
 @dataclass(frozen=True)

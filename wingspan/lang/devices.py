@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+THREADS = 1000
+"""The threads that a device has at most."""
+
+OPEN = -1
+"""A number of threads, or of the iterations of a chunk, that is left open."""
+
 
 @dataclass(frozen=True)
 class Device:
@@ -16,6 +22,16 @@ class Device:
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def open(self) -> bool:
+        """Whether its number of threads is left open."""
+        return self.nthreads == OPEN
+
+    @property
+    def number(self) -> str:
+        """What its number of threads is called where that is left open."""
+        return f"threads of {self.id}"
 
 
 SERIAL = Device("serial", 1)
@@ -67,6 +83,8 @@ class Schedule:
 
     kind: str
     step: int = 1
+    number: str = ""
+    """what `step` is called if it is left open"""
 
     def __str__(self) -> str:
         return "static_schedule()" if self.kind == "static" else f"dynamic_schedule({self.step})"

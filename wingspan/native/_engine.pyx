@@ -193,7 +193,7 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
         elif op == ATOMIC:
             good = ws_atomic(t, buffer(r, row), r[row[3]].i, <ws_reduction>row[5], r[row[1]])
         elif op == CLAIM:
-            good = ws_claim(t, buffer(r, row), r[row[3]].i, row[5], &r[row[1]].i)
+            good = ws_claim(t, buffer(r, row), r[row[3]].i, r[row[5]].i, &r[row[1]].i)
         elif op == ACQUIRE:
             good = ws_acquire(t, buffer(r, row), r[row[3]].i)
         elif op == RELEASE:

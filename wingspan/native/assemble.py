@@ -74,7 +74,7 @@ OPCODES = {
     "load": "wuu.",  # r = buffer[b]
     "store": "uuu.",  # buffer[b] = r
     "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
-    "claim": "wuu..",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
+    "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
     "acquire": ".uu.", "release": ".uu.",  # lock buffer[b]
     "sort": ".uu.",  # buffer[1] to buffer[b]
     # instances
@@ -173,11 +173,11 @@ class Code:
         at = 8 * self.slots[reg.name]
         return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
 
-    def given(self, extents: Mapping[str, int]) -> Code:
-        """The code with the extents that its plan leaves open."""
+    def given(self, parameters: Mapping[str, int]) -> Code:
+        """The code with what its plan leaves open, by the names of the plan's parameters."""
         initial = self.initial
         for name, reg in self.plan.parameters:
-            initial = self.put(initial, reg, extents[name])
+            initial = self.put(initial, reg, parameters[name])
         return replace(self, initial=initial)
 
     def value(self, registers: bytes, e: Expr) -> Value:
@@ -377,7 +377,8 @@ class _Assembler:
                 b = self.operand(index)
                 self.emit("atomic", s, self.operand(value), a, b, c, REDUCTIONS.index(op), uses=uses)
             case Claim(reg=reg, stop=stop, step=step):
-                self.emit("claim", s, self.slot(reg), a, self.operand(stop), c, step, uses=uses)
+                b, d = self.operand(stop), self.operand(step)
+                self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)
             case Acquire(index=index) | Release(index=index):
                 self.emit(
                     "acquire" if isinstance(s, Acquire) else "release", s, 0, a, self.operand(index), c, uses=uses

@@ -46,7 +46,7 @@ class Engine:
         self,
         inputs: Mapping[str, Mapping[Key, Stored]],
         *,
-        extents: Mapping[str, int] | None = None,
+        parameters: Mapping[str, int] | None = None,
         sizes: Bounds | None = None,
         limits: Limits | None = None,
         mode: Mode = "plain",
@@ -54,14 +54,14 @@ class Engine:
     ) -> Results:
         """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
 
-        `extents` are those that the plan leaves open, by the names of its parameters, and `sizes` are those that its
-        buffers may have then: see `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it,
-        too. No task goes on after that.
+        `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
+        `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after
+        that.
         """
         if mode not in get_args(Mode):
             raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
         lease = Lease(self._spare, limits or USUAL, self.plan, sizes)
-        registers = (self.code.given(extents) if extents else self.code).initial
+        registers = (self.code.given(parameters) if parameters else self.code).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])
             for key, stored in inputs.get(name, {}).items():

@@ -116,7 +116,7 @@ class Memory:
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
                 if claimed <= value(stop):
-                    self._write(cell, s.ref, "atomic", min(claimed + step, algebra.INT64[-1]))
+                    self._write(cell, s.ref, "atomic", min(claimed + value(step), algebra.INT64[-1]))
                 else:
                     self._touch(cell, s.ref, "look", claimed, None, None)
                 return self.code.put(registers, reg, claimed)

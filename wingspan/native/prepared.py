@@ -15,7 +15,7 @@ from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.pipeline import lower
+from wingspan.plan.pipeline import depends_on, lower
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.runtime.memory import buffers
 from wingspan.tensors.tensor import Tensor
@@ -41,7 +41,7 @@ def code_of(bound: Elaborated, dealt: bool = True) -> Code:
 
 def _shared(bound: Elaborated, dealt: bool) -> Code:
     """The code of a program that is like this one, if it is kept; otherwise a new one."""
-    key = _depends_on(bound), dealt
+    key = depends_on(bound), staging.GRAIN, dealt
     with _LOCK:
         if key in _like:
             _like.move_to_end(key)
@@ -53,12 +53,6 @@ def _shared(bound: Elaborated, dealt: bool) -> Code:
         while len(_like) > LIKE:
             _like.popitem(last=False)
     return made
-
-
-def _depends_on(bound: Elaborated) -> Hashable:
-    """All that the code of a program depends on. Equal programs may stand in different places, so the spans, too."""
-    spans = tuple(node.span for node in bound.body.walk())
-    return bound.body, spans, tuple(bound.towers.items()), tuple(bound.inputs), bound.outputs, staging.GRAIN
 
 
 def _deals(tower: Tower) -> bool:

@@ -133,7 +133,9 @@ class Buffer:
     assigned: bool = False
     """whether no run without races reads a cell that it has not written"""
     cells: Expr | None = None
-    """if the bound is an extent that is left open, or a product of some: that, where all cells may be had at once"""
+    """if the bound is an extent or a number of threads that is left open, or a product of such: that, where all cells
+    may be had at once
+    """
 
 
 @part
@@ -150,7 +152,7 @@ class Group:
     parent: int | None = None
     tag: str = ""
     keys: int = 0
-    """keys are 0 to keys - 1; 0 if they are positions, of which there may be any number"""
+    """keys are less than this; 0 if they are positions, of which there may be any number"""
 
 
 @part
@@ -255,7 +257,7 @@ class Claim:
     reg: Reg
     ref: Ref
     stop: Expr
-    step: int
+    step: Expr
     origin: Origin
 
 
@@ -349,7 +351,8 @@ class Drop:
 class Par:
     """Tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
 
-    They are as many as the device has threads, or `count`, which is at most that and at least 1.
+    They are as many as the device has threads, or `count`, which is at most that and at least 1; it is given if the
+    number of threads is left open.
 
     The registers `joined`, truth values, are true after it if they are true at the end of one of the tasks; what else
     the tasks have done to registers is lost.
@@ -377,7 +380,8 @@ class Plan:
     """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
 
     A shared variable's group has a root too, if the root task binds it, and is otherwise made by `Fresh`.
-    `parameters` are the registers, set from the start as well, with the extents that are left open: one plan for all.
+    `parameters` are the registers, set from the start as well, with what is left open: extents, numbers of threads and
+    chunk sizes. One plan serves all of them.
     """
 
     groups: tuple[Group, ...]

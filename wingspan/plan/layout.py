@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wingspan.errors import InputError, Span
+from wingspan.lang.devices import THREADS
 from wingspan.levels.base import FIBER, OPEN, Gated, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
@@ -45,9 +46,14 @@ class Layout:
         return next(g for g in self.groups if g.parent == group)
 
 
-def layout(tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: int) -> Layout:
-    """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions."""
-    counts, rooms = positions(tensor, tower), list(_rooms(tower, extents))
+def layout(
+    tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: int, numbers: Mapping[str, Reg] | None = None
+) -> Layout:
+    """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions.
+
+    `numbers` are the registers with the numbers of threads that are left open.
+    """
+    counts, rooms = positions(tensor, tower), list(_rooms(tower, extents, numbers or {}))
     groups: list[Group] = []
     buffers: list[Buffer] = []
     parent: int | None = None
@@ -61,7 +67,8 @@ def layout(tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: i
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
             parent, buffers, tag = groups[-1].id, [], level.key
-            keys = 0 if level.key == FIBER or level.device is None else level.device.nthreads + 2
+            device = level.device if level.key != FIBER else None
+            keys = 0 if device is None else (THREADS if device.open else device.nthreads) + 2
     return Layout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", "instance"))
 
 
@@ -95,7 +102,7 @@ def positions(tensor: str, tower: Tower) -> list[int]:
     return counts
 
 
-def _rooms(tower: Tower, extents: tuple[Reg | Const, ...]) -> Iterator[dict[str, Expr]]:
+def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str, Reg]) -> Iterator[dict[str, Expr]]:
     """For the level at each depth, by the lengths of buffers, how many cells these have where that is left open.
 
     Only where they are used, or cost nothing while they are not: below levels that have all of their positions.
@@ -110,6 +117,8 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...]) -> Iterator[dict[str,
         if room is not None and fibers is not None:
             words = op("*", fibers, _of_words(extents[tower.numbers[depth] - 2]))
             lengths |= {"positions · words": words, "positions · words / 64": _of_words(words)}
+        if level.device is not None and level.device.open:
+            lengths["threads"] = numbers.get(level.device.number)
         yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
         if isinstance(level, Gated) and level.owned:
             fibers = None

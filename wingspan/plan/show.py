@@ -20,7 +20,7 @@ def show(made: Plan) -> str:
 def _buffers(made: Plan) -> Iterator[str]:
     for group in made.groups:
         if group.tensor and group.parent is not None:
-            keys = f"{group.keys} of them" if group.keys else "one for each position"
+            keys = f"at most {group.keys} of them" if group.keys else "one for each position"
             yield f"instances of {group.tensor} by {group.tag}: {keys}"
         for b in group.buffers:
             if b.depth < 0:
@@ -85,7 +85,7 @@ def _simple(s: Stmt) -> str:
         case plan.Atomic(ref=ref, index=index, op=op, value=value):
             return f"atomic {cell(ref, index)} {op}= {text(value)}"
         case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
-            return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {step}"
+            return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {text(step)}"
         case plan.Acquire(ref=ref, index=index):
             return f"acquire {cell(ref, index)}"
         case plan.Release(ref=ref, index=index):

@@ -41,13 +41,15 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from (condition, *(value for _, value in values))
         case plan.Store(index=index, value=value) | plan.Atomic(index=index, value=value):
             yield from (index, value)
+        case plan.Claim(stop=stop, step=step):
+            yield from (stop, step)
         case plan.Child(parent=parent, key=key):
             yield from (parent, key)
         case plan.Drop(reg=reg):
             yield reg
         case (
             plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Acquire(index=e)
-            | plan.Release(index=e) | plan.Sort(count=e) | plan.Claim(stop=e) | When(condition=e) | While(condition=e)
+            | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
         ):  # fmt: skip
             yield e
         case Par():

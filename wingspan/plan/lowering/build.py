@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from wingspan.lang.devices import Device, Schedule
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Child, Const, Expr, Fresh, Group, Origin, Reg, Set, Stmt, Type, When
 from wingspan.plan.ranges import Range, range_of
@@ -30,13 +31,27 @@ class Builder:
     """for each register the conditions that mention it"""
     ranges: dict[str, Range] = field(default_factory=dict)
     """for registers whether they are set once or more the integers that they are among"""
-    parameters: set[Reg] = field(default_factory=set)
-    """the registers of the extents that are left open"""
+    parameters: dict[str, Reg] = field(default_factory=dict)
+    """the registers with what is left open"""
 
     def fresh(self, hint: str, kind: Type = "int") -> Reg:
         """A register with a name that no other has."""
         count = self.names[hint] = self.names.get(hint, 0) + 1
         return Reg(hint if count == 1 else f"{hint}.{count}", kind)
+
+    def parameter(self, name: str, among: Range) -> Reg:
+        """A register, set from the start, with what is called so; the integers that it is among."""
+        reg = self.parameters[name] = self.fresh(name)
+        self.ranges[reg.name] = among
+        return reg
+
+    def threads(self, device: Device) -> Reg | Const:
+        """How many threads a device has."""
+        return self.parameters[device.number] if device.open else Const(device.nthreads)
+
+    def chunk(self, schedule: Schedule) -> Reg | Const:
+        """How many iterations a chunk has."""
+        return self.parameters[schedule.number] if schedule.number else Const(schedule.step)
 
     def emit(self, s: Stmt) -> None:
         """The next statement."""
@@ -50,7 +65,7 @@ class Builder:
 
     def keep(self, hint: str, value: Expr, origin: Origin) -> Reg | Const:
         """The value as a register that nobody changes, or as a constant."""
-        if isinstance(value, Const) or (isinstance(value, Reg) and value in self.parameters):
+        if isinstance(value, Const) or (isinstance(value, Reg) and value in self.parameters.values()):
             return value
         reg = self.fresh(hint, value.type)
         if value.type == "int":

@@ -152,7 +152,8 @@ class _Inliner:
             return
         origin, task = self.here.origin, self.builder.fresh("thread")
         size = op("+", op("-", stop, start), Const(1))
-        tasks = self.builder.keep("tasks", op("select", pays, op("min", size, Const(team.nthreads)), Const(1)), origin)
+        most = op("min", size, self.builder.threads(team))
+        tasks = self.builder.keep("tasks", op("select", pays, most, Const(1)), origin)
 
         def share() -> None:
             first = op("+", start, op("÷", op("*", op("-", task, Const(1)), size), tasks))

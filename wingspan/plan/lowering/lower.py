@@ -61,10 +61,11 @@ class Lowering(State):
 
     def plan(self) -> Plan:
         """The plan of the whole program."""
-        parameters = tuple(self.left_open())
+        self.leave_open()
+        parameters = tuple(self.builder.parameters.items())
         for name, tower in self.bound.towers.items():
             extents = tuple(map(self.extent, self.bound.extents[name]))
-            made = layout.layout(name, tower, extents, len(self.builder.groups))
+            made = layout.layout(name, tower, extents, len(self.builder.groups), self.builder.parameters)
             self.builder.groups += made.groups
             self.layouts[name] = made
             self.roots.append((name, made.root))
@@ -86,18 +87,16 @@ class Lowering(State):
             self.bound.outputs, variables, whole, fills, parameters,
         )  # fmt: skip
 
-    def left_open(self) -> Iterator[tuple[str, Reg]]:
-        """Make a parameter of each extent that the inputs have."""
+    def leave_open(self) -> None:
+        """Make a parameter of each extent that the inputs have, and of the numbers of threads and chunk sizes."""
         shapes = (self.bound.extents[T] for T in self.inputs)
         given = dict.fromkeys(e.name for shape in shapes for e in shape if isinstance(e, ir.Variable))
         if others := set(self.bound.symbols) - given.keys() - self.bound.towers.keys():
             raise layout.NeedsExtents(f"no input has the {min(others)}", fix="give the extents")
         for name in given:
-            reg = self.builder.fresh(name)
-            self.builder.parameters.add(reg)
-            self.builder.ranges[reg.name] = (0, layout.SMALL - 1)
-            self.scopes[0].variables[name] = reg
-            yield name, reg
+            self.scopes[0].variables[name] = self.builder.parameter(name, (0, layout.SMALL - 1))
+        for name in self.bound.numbers:
+            self.builder.parameter(name, (1, algebra.INT64[-1]))
 
     def extent(self, e: ir.Expression) -> Reg | Const:
         """The extent of an axis."""

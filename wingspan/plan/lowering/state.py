@@ -122,8 +122,9 @@ class State:
         frozen = handle.mode == "read" if reading is None else reading
         here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
         layout = self.layouts[F.tensor]
-        left_open = {name: layout.extents[axis] for name, axis in procedures.open_extents(layout.tower).items()}
-        inputs = {"z": handle.z if z is None else z, **left_open, **given}
+        extents = {name: layout.extents[axis] for name, axis in procedures.open_extents(layout.tower).items()}
+        threads = {name: self.builder.threads(D) for name, D in procedures.open_threads(layout.tower).items()}
+        inputs = {"z": handle.z if z is None else z, **extents, **threads, **given}
         return inline(self.builder, code, start or self.fiber(F).instance, here, inputs, into or {})
 
     # ----------------------------------------------------------------------------------------- fibers that are all fill

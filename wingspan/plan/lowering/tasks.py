@@ -52,7 +52,8 @@ class Tasks:
         outside = {F.dirty for F in self.state.fibers.values() if F.dirty in written}
         inside = {each.reg for each in plan.walk(body) if isinstance(each, plan.Set) and each.value == Const(False)}
         joined = tuple(sorted((r for r in outside - inside if r is not None), key=lambda reg: reg.name))
-        self.builder.emit(plan.Par(device, task, body, joined, origin))
+        count = self.builder.threads(device) if device.open else None
+        self.builder.emit(plan.Par(device, task, body, joined, origin, count))
         if counter is not None and self.state.scopes[-1].region > 0:
             self.builder.emit(plan.Drop(counter.instance, origin))
 
@@ -71,7 +72,7 @@ class Tasks:
             hi = self.builder.keep("last", op("-", past, Const(1)), origin)
             self.serial(s.index, lo, hi, s.body, within=(a, b))
         else:
-            self.chunks(s, a, b, schedule.step, counter)
+            self.chunks(s, a, b, self.builder.chunk(schedule), counter)
         for commit in reversed(commits):
             commit()
         self.state.drop(self.state.scopes.pop())
@@ -82,7 +83,7 @@ class Tasks:
 
         It is worked out from size = n·whole + rest, since q·size may not fit 64 bits.
         """
-        n, size = Const(device.nthreads), op("max", op("+", op("-", b, a), Const(1)), Const(0))
+        n, size = self.builder.threads(device), op("max", op("+", op("-", b, a), Const(1)), Const(0))
         size = self.builder.keep("size", size, origin)
         whole = self.builder.keep("whole", op("÷", size, n), origin)
         rest = self.builder.keep("rest", op("%", size, n), origin)
@@ -92,14 +93,14 @@ class Tasks:
 
         return end(op("-", task, Const(1))), end(task)
 
-    def chunks(self, s: ir.For, a: Expr, b: Expr, step: int, counter: Ref) -> None:
+    def chunks(self, s: ir.For, a: Expr, b: Expr, step: Expr, counter: Ref) -> None:
         """Claim chunk after chunk, until none is left."""
         origin = self.builder.origin(s.span, "DynamicFor")
         first = self.builder.fresh("first")
         claim = plan.Claim(first, counter, b, step, origin)
 
         def chunk() -> None:
-            more = op("min", Const(step - 1), op("-", b, first))
+            more = op("min", op("-", step, Const(1)), op("-", b, first))
             last = self.builder.keep("last", op("+", first, more), origin)
             self.serial(s.index, first, last, s.body, within=(a, b))
 

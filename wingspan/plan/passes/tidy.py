@@ -17,7 +17,7 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Load: ("ref", "index", "place", "origin"),
     plan.Store: ("ref", "index", "value", "place", "origin"),
     plan.Atomic: ("ref", "index", "value", "place", "origin"),
-    plan.Claim: ("ref", "stop", "origin"),
+    plan.Claim: ("ref", "stop", "step", "origin"),
     plan.Acquire: ("ref", "index", "place", "origin"),
     plan.Release: ("ref", "index", "place", "origin"),
     plan.Sort: ("ref", "count", "place", "origin"),

@@ -1,0 +1,37 @@
+"""Plans with their numbers of threads and chunk sizes left open, as kernels have them: an engine, and a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wingspan.elaborate import Elaborated
+from wingspan.elaborate.opening import opened
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
+from wingspan.native.machine import Native
+from wingspan.plan.layout import bounds
+from wingspan.plan.pipeline import lower
+from wingspan.runtime.memory import buffers
+
+
+class LeftOpen:
+    """The register machine on such plans, for `wingspan.testing.compare` and `campaign`."""
+
+    name = "native-left-open"
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What the plan computes with the numbers of the program."""
+        general = opened(program)
+        engine = Engine(assemble(lower(general)))
+        given = {name: buffers(name, tensor) for name, tensor in program.inputs.items()}
+        found = engine.run(given, parameters=general.numbers, sizes=bounds(engine.plan, program.towers))
+        return {**found.tensors(program.towers), **found.variables}
+
+
+def machine(bound: Elaborated) -> Native:
+    """The machine that runs such a plan with the numbers of the program, one access of one task at a time."""
+    general = opened(bound)
+    return Native(assemble(lower(general, dealt=False)).given(general.numbers), bound)
