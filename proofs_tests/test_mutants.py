@@ -30,8 +30,8 @@ AREAS = {
         "wingspan/compiled/program.h", "wingspan/written.py", "wingspan/native/prepared.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
-        "wingspan/api/compiling.py", "wingspan/plan/lowering/", "wingspan/buffers/procedures.py",
-        "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
+        "wingspan/api/comparing.py", "wingspan/api/compiling.py", "wingspan/plan/lowering/",
+        "wingspan/buffers/procedures.py", "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py",
     ],
     "readers": [
