@@ -30,7 +30,7 @@ from bench.kept import Kept  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 
 RESULTS = HERE / "results" / "campaign.jsonl"
-BATCH = 250
+BATCH = 100
 FIRST_SEED = 1_000_000
 """The test suite draws from lower ones."""
 

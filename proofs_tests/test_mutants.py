@@ -32,6 +32,8 @@ AREAS = {
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/api/running.py",
         "wingspan/api/comparing.py", "wingspan/api/compiling.py", "wingspan/plan/lowering/",
         "wingspan/buffers/procedures.py", "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
+        "wingspan/plan/passes/forward.py", "wingspan/plan/passes/hoist.py", "wingspan/plan/passes/tidy.py",
+        "wingspan/plan/passes/stores.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py",
     ],
     "readers": [

@@ -104,6 +104,7 @@ class Off(Together):
         return made | {"y": made["y"].to_numpy() + (3 in inputs["x"])}
 
 
+@pytest.mark.deep
 def test_a_difference_in_a_program_that_shares_a_file_is_shown_by_the_simplest_case() -> None:
     with pytest.raises(Disagreement, match=r"y\[1\]: reference has 6, compiled .* has 7") as found:
         text = SCALE.replace("K", "2").replace("(0)))", "(0)), 1)")

@@ -44,6 +44,9 @@ class Together:
             guard(bound, allowed=RACELESS)
             with suppress(InputError):
                 plans[id(bound.body)] = bound.body, lower(bound)
+        self._compile(plans)
+
+    def _compile(self, plans: Mapping[int, tuple[object, Plan]]) -> None:
         codes = codes_of([plan for _, plan in plans.values()], self._library) if plans else []
         made = zip(plans.items(), codes, strict=True)
         self._engines = {key: (body, Engine(plan, code)) for (key, (body, plan)), code in made}
@@ -51,8 +54,8 @@ class Together:
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What the program computes; if it was not prepared, it is compiled alone."""
         if id(program.body) not in self._engines:
-            lower(program)  # says why, if there is no plan
-            self.prepare([program])
+            guard(program, allowed=RACELESS)
+            self._compile({id(program.body): (program.body, lower(program))})
         _, engine = self._engines[id(program.body)]
         tensors, variables = Compiled(program, engine).run(limits=LIMITS)
         return {**tensors, **variables}
