@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.api.binding import bind
-from wingspan.api.checking import guard
+from wingspan.api.checking import RACELESS, guard
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
@@ -96,7 +96,7 @@ class Kernel:
         self.program = _with_formats(program, self._bind(program), inputs) if inputs else program
         self._bound = self._bind(self.program)
         _require_parameters(self._bound)
-        guard(self._bound, allowed=("safe", "order-dependent"))
+        guard(self._bound, allowed=RACELESS)
         self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
         self._numbers = opened(self._bound).numbers
         self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}

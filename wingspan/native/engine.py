@@ -7,17 +7,16 @@ views of the engine's memory, which lives as long as one of them does; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import get_args
 
 import numpy as np
 
-from wingspan.errors import InputError, InternalError
+from wingspan.errors import InternalError
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting, ordering
 from wingspan.runtime.results import Results
 from wingspan.tensors.frozen import Key, Stored
 
@@ -58,15 +57,13 @@ class Engine:
         `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after
         that.
         """
-        if mode not in get_args(Mode):
-            raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
         lease = Lease(self._spare, limits or USUAL, self.plan, sizes)
         registers = (self.code.given(parameters) if parameters else self.code).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.roots[name])
             for key, stored in inputs.get(name, {}).items():
                 lease.give(name, key, stored, self._borrowed)
-        registers, fault = self._program.run(lease.memory, registers, mode != "plain", mode == "yields", seed % 2**64)
+        registers, fault = self._program.run(lease.memory, registers, *ordering(mode), seed % 2**64)
         if fault is not None:
             raise explain(self.code, *fault)
         return Results(lease.arrays, *self.code.left(registers))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -55,6 +55,13 @@ class Limits:
 
 USUAL = Limits()
 """What a run may use unless it is told otherwise."""
+
+
+def ordering(mode: Mode) -> tuple[bool, bool]:
+    """Whether accesses are sequentially consistent in a mode, and whether tasks let others go first."""
+    if mode not in get_args(Mode):
+        raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
+    return mode != "plain", mode == "yields"
 
 
 @contextmanager
