@@ -11,6 +11,7 @@ from typing import get_args
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import InputError, InternalError
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
@@ -19,7 +20,7 @@ from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting
 from wingspan.runtime.results import Results
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
