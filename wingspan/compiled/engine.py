@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wingspan.buffers.stored import Stored
 from wingspan.compiled import build
 from wingspan.compiled.emit_c import Site, borrowed, from_zero, together, with_sites
 from wingspan.compiled.inputs import cells
@@ -23,7 +24,7 @@ from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting, ordering
 from wingspan.runtime.memory import buffers
 from wingspan.runtime.results import Results, decoded, exact, left
-from wingspan.tensors.frozen import Key, Stored, fixed
+from wingspan.tensors.frozen import Key, fixed
 from wingspan.tensors.tensor import Tensor
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import InternalError
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
@@ -18,7 +19,7 @@ from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting, ordering
 from wingspan.runtime.results import Results
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")

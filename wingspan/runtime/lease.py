@@ -15,13 +15,14 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
 from wingspan.plan.ir import Buffer, Group, Plan, walk
 from wingspan.plan.layout import DTYPES, Bounds, bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 
 T = TypeVar("T")
 Mode = Literal["plain", "seq_cst", "yields"]

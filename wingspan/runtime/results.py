@@ -9,10 +9,11 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
+from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
-from wingspan.tensors.frozen import Frozen, Key, Stored
+from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.tensor import Tensor
 
 
