@@ -1,7 +1,7 @@
 """Printed C under a checker of threads or of memory: the other half of `make tsan` and `make asan`.
 
 python -m proofs_tests.sanitized_c tsan    # safe programs race nowhere; races that are seeded in their C are seen
-python -m proofs_tests.sanitized_c asan    # each allocation and each start of a thread fails in turn
+python -m proofs_tests.sanitized_c asan    # each allocation and each start of a thread fails in turn; inputs are lent
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from proofs_tests import sanitized
+from proofs_tests.places import ROOT
 from proofs_tests.sanitized import Ready
 from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.compiled.files import contents
+from wingspan.testing.printed import Printed
 
 FLAGS = ("-std=gnu11", "-O1", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
 THREADS = ("-fsanitize=thread",)
 MEMORY = ("-fsanitize=address,undefined", "-include", str(Path(__file__).with_name("failing.h")))
+LENT = ("-O1", "-g", "-fsanitize=address")
 RACE = "WARNING: ThreadSanitizer: data race"
 REFUSED = re.compile(
     r"(\S+:\d+:\d+: )?"
@@ -169,11 +172,35 @@ def asan() -> Iterator[str]:
                 if not fine and (done.returncode != 0 or done.stderr):
                     yield f"{one.label}, {what}: {done.stderr[:4000]}"
             print(f"asan: {one.label}: {count} refusals")
+    yield from lent(name for name in names if name in sanitized.INPUTS)
+
+
+def lent(names: Iterable[str]) -> Iterator[str]:
+    """Examples that read or write beyond their inputs, where these lie in blocks of an interpreter's memory."""
+    environment = {**os.environ, **sanitized.checker("asan").environment}
+    for name in names:
+        command = [*sanitized.checker("asan").command, sys.executable, "-m", "proofs_tests.sanitized_c", "lend", name]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode != 0 or re.search(sanitized.checker("asan").report, done.stderr):
+            yield f"{name}, inputs lent: exit status {done.returncode}\n{done.stderr[:4000]}"
+        print(f"asan: {name}: inputs lent")
+
+
+def lend(name: str) -> None:
+    """Run an example in this process, on inputs of its own memory; the checker ends it if it reports."""
+    (_, binding), *_ = sanitized.bindings(name)
+    program = Printed(api.bind(sanitized.EXAMPLES / f"{name}.ws", **binding), LENT)
+    program.prepare()
+    if program.run():
+        raise SystemExit(program.fault())
 
 
 CHECKS: dict[str, Callable[[], Iterator[str]]] = {"tsan": tsan, "asan": asan}
 
 if __name__ == "__main__":
+    if sys.argv[1] == "lend":
+        lend(sys.argv[2])
+        sys.exit()
     wrong = list(CHECKS[sys.argv[1]]())
     print("\n".join(wrong))
     sys.exit(min(len(wrong), 1))

@@ -93,7 +93,8 @@ def identity(made: Plan) -> int:
 
 def read_only(made: Plan) -> frozenset[str]:
     """The inputs that a plan does not write."""
-    written = {s.ref.buffer.tensor for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load)}
+    writes = (s for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load | plan.Prefetch))
+    written = {s.ref.buffer.tensor for s in writes}
     return frozenset(made.inputs) - written
 
 
@@ -251,7 +252,8 @@ class Function:
         """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
         for s in within(body, self.apart):
             if hasattr(s, "ref") and not (isinstance(s, Load) and s.reg not in printer.useful):
-                how = {plan.Load: "read", plan.Store: "write", plan.Room: "write"}.get(type(s), "more")
+                kinds = {plan.Load: "read", plan.Prefetch: "read", plan.Store: "write", plan.Room: "write"}
+                how = kinds.get(type(s), "more")
                 self.used.setdefault(s.ref.instance, {}).setdefault(s.ref.buffer, set()).add(how)
         self.line: Span | None = None
         self.loops = 0
@@ -365,6 +367,9 @@ class Function:
                 return self.store(s)
             case plan.Room():
                 return [self.fails("WS_ASK", self.room(s), s)]
+            case plan.Prefetch(ref=ref, index=index):
+                cells = self.cell_name(ref.instance, ref.buffer)
+                return [f"__builtin_prefetch(&{cells}[{offset(index, self.names)}]);"]
             case plan.Compute(reg=reg, op=op, args=args):
                 return self.compute(s, reg, op, args)
             case plan.Check(condition=condition, message=message, values=values):

@@ -40,6 +40,7 @@ from wingspan.plan.ir import (
     Op,
     Par,
     Plan,
+    Prefetch,
     Reg,
     Release,
     Room,
@@ -338,6 +339,8 @@ class _Assembler:
                 self.emit("drop", s, 0, self.slot(reg))
             case Room():
                 pass  # every store asks for itself
+            case Prefetch():
+                pass  # for processors
             case _:
                 self.access(s)
 

@@ -292,6 +292,15 @@ class Sort:
 
 
 @part
+class Prefetch:
+    """Have ref[index] in the cache soon, if there is such a cell. This reads nothing, and never fails."""
+
+    ref: Ref
+    index: Expr
+    origin: Origin
+
+
+@part
 class Check:
     """A fault with this message unless the condition holds; `{x}` in the message stands for a value."""
 
@@ -372,7 +381,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Room | Check | When | While | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Child | Fresh | Drop | Par
 
 
 @part

@@ -92,6 +92,8 @@ def _simple(s: Stmt) -> str:
             return f"release {cell(ref, index)}"
         case plan.Sort(ref=ref, count=count):
             return f"sort {cell(ref, Const(1))[:-3]}[1:{text(count)}]"
+        case plan.Prefetch(ref=ref, index=index):
+            return f"prefetch {cell(ref, index)}"
         case plan.Check(condition=c, message=message, values=values):
             told = "".join(f", {name} = {text(value)}" for name, value in values)
             return f'check {text(c)}, "{message}"{told}'

@@ -48,7 +48,7 @@ def operands(s: Stmt) -> Iterator[Expr]:
         case plan.Drop(reg=reg):
             yield reg
         case (
-            plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Acquire(index=e)
+            plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
             | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
         ):  # fmt: skip
             yield e

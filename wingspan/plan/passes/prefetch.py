@@ -1,0 +1,367 @@
+"""Fibers that a loop over a list is going to open, fetched into the cache some rounds before.
+
+An index of the list leads to a fiber that may lie anywhere, and its first cells are rarely in the cache when the loop
+opens it. Which fibers come next is in the list. ::
+
+    while q < end:                                  while q < end:
+        k = idx[q]                                      k = idx[q]
+        p = ptr[k]                                      p = ptr[k]
+                                         →              if q + 8 < stop: prefetch ptr[idx[q + 8]]
+                                                        if q + 4 < stop: prefetch val[ptr[idx[q + 4]]]
+        while p < ptr[k + 1]:                           while p < ptr[k + 1]:
+            … val[p] …                                      … val[p] …
+            p = p + 1                                       p = p + 1
+        q = q + 1                                       q = q + 1
+
+What it changes are loops that move on by one each round, load an index there, and have inner loops that begin at a cell
+which follows from the index: computed from it, as the row of a dense matrix, or loaded from where it leads. Left alone
+are fibers that lie one after the other, and cells that the inner loop does not move on from: caches do well there.
+
+It is right since a `Prefetch` reads nothing and never fails, and the loads that find out where it goes
+
+- are of cells that no statement of the plan writes;
+- take place if all conditions hold under which the later round makes them, and nothing may fail before it does;
+- read a list before its end only: up to there all indices may be read, even if the loop ends earlier.
+
+`stop` is `end`, or where the loop around goes through fibers that lie one after the other, the end of the last of them
+(`_Beyond`): what lies between belongs to fibers to come. So short ones are prefetched, too.
+
+It gained 3 to 18 % of products of sparse matrices, most where columns are short, up to 10 % of those with a sparse
+vector, 4 to 10 % of MTTKRP over rows of factors, and up to 8 % of products with a dense matrix.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from wingspan.plan.fold import op
+from wingspan.plan.ir import (
+    Atomic,
+    Buffer,
+    Check,
+    Compute,
+    Const,
+    Expr,
+    Load,
+    Op,
+    Place,
+    Plan,
+    Prefetch,
+    Ref,
+    Reg,
+    Set,
+    Stmt,
+    Store,
+    When,
+    While,
+    parts,
+    walk,
+)
+from wingspan.plan.uses import reads, registers, sets, with_blocks
+
+DISTANCE = 8
+"""How many rounds ahead is fetched what an index leads to; half as many, what a load from there leads to, and so on."""
+
+ONE = Const(1)
+BOUNDS = ("<", "<=")
+
+
+def prefetch(made: Plan) -> Plan:
+    """The plan whose loops over lists fetch the fibers that they are going to open."""
+    written = frozenset(s.ref.buffer for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load))
+    return replace(made, body=_Pass(written).block(made.body, None, None))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A loop that runs once for each number before another one."""
+
+    counter: Reg
+    past: Expr
+    varying: frozenset[Reg]
+
+    @classmethod
+    def of(cls, loop: While) -> _Counted | None:
+        """What a loop counts, if it does."""
+        varying, cursors = _varying(loop), _cursors(loop)
+        match loop:
+            case While(test=(), condition=Op(op=name, args=(Reg() as counter, end)), body=(*_, Set(reg=last))):
+                if name in BOUNDS and last == counter in cursors and not varying & set(registers(end)):
+                    return cls(counter, op("+", end, ONE) if name == "<=" else end, varying)
+        return None
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """Goes through a plan in which these buffers are written."""
+
+    written: frozenset[Buffer]
+
+    def block(self, body: tuple[Stmt, ...], later: _Later | None, around: _Counted | None) -> tuple[Stmt, ...]:
+        """A block of the loop that `later` is about; `around` is it, too, if the block runs in each of its rounds."""
+        out: list[Stmt] = []
+        for k, s in enumerate(body):
+            match s:
+                case While():
+                    out += later.fetches(s) if later else ()
+                    out += self.loop(s, body[:k], around)
+                case When(condition=condition, then=then, otherwise=otherwise):
+                    same = around if around and not around.varying & set(registers(condition)) else None
+                    yes, no = (later.branch(condition), later.branch(op("not", condition))) if later else (None, None)
+                    out.append(When(condition, self.block(then, yes, same), self.block(otherwise, no, same)))
+                case _:
+                    out.append(with_blocks(s, lambda inner: self.block(inner, None, None)))
+            if later:
+                later.passed(s)
+        return tuple(out)
+
+    def loop(self, s: While, before: tuple[Stmt, ...], around: _Counted | None) -> list[Stmt]:
+        """A loop, and before it the end of the list, if that is needed."""
+        beyond = _beyond(s, before, around, self.written) if around else None
+        later = _Later.of(s, self.written, beyond)
+        changed = While(s.test, s.condition, self.block(s.body, later, _Counted.of(s)))
+        needed = beyond and any(beyond.stop.reg.name in reads(each) for each in walk((changed,)))
+        return [beyond.stop, changed] if beyond and needed else [changed]
+
+
+def _varying(loop: While) -> frozenset[Reg]:
+    """The registers that a loop sets."""
+    return frozenset(reg for s in walk((loop,)) for reg in sets(s))
+
+
+def _cursors(loop: While) -> frozenset[Reg]:
+    """The registers that every round of a loop increases by one, and nothing else in it sets."""
+    counts = Counter(reg for s in walk((loop,)) for reg in sets(s))
+    steps = (s.reg for s in loop.body if isinstance(s, Set) and s.value == op("+", s.reg, ONE))
+    return frozenset(reg for reg in steps if counts[reg] == 1)
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """The end of the last fiber that a loop is about, as the loop around goes through one after the other."""
+
+    stop: Load
+    condition: Expr
+    """the loop's own, for the fiber at hand"""
+    instead: Expr
+    """the same for all of them"""
+    varying: frozenset[Reg]
+    """what is another thing for each fiber"""
+
+
+def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[Buffer]) -> _Beyond | None:
+    """That end, if the fibers lie between neighbouring cells of a buffer, whose positions the loop around counts."""
+    match loop.condition:
+        case Op(op="<", args=(Reg() as cursor, Reg() as end)) if not loop.test:
+            begin = _last(cursor, before)
+        case _:
+            return None
+    first = _last(begin.value, before) if isinstance(begin, Set) and isinstance(begin.value, Reg) else None
+    last = _last(end, before)
+    match first, last:
+        case Load(ref=ref, index=here), Load(ref=same, index=there) if ref == same:
+            listed = ref.buffer.cell == "position" and ref.buffer not in written and not ref.buffer.hashed
+            if listed and ref.instance not in around.varying and (here, there) == (around.counter, op("+", here, ONE)):
+                stop = Load(Reg(f"{cursor.name} stop"), ref, around.past, Place(), last.origin)
+                return _Beyond(stop, loop.condition, op("<", cursor, stop.reg), around.varying)
+    return None
+
+
+def _last(reg: Reg, before: tuple[Stmt, ...]) -> Stmt | None:
+    """Which statement has set a register last."""
+    return next((s for s in reversed(before) if any(reg in sets(each) for each in walk((s,)))), None)
+
+
+# ------------------------------------------------------------------------------------------------------ a later round
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A load that a later round makes: of a cell that nobody writes, under conditions that are known before."""
+
+    made: Load
+    index: Expr
+    path: tuple[Expr, ...]
+
+    def in_round(self, rounds: int) -> Reg:
+        """The register for what is loaded so many rounds ahead."""
+        return Reg(f"{self.made.reg.name} {rounds} ahead", self.made.reg.type)
+
+
+@dataclass
+class _Later:
+    """What a later round of a loop does up to some statement, as far as that follows from cursors and from loads.
+
+    It is told by expressions over registers that the loop leaves as they are, its cursors, and registers that stand
+    for the later round's loads.
+    """
+
+    cursors: frozenset[Reg]
+    varying: frozenset[Reg]
+    written: frozenset[Buffer]
+    beyond: _Beyond | None
+    known: dict[Expr, Expr]
+    loads: dict[Reg, _Loaded] = field(default_factory=dict)
+    """by the registers that stand for them, in the order of the plan"""
+    path: tuple[Expr, ...] = ()
+    """the conditions under which it comes here"""
+    sure: bool = True
+    """whether it does, if they hold"""
+    fetched: set[tuple[Ref, Expr]] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, loop: While, written: frozenset[Buffer], beyond: _Beyond | None) -> _Later:
+        """What is known where a round's body begins. What a round loads for the next one at its end is known there."""
+        cursors = _cursors(loop)
+        later = cls(cursors, _varying(loop), written, beyond, {reg: reg for reg in cursors})
+        match loop.body:
+            case (*_, When(condition=c, then=then, otherwise=())) if all(isinstance(s, Load | Set) for s in then):
+                later.enter(c)
+                later.block(then)
+        later.block(loop.test)
+        later.enter(loop.condition)
+        return later
+
+    def value(self, e: Expr) -> Expr | None:
+        """What an expression will be, None if that is not known."""
+        unknown = (reg in self.varying and reg not in self.known for reg in registers(e))
+        return None if any(unknown) else _replaced(e, self.known)
+
+    def enter(self, condition: Expr) -> None:
+        """The later round goes on under a condition."""
+        value = self.value(condition)
+        if isinstance(value, Op | Reg):
+            self.path = (*self.path, value)
+            self.known[value] = Const(True)
+        else:
+            self.sure = self.sure and value is not None and bool(value.value)
+
+    def branch(self, condition: Expr) -> _Later:
+        """The later round in a branch; loads are told apart, and cells are fetched once, in all of them."""
+        made = replace(self, known=dict(self.known))
+        made.enter(condition)
+        return made
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        """The later round comes past some statements."""
+        for s in body:
+            self.passed(s)
+
+    def passed(self, s: Stmt) -> None:
+        """The later round comes past a statement."""
+        value = self.result(s)
+        for each in walk((s,)):
+            self.sure = self.sure and not isinstance(each, Check | Compute | Atomic)
+            for reg in sets(each):
+                self.known.pop(reg, None)
+        if value is not None and isinstance(s, Set | Load):
+            self.known[s.reg] = value
+
+    def result(self, s: Stmt) -> Expr | None:
+        """What a statement sets its register to, if that is known."""
+        if isinstance(s, Set):
+            return self.value(s.value)
+        if isinstance(s, Load) and self.sure and self.reaches(s.ref) and s.ref.buffer not in self.written:
+            index, stands = self.value(s.index), Reg(f"{s.reg.name} ahead", s.reg.type)
+            if index is not None and self.bounded(index) and stands not in self.loads:
+                self.loads[stands] = _Loaded(s, index, self.path)
+                return stands
+        return None
+
+    def bounded(self, index: Expr) -> bool:
+        """Whether an index is not told by cursors, or is one that is before the end of its list."""
+        ends = [c.args for c in self.path if isinstance(c, Op) and c.op in BOUNDS]
+        other = self.varying | self.loads.keys()
+        before = [cursor for cursor, end in ends if not other & set(registers(end))]
+        return index in before or not self.cursors & set(registers(index))
+
+    def reaches(self, ref: Ref) -> bool:
+        """Whether it is known where the cells of a buffer lie."""
+        return not ref.buffer.hashed and ref.instance not in self.varying
+
+    # ------------------------------------------------------------------------------------------------ what is fetched
+
+    def fetches(self, inner: While) -> Iterator[Stmt]:
+        """What fetches the cells with which a loop in the later round begins."""
+        first = replace(self, known=dict(self.known), sure=False)
+        found = first.accesses((inner,), frozenset())
+        goals = [goal for goal in dict.fromkeys(found) if self.listed(goal[1]) and goal not in self.fetched]
+        if not goals or any(self.known.get(reg) != reg for reg in self.cursors):
+            return
+        self.fetched.update(goals)
+        deepest = max(self.depth(e) for _, e in goals)
+        goals += [(x.made.ref, x.index) for x in self.needed(e for _, e in goals)]
+        for depth in range(1, deepest + 1):
+            yield from self.ahead([goal for goal in goals if self.depth(goal[1]) == depth], DISTANCE // depth)
+
+    def accesses(self, body: tuple[Stmt, ...], moving: frozenset[Reg]) -> Iterator[tuple[Ref, Expr]]:
+        """The cells that the first rounds of loops access, of those that the loops move on from."""
+        for s in body:
+            if isinstance(s, When | While):
+                blocks = ((*s.test, *s.body),) if isinstance(s, While) else parts(s)
+                inside = moving | _varying(s) if isinstance(s, While) else moving
+                for block in blocks:
+                    yield from replace(self, known=dict(self.known)).accesses(block, inside)
+            elif isinstance(s, Load | Store) and self.reaches(s.ref) and moving & set(registers(s.index)):
+                index = self.value(s.index)
+                yield from [] if index is None else [(s.ref, index)]
+            self.passed(s)
+
+    def depth(self, e: Expr) -> int:
+        """How many loads, each of where the next one is, it takes to find an expression's value."""
+        return max((1 + self.depth(self.loads[reg].index) for reg in registers(e) if reg in self.loads), default=0)
+
+    def needed(self, values: Iterable[Expr]) -> list[_Loaded]:
+        """The loads that it takes to find values, in order."""
+        found: set[Reg] = set()
+        waiting = [reg for e in values for reg in registers(e)]
+        while waiting:
+            reg = waiting.pop()
+            if reg in self.loads and reg not in found:
+                found.add(reg)
+                waiting += (r for e in (self.loads[reg].index, *self.loads[reg].path) for r in registers(e))
+        return [x for reg, x in self.loads.items() if reg in found]
+
+    def listed(self, e: Expr) -> bool:
+        """Whether a value follows from an index of a list that the loop goes through."""
+        lists = (x.index for x in self.needed([e]) if x.made.ref.buffer.cell == "index")
+        return any(self.depth(at) == 0 and self.cursors & set(registers(at)) for at in lists)
+
+    def ahead(self, goals: list[tuple[Ref, Expr]], rounds: int) -> tuple[Stmt, ...]:
+        """What fetches cells so many rounds ahead."""
+        loads = self.needed(e for _, e in goals)
+        steps: list[_Loaded | Expr] = []
+        for x in loads:
+            steps += [*(c for c in x.path if c not in steps and not self.holds(c)), x]
+        if self.beyond and not self.own(self.beyond, goals, loads):
+            steps = [self.beyond.instead if step == self.beyond.condition else step for step in steps]
+        then: dict[Expr, Expr] = {reg: op("+", reg, Const(rounds)) for reg in self.cursors}
+        then |= {reg: x.in_round(rounds) for reg, x in self.loads.items()}
+        made: tuple[Stmt, ...] = tuple(Prefetch(ref, _replaced(e, then), loads[0].made.origin) for ref, e in goals)
+        for step in reversed(steps):
+            if isinstance(step, _Loaded):
+                index = _replaced(step.index, then)
+                made = (replace(step.made, reg=step.in_round(rounds), index=index, place=Place()), *made)
+            else:
+                made = (When(_replaced(step, then), made),)
+        return made
+
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition of a load, which holds here now, does so in every round in which the loop comes here."""
+        other = self.varying | self.loads.keys() | (self.beyond.varying if self.beyond else frozenset())
+        return not other & set(registers(condition))
+
+    def own(self, beyond: _Beyond, goals: list[tuple[Ref, Expr]], loads: list[_Loaded]) -> bool:
+        """Whether cells follow from what is another thing for the fibers that the loop around comes to later."""
+        values = [e for _, e in goals] + [e for x in loads for e in (x.index, *x.path) if e != beyond.condition]
+        named = {reg for e in values for reg in registers(e)} - self.cursors
+        named |= {ref.instance for ref in (*(ref for ref, _ in goals), *(x.made.ref for x in loads))}
+        return not named.isdisjoint(beyond.varying)
+
+
+def _replaced(e: Expr, by: Mapping[Expr, Expr]) -> Expr:
+    """An expression with parts of it replaced."""
+    made = op(e.op, *(_replaced(a, by) for a in e.args)) if isinstance(e, Op) else e
+    return by.get(made, made)
