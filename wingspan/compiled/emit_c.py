@@ -23,14 +23,19 @@ from wingspan.plan.ir import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stm
 from wingspan.plan.passes.room import whole
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.show import show
-from wingspan.plan.uses import registers, sets
+from wingspan.plan.uses import refs, registers, sets
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
+READING = (plan.Load, plan.Prefetch, plan.Meet)
+"""Statements that write no cell."""
 COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
 ROOM = Path(__file__).parent
-HEADERS = {"runtime.h": ROOM.parent / "runtime" / "runtime.h", "program.h": ROOM / "program.h"}
+HEADERS = {
+    "runtime.h": ROOM.parent / "runtime" / "runtime.h",
+    **{name: ROOM / name for name in ("program.h", "meet.h")},
+}
 """What a printed file includes, and where it is: the team of threads is that of the register machine."""
 
 PRINTED = "Printed by wingspan"
@@ -186,7 +191,7 @@ class Printer:
     def _head(self, name: str, main: bool) -> Iterator[str]:
         at = f"./{name}" if name.startswith("-") else name
         how = [*COMPILE, f"{at}.c", "-lm", "-o", at] if main else [*COMPILE, "-shared", "-fPIC", f"{at}.c", "-lm", "-o"]
-        yield _comment(f"{PRINTED}. It includes program.h and runtime.h, and is compiled by")
+        yield _comment(f"{PRINTED}. It includes program.h, meet.h and runtime.h, and is compiled by")
         yield _comment(shlex.join(how if main else [*how, f"{at}.so"]))
         yield from ('#include "program.h"', "")
 
@@ -251,10 +256,11 @@ class Function:
         self.used: dict[Reg, dict[Buffer, set[str]]] = {}
         """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
         for s in within(body, self.apart):
-            if hasattr(s, "ref") and not (isinstance(s, Load) and s.reg not in printer.useful):
-                kinds = {plan.Load: "read", plan.Prefetch: "read", plan.Store: "write", plan.Room: "write"}
-                how = kinds.get(type(s), "more")
-                self.used.setdefault(s.ref.instance, {}).setdefault(s.ref.buffer, set()).add(how)
+            if not (isinstance(s, Load) and s.reg not in printer.useful):
+                kinds = {plan.Store: "write", plan.Room: "write"} | dict.fromkeys(READING, "read")
+                for ref in refs(s):
+                    how = kinds.get(type(s), "more")
+                    self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
         self.line: Span | None = None
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
@@ -342,21 +348,27 @@ class Function:
     def statement(self, s: Stmt) -> list[str]:
         match s:
             case plan.When(condition=condition, then=then, otherwise=otherwise):
-                lines = [f"if ({self.text(condition)}) {{", *_indented(self.block(then))]
-                return [*lines, *(["} else {", *_indented(self.block(otherwise))] if otherwise else []), "}"]
+                yes, no = self.block(then), self.block(otherwise)
+                lines = [f"if ({self.text(condition)}) {{", *_indented(yes)]
+                return [*lines, *(["} else {", *_indented(no)] if no else []), "}"] if yes or no else []
             case plan.While() if id(s) in self.apart:
                 return self.nest(s)
             case plan.While(test=test, condition=condition, body=body):
                 before = ["WS_GO_ON;"] if self.loops else []
                 stops = ["WS_GO_ON;"] if _waits(s) else []
                 self.loops += 1
-                if test:
-                    leave = f"if (!({self.text(condition)})) break;"
-                    lines = ["for (;;) {", *_indented([*stops, *self.block(test), leave, *self.block(body)]), "}"]
-                else:
-                    lines = [f"while ({self.text(condition)}) {{", *_indented([*stops, *self.block(body)]), "}"]
+                match test:
+                    case ():
+                        head, inner = f"while ({self.text(condition)}) {{", self.block(body)
+                    case (plan.Meet(lists=(x, y)),):
+                        meeting = self.names.new("meeting")
+                        before.append(f"ws_meeting {meeting} = {{0}};")
+                        head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
+                    case _:
+                        leave = f"if (!({self.text(condition)})) break;"
+                        head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
-                return [*before, *lines]
+                return [*before, head, *_indented([*stops, *inner]), "}"]
             case Par():
                 return self.par(s)
             case plan.Set(reg=reg, value=value):
@@ -418,6 +430,15 @@ class Function:
             return f"ws_load_{b.width}({self.buffer(s.ref)}, {self.text(s.index)}, t->run->order)"
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
         return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
+
+    def meets(self, meeting: str, x: plan.Listed, y: plan.Listed) -> str:
+        """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
+        lists = []
+        for each in (x, y):
+            cells = self.cell_name(each.ref.instance, each.ref.buffer)
+            lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
+        shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
+        return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "meet.h"
 #include "runtime.h"
 
 /* Where the run may fail: a place in the source, and a message in which {0}, {1}, … stand for values of these types:

@@ -65,10 +65,22 @@ def mentions(body: tuple[Stmt, ...]) -> Counter[Reg]:
 
 
 def useful(made: plan.Plan) -> frozenset[Reg]:
-    """The registers that are read: messages are told less in C than in reports."""
-    ends = (e for _, e in (*made.variables, *made.whole, *made.fills))
-    found = {reg for e in ends for reg in registers(e)} | {reg for s in walk(made.body) for reg in reads(s)}
-    return frozenset(found | {reg for s in walk(made.body) if isinstance(s, Par) for reg in s.joined})
+    """The registers that are read, but for setting others that are not: messages are told less in C than in reports."""
+    needs: dict[Reg, list[Reg]] = {}
+    waiting = [reg for e in made.ends for reg in registers(e)]
+    for s in walk(made.body):
+        if isinstance(s, plan.Set | plan.Load):
+            needs.setdefault(s.reg, []).extend(reads(s))
+        else:
+            waiting += reads(s)
+        if isinstance(s, Par):
+            waiting += s.joined
+    found: set[Reg] = set()
+    while waiting:
+        if (reg := waiting.pop()) not in found:
+            found.add(reg)
+            waiting += needs.get(reg, ())
+    return frozenset(found)
 
 
 @dataclass

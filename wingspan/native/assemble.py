@@ -37,6 +37,7 @@ from wingspan.plan.ir import (
     Expr,
     Fresh,
     Load,
+    Meet,
     Op,
     Par,
     Plan,
@@ -323,6 +324,8 @@ class _Assembler:
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
+            case Meet(plain=plain):
+                self.block(plain)
             case Par():
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):

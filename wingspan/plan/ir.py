@@ -329,6 +329,27 @@ class While:
 
 
 @part
+class Listed:
+    """A list of indices in ascending order that nobody writes, and a cursor: `ref[at]` is the next, if `at` < `end`."""
+
+    ref: Ref
+    at: Reg
+    end: Expr
+
+
+@part
+class Meet:
+    """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
+
+    `plain` are the statements that do so. In a plan for C there may be two `lists` instead: C has code of its own that
+    moves on to the next index that both have, or one of them to its end.
+    """
+
+    plain: tuple[Stmt, ...]
+    lists: tuple[Listed, ...] = ()
+
+
+@part
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
@@ -381,7 +402,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Meet | Child | Fresh | Drop | Par
 
 
 @part
@@ -419,6 +440,8 @@ def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
             return then, otherwise
         case While(test=test, body=body):
             return test, body
+        case Meet(plain=plain):
+            return (plain,)
         case Par(body=body):
             return (body,)
     return ()
@@ -430,6 +453,6 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        if isinstance(s, When | While | Par):
+        if isinstance(s, When | While | Meet | Par):
             for block in reversed(parts(s)):
                 waiting += reversed(block)

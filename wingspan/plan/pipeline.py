@@ -13,6 +13,7 @@ from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.cells import kept
 from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.hoist import hoist
+from wingspan.plan.passes.meet import meet
 from wingspan.plan.passes.prefetch import prefetch
 from wingspan.plan.passes.room import room
 from wingspan.plan.passes.rotate import rotate
@@ -24,7 +25,7 @@ Pass = Callable[[Plan], Plan]
 PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy)
 """What is made of every plan; each keeps what it does."""
 
-FOR_C: tuple[Pass, ...] = (needed, kept, room, prefetch)
+FOR_C: tuple[Pass, ...] = (needed, kept, room, meet, prefetch)
 """What is made of it besides before it is printed as C, which trusts that tasks do not race."""
 
 

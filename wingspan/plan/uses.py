@@ -27,13 +27,22 @@ def sets(s: Stmt) -> tuple[Reg, ...]:
             return (reg,)
         case Par(task=task, joined=joined):
             return (task, *joined)
+        case plan.Meet(lists=lists):
+            return tuple(each.at for each in lists)
     return ()
+
+
+def refs(s: Stmt) -> Iterator[plan.Ref]:
+    """The buffers that a statement itself accesses."""
+    if ref := getattr(s, "ref", None):
+        yield ref
+    elif isinstance(s, plan.Meet):
+        yield from (each.ref for each in s.lists)
 
 
 def operands(s: Stmt) -> Iterator[Expr]:
     """The expressions that a statement itself works with, blocks inside of it apart; instances among them."""
-    if ref := getattr(s, "ref", None):
-        yield ref.instance
+    yield from (ref.instance for ref in refs(s))
     match s:
         case plan.Compute(args=args):
             yield from args
@@ -47,6 +56,8 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from (parent, key)
         case plan.Drop(reg=reg):
             yield reg
+        case plan.Meet(lists=lists):
+            yield from (e for each in lists for e in (each.at, each.end))
         case (
             plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
             | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
@@ -105,6 +116,8 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
             return When(condition, change(then), change(otherwise))
         case While(test=test, condition=condition, body=body):
             return While(change(test), condition, change(body))
+        case plan.Meet(plain=plain, lists=lists):
+            return plan.Meet(change(plain), lists)
         case Par(body=body):
             return replace(s, body=change(body))
     return s

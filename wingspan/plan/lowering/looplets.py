@@ -296,11 +296,14 @@ class Coiteration:
                 meet(stop)
                 return
             here = reduce(lambda x, y: op("and", x, y), (op("==", found[F], stop) for F in jumpers))
-            self.builder.when(here, partial(meet, stop), partial(seek, found, stop))
+            self.builder.when(here, partial(meet, stop), partial(onward, found, stop))
 
         def seek(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
             for F in jumpers:
                 self.builder.when(op("<", found[F], stop), partial(self.seek, loop, F, stop))
+
+        def onward(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
+            self.builder.emit(plan.Meet(self.builder.block(partial(seek, found, stop))))
 
         def meet(stop: Expr) -> None:
             self.builder.set(loop.index, stop, origin)

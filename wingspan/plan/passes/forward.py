@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.ir import Const, Expr, Meet, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
 from wingspan.plan.passes.tidy import Replace
 from wingspan.plan.uses import sets
 
@@ -105,6 +105,8 @@ def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
             at_end = Known(known), Known(known)
             s = When(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
             known.join(*at_end)
+        case Meet(plain=plain):
+            s = Meet(_block(plain, known))
         case Par(task=task, body=body):
             inside = Known(known)
             inside.forget(task)
