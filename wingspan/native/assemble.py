@@ -324,7 +324,8 @@ class _Assembler:
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
-            case Meet(plain=plain):
+            case Meet(plain=plain, lists=lists):
+                assert not lists, "only C compares lists"
                 self.block(plain)
             case Par():
                 self.par(s)
