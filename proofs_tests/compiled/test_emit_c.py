@@ -19,7 +19,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.compiled.build import compiler
-from wingspan.compiled.emit_c import columns, emit_c, nests, read_only
+from wingspan.compiled.emit_c import borrowed, columns, emit_c, nests, read_only
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ProgramError, WingspanError
 from wingspan.lang.devices import SERIAL
@@ -141,6 +141,18 @@ def test_inputs_in_columns_are_read_where_they_are():
     kept = [g for g in plan.groups if g.tensor in read_only(plan)]
     assert [g.tensor for g in kept if columns(g)] == ["A", "B"]
     assert "(int64_t)root_A_idx[A1_q - 1] + 1" in emit_c(plan)
+
+
+def test_inputs_of_any_rank_are_read_where_they_lie():
+    """A SparseDict has a hash table, which counts from 1; lists inside of lists do not differ from columns."""
+    bound = api.bind(
+        EXAMPLES / "mttkrp_rows.ws", inputs=KERNELS["mttkrp_rows"], params={"nt": 1, "sch": "static_schedule()"}
+    )
+    assert borrowed(lower(bound)) == {"BT", "CT", "DT"}
+    text = "for i = 1:2; for j = 1:2; x = B[j, i]; end; end"
+    for form, lends in (("SparseList(SparseList(Element(0)))", True), ("Dense(SparseDict(Element(0)))", False)):
+        plan = lower(api.bind(api.parse(f"B = Tensor({form}, [1 0; 0 2])\n{text}")))
+        assert borrowed(plan) == ({"B"} if lends else set())
 
 
 # -------------------------------------------------------------------------------------------------------------- stores

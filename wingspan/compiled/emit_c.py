@@ -104,11 +104,11 @@ def read_only(made: Plan) -> frozenset[str]:
 
 
 def columns(group: Group) -> bool:
-    """Whether a tensor has levels, the last of them perhaps a SparseList, whose other ones need no buffers."""
+    """Whether a tensor has levels, of which those that need buffers are SparseLists."""
     if not group.buffers:  # of a leaf that stores nothing
         return False
     *lists, leaf = group.buffers
-    of_list = all(b.level_name == "SparseList" and b.depth == leaf.depth - 1 for b in lists)
+    of_list = all(b.level_name == "SparseList" for b in lists)
     return group.parent is None and leaf.level_name in ("Element", "Atomic") and of_list
 
 
