@@ -71,9 +71,10 @@ bench: $(READY) ## measure rule steps, the native engine, differential testing; 
 	$(BIN)/python bench/differential.py
 	$(BIN)/python bench/theory.py
 
-bench-kernels: $(READY) ## measure kernels on the matrices in FOLDER beside SciPy, MKL and GraphBLAS, and write docs/performance.md
+bench-kernels: $(READY) ## measure kernels on matrices and tensors in FOLDER beside other libraries, and write docs/performance.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	$(BIN)/python bench/kernels.py $(FOLDER)
+	$(BIN)/python bench/scaling.py
 	$(BIN)/python bench/performance.py
 
 bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is there; several processes; symmetry

@@ -1,16 +1,17 @@
 """How fast kernels are, called from Python, beside the libraries that one would call instead.
 
-    python bench/kernels.py [FOLDER] [--only NAME,…] [--kernels spgemm,spadd,hadamard,spmspv] [--repeat N]
-                            [--threads 1,2]
+    python bench/kernels.py [FOLDER] [--only NAME,…] [--kernels spgemm,mttkrp,…] [--repeat N] [--threads 1,2]
 
-FOLDER has matrices as SciPy's save_npz writes them; without it some are generated. Every engine is called in this one
-process, call by call in turns, so that ratios hold on a machine with other work. On one thread the processor's time
-counts, on more the clock. A round is not timed at first; then calls are repeated until they have taken their share of
-time. All results are compared with SciPy's. Memory of results is freed between calls, and used again by whoever keeps
-it.
+FOLDER has matrices as SciPy's save_npz writes them, and tensors of rank 3 (`coords`, `data`, `shape`); without it some
+are generated. Every engine is called in this one process, call by call in turns, so that ratios hold on a machine with
+other work. On one thread the processor's time counts, on more the clock. A round is not timed at first; then calls are
+repeated until they have taken their share of time. All results are compared with SciPy's. Memory of results is freed
+between calls, and used again by whoever keeps it.
 
 `A ∘ B`, `A + B` are measured on operands whose patterns differ (`shuffled`: the rows of B are those of A, permuted) and
-are equal: with index arrays that both share (`shared`), and with arrays of their own (`equal`).
+are equal: with index arrays that both share (`shared`), and with arrays of their own (`equal`). MTTKRP has factors of
+32 columns, dense or a quarter full. The outer and inner products and the nested one compute A·A, too, where A has few
+enough rows for them.
 
 Prints milliseconds and how many times as long as ours each peer takes, least and median, and the load of the machine,
 and appends all to results/kernels.jsonl, from which `python bench/performance.py` makes docs/performance.md.
@@ -23,7 +24,6 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,107 +34,65 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import wingspan  # noqa: E402
-from bench import peers, records  # noqa: E402
+from bench import installed, peers, records  # noqa: E402
 from bench.peers import Call, Inputs  # noqa: E402
+from bench.problems import arrays, operands  # noqa: E402
 
 EXAMPLES = ROOT / "examples"
 PROGRAMS = {
-    "spgemm": "spgemm_gustavson.ws",
-    "spadd": "spadd.ws",
-    "hadamard": "hadamard.ws",
-    "spmspv": "spmspv.ws",
+    "spgemm": ("spgemm_gustavson.ws", 64),
+    "spadd": ("spadd.ws", 1024),
+    "hadamard": ("hadamard.ws", 1024),
+    "spmspv": ("spmspv.ws", 4096),
+    "mttkrp": ("mttkrp_rows.ws", 64),
+    "mttkrp_sparse": ("mttkrp_sparse_rows.ws", 64),
+    "outer": ("spgemm_outer.ws", 64),
+    "inner": ("spgemm_inner.ws", 64),
+    "nested": ("spgemm_nested.ws", 64),
+    "inner_nested": ("inner_nested.ws", 0),
 }
-SCHEDULES = {
-    "spgemm": "dynamic_schedule(64)",
-    "spadd": "dynamic_schedule(1024)",
-    "hadamard": "dynamic_schedule(1024)",
-    "spmspv": "dynamic_schedule(4096)",
-}
-"""How many columns a thread takes at a time: more where one is less work; in a sparse vector each take is a search."""
+"""Programs, and how many columns a thread takes at a time: more where one is less work. In a sparse vector each take is
+a search.
+"""
 BUDGET = 0.5
 """Seconds that all rounds of an engine may take together, on an input."""
 
 
-def generated() -> Iterator[tuple[str, Any]]:
-    """Matrices to measure on where there are no others: an even one, a skewed one, a mesh."""
-    rng = np.random.default_rng(1)
-    n, entries = 30_000, 240_000
-    yield "uniform", from_entries(n, rng.integers(0, n, entries), rng.integers(0, n, entries))
-    skewed = (n * rng.random((2, entries)) ** 3).astype(np.int64)
-    yield "skewed", from_entries(n, *skewed)
-    line = scipy.sparse.eye_array(200, k=1) + scipy.sparse.eye_array(200) + scipy.sparse.eye_array(200, k=-1)
-    yield "mesh", scipy.sparse.csc_array(scipy.sparse.kron(line, line))
-
-
-def from_entries(n: int, rows: np.ndarray, columns: np.ndarray) -> Any:
-    """A square matrix with an element of 1 for each different entry."""
-    made = scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)).tocsc()
-    made.data[:] = 1.0
-    return made
-
-
-def matrices(folder: str | None, only: str | None) -> Iterator[tuple[str, Any]]:
-    """Names and square matrices, in CSC with sorted columns and 32-bit indices; stored zeros are left out."""
-    for name, matrix in generated() if folder is None else saved(Path(folder)):
-        if (only is None or name in only.split(",")) and matrix.shape[0] == matrix.shape[1]:
-            made = scipy.sparse.csc_array(matrix).astype(np.float64)
-            made.eliminate_zeros()
-            made.sort_indices()
-            made.indptr, made.indices = made.indptr.astype(np.int32), made.indices.astype(np.int32)
-            yield name, made
-
-
-def saved(folder: Path) -> Iterator[tuple[str, Any]]:
-    """The matrices in a folder."""
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path) as arrays:
-            if "format" in arrays:
-                yield path.stem, scipy.sparse.load_npz(path)
-
-
-def operands(kernel: str, A: Any) -> Iterator[tuple[str, Inputs]]:
-    """What a kernel is measured on, and how that is called."""
-    rng = np.random.default_rng(2)
-    if kernel == "spgemm":
-        yield "", {"A": A, "B": A}
-    elif kernel == "spmspv":
-        n = A.shape[1]
-        at = np.sort(rng.choice(n, max(n // 10, 1), replace=False)).astype(np.int32)
-        parts = np.ones(len(at)), at, np.array([0, len(at)], np.int32)
-        yield "", {"A": A, "x": scipy.sparse.csc_array(parts, shape=(n, 1))}
-    else:
-        shuffled = A[rng.permutation(A.shape[0])]
-        shuffled.sort_indices()
-        shuffled.indptr, shuffled.indices = shuffled.indptr.astype(np.int32), shuffled.indices.astype(np.int32)
-        yield "shuffled", {"A": A, "B": shuffled}
-        for name, copy in (("shared", False), ("equal", True)):
-            arrays = A.data + 1, A.indices, A.indptr
-            yield name, {"A": A, "B": scipy.sparse.csc_array(arrays, shape=A.shape, copy=copy)}
-
-
 def ours(kernel: str, given: Inputs, threads: int) -> Call:
-    """The kernel on Tensors, which have copies of SciPy's arrays."""
-    params = {"nt": threads, "sch": SCHEDULES[kernel]}
-    called = wingspan.compile(EXAMPLES / PROGRAMS[kernel], params=params)
-    forms = called.inputs
-    vectors = {"x": lambda x: scipy.sparse.coo_array((x.data, (x.indices,)), shape=(x.shape[0],))}
-    tensors = {
-        name: wingspan.Tensor.from_scipy(forms[name], vectors.get(name, lambda m: m)(matrix))
-        for name, matrix in given.items()
-    }
+    """The kernel on Tensors, which have copies of SciPy's arrays, or of their transposes."""
+    program, chunk = PROGRAMS[kernel]
+    nt = threads**2 if kernel == "nested" else threads
+    params = {"nt": nt, "sch": f"dynamic_schedule({chunk})"} if chunk else {}
+    called = wingspan.compile(EXAMPLES / program, params=params, threads=None if chunk else threads)
+    tensors = {name: tensor(form, operand(name, given)) for name, form in called.inputs.items()}
 
     def result(made: wingspan.Tensor) -> Any:
-        if len(made.shape) == 2:
-            return made.to_scipy()
-        return scipy.sparse.csc_array(made.to_numpy().reshape(-1, 1))
+        if len(made.shape) == 1:
+            return scipy.sparse.csc_array(made.to_numpy().reshape(-1, 1))
+        found = made.to_scipy() if "Sparse" in str(made.tower) else np.asarray(made)
+        return found.T if kernel.startswith("mttkrp") else found
 
     return Call(lambda: called(**tensors), result)
 
 
-def calls(kernel: str, given: Inputs, threads: int, installed: dict[str, Any]) -> dict[str, Call]:
+def operand(name: str, given: Inputs) -> Any:
+    """What a program calls so: an operand, or one whose axes are reversed."""
+    return given[name] if name in given else given[name.removesuffix("T")].T
+
+
+def tensor(form: str, array: Any) -> wingspan.Tensor:
+    """An operand in the form that a program takes; vectors come as matrices of one column."""
+    if isinstance(array, np.ndarray):
+        return wingspan.Tensor.from_numpy(form, array)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = scipy.sparse.coo_array((array.data, (array.indices,)), shape=array.shape[:1])
+    return wingspan.Tensor.from_scipy(form, array)
+
+
+def calls(kernel: str, given: Inputs, threads: int, engines: dict[str, Any]) -> dict[str, Call]:
     """Whom to measure, by name, ours first; their results have been compared with SciPy's."""
     made = {"ours": ours(kernel, given, threads)}
-    for peer in installed.values():
+    for peer in engines.values():
         made.update(peer(kernel, given, threads))
     (_, reference), *_ = peers.scipy_calls(kernel, given, 1)
     expected = reference.run()
@@ -176,28 +134,28 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--threads", default="1,2")
     options = parser.parse_args()
-    installed = peers.found()
-    for name, matrix in matrices(options.folder, options.only):
+    engines = installed.found()
+    for name, array in arrays(options.folder, options.only):
         for kernel in options.kernels.split(","):
-            for how, given in operands(kernel, matrix):
+            for how, given in operands(kernel, array):
                 for threads in map(int, options.threads.split(",")):
-                    times = measured(calls(kernel, given, threads, installed), options.repeat, threads)
-                    report(kernel, how, name, matrix, threads, times)
+                    times = measured(calls(kernel, given, threads, engines), options.repeat, threads)
+                    report(kernel, how, name, array.nnz, threads, times)
 
 
-def report(kernel: str, how: str, name: str, matrix: Any, threads: int, times: dict[str, list[float]]) -> None:
+def report(kernel: str, how: str, name: str, entries: int, threads: int, times: dict[str, list[float]]) -> None:
     """Print and keep what was measured of one input."""
     what = "processor time" if threads == 1 else "wall time"
     load = os.getloadavg()[0]
     title = f"{kernel} {how}".strip()
-    print(f"{title} {name}: {matrix.nnz} entries, {threads} threads, {what}, load {load:.1f}", flush=True)
+    print(f"{title} {name}: {entries} entries, {threads} threads, {what}, load {load:.1f}", flush=True)
     least, middle = min(times["ours"]), statistics.median(times["ours"])
     for engine, some in times.items():
         told = f"{min(some):>9.3f} {statistics.median(some):>9.3f} ms {len(some):>5} calls"
         ratio = f"{min(some) / least:>6.2f} {statistics.median(some) / middle:>6.2f} × ours"
-        print(f"  {engine:<14}{told}  {ratio if engine != 'ours' else ''}".rstrip(), flush=True)
+        print(f"  {engine:<22}{told}  {ratio if engine != 'ours' else ''}".rstrip(), flush=True)
     summary = {engine: [min(some), statistics.median(some), len(some)] for engine, some in times.items()}
-    about = {"kernel": kernel, "operands": how, "matrix": name, "entries": matrix.nnz, "threads": threads}
+    about = {"kernel": kernel, "operands": how, "matrix": name, "entries": entries, "threads": threads}
     records.append("kernels", {**about, "load": round(load, 2), "least_median_calls": summary})
 
 

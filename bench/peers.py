@@ -1,4 +1,4 @@
-"""Libraries that kernels are measured beside: SciPy, and if they are installed, MKL and SuiteSparse:GraphBLAS.
+"""Libraries that kernels are measured beside: SciPy, MKL and SuiteSparse:GraphBLAS.
 
     pip install 'wingspan[peers]'
 
@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -35,18 +34,30 @@ class Call:
 
 def scipy_calls(kernel: str, given: Inputs, threads: int) -> Iterator[tuple[str, Call]]:
     """SciPy, which works on one thread."""
-    if threads > 1:
-        return
-    A, B = given["A"], given.get("B", given.get("x"))
+    if threads == 1:
+        run = mttkrp(**given) if kernel.startswith("mttkrp") else by_scipy(kernel, **given)
+        yield "scipy", Call(run, lambda made: made)
+
+
+def by_scipy(kernel: str, A: Any, B: Any = None, x: Any = None) -> Callable[[], Any]:
+    """SciPy's operation; a product is sorted, too."""
 
     def product() -> Any:
-        made = A @ B
-        made.has_sorted_indices = False
-        made.sort_indices()
+        made = A @ (x if B is None else B)
+        if scipy.sparse.issparse(made):
+            made.has_sorted_indices = False
+            made.sort_indices()
         return made
 
-    run = {"spgemm": product, "spmspv": product, "spadd": lambda: A + B, "hadamard": lambda: A * B}[kernel]
-    yield "scipy", Call(run, lambda made: made)
+    pointwise = {"spadd": lambda: A + B, "hadamard": lambda: A * B}
+    return pointwise.get(kernel, product)
+
+
+def mttkrp(B: Any, C: Any, D: Any) -> Callable[[], Any]:
+    """The rows of C and D that entries of B need, multiplied, and summed by a matrix of the entries of each row."""
+    i, k, l = B.coords
+    selector = scipy.sparse.csr_array((B.data, (i, np.arange(B.nnz))), shape=(B.shape[0], B.nnz))
+    return lambda: selector @ (C[k] * D[l])
 
 
 class Mkl:
@@ -61,7 +72,9 @@ class Mkl:
         self.library.MKL_Set_Interface_Layer(0)
 
     def calls(self, kernel: str, given: Inputs, threads: int) -> Iterator[tuple[str, Call]]:
-        """Those of its routines that compute the kernel; it has none for Hadamard products."""
+        """Those of its routines that compute the kernel, if there are some."""
+        if kernel not in ("spgemm", "spadd", "spmspv"):
+            return
         library, A, B = self.library, self.matrix(given["A"]), self.matrix(given.get("B", given.get("x")))
 
         def run(sort: bool) -> ctypes.c_void_p:
@@ -75,9 +88,8 @@ class Mkl:
                 raise SystemExit(f"MKL fails with status {status}")
             return made
 
-        if kernel != "hadamard":
-            yield "mkl", Call(lambda: run(kernel != "spadd"), self.csc, library.mkl_sparse_destroy)
-        if kernel in ("spgemm", "spmspv"):
+        yield "mkl", Call(lambda: run(kernel != "spadd"), self.csc, library.mkl_sparse_destroy)
+        if kernel != "spadd":
             yield "mkl unsorted", Call(lambda: run(False), self.csc, library.mkl_sparse_destroy)
 
     def matrix(self, matrix: Any) -> ctypes.c_void_p:
@@ -116,6 +128,8 @@ class GraphBlas:
 
     def calls(self, kernel: str, given: Inputs, threads: int) -> Iterator[tuple[str, Call]]:
         """Its operation that computes the kernel, on matrices by columns as they come."""
+        if kernel not in ("spgemm", "spadd", "hadamard", "spmspv"):
+            return
         from graphblas import Matrix, binary, semiring
 
         def taken(matrix: Any) -> Any:
@@ -137,15 +151,3 @@ class GraphBlas:
             return made
 
         yield "graphblas", Call(run, lambda made: scipy.sparse.csc_array(self.module.io.to_scipy_sparse(made).T))
-
-
-def found() -> dict[str, Callable[[str, Inputs, int], Iterator[tuple[str, Call]]]]:
-    """The peers that are installed; what is missing is said aloud."""
-    made = {"scipy": scipy_calls}
-    for name, module, peer in (("mkl", "mkl", Mkl), ("graphblas", "graphblas", GraphBlas)):
-        there = glob.glob(f"{sys.prefix}/lib/libmkl_rt.so*") if name == "mkl" else find_spec(module)
-        if there:
-            made[name] = peer().calls
-        else:
-            print(f"skipped: {name} is not installed (pip install 'wingspan[peers]')", file=sys.stderr)
-    return made

@@ -1,4 +1,4 @@
-"""Writes docs/performance.md and its plots from results/kernels.jsonl: the last measurement of each kernel and matrix.
+"""Writes docs/performance.md and its plots from results/kernels.jsonl and scaling.jsonl: the last measurement of each.
 
     python bench/performance.py
 
@@ -31,6 +31,9 @@ PEERS = {
     "mkl": "MKL",
     "mkl unsorted": "MKL, unsorted",
     "graphblas": "GraphBLAS",
+    "eigen": "Eigen",
+    "hand-written C": "C by hand",
+    "hand-written C, plain": "C by hand, plain",
 }
 KERNELS = {
     ("spgemm", ""): "SpGEMM, A·A",
@@ -41,6 +44,12 @@ KERNELS = {
     ("hadamard", "shared"): "Hadamard, shared pattern",
     ("hadamard", "equal"): "Hadamard, equal pattern",
     ("spmspv", ""): "SpMSpV",
+    ("mttkrp", ""): "MTTKRP, dense",
+    ("mttkrp_sparse", ""): "MTTKRP, sparse",
+    ("outer", ""): "Outer product",
+    ("inner", ""): "Inner product",
+    ("nested", ""): "Nested product",
+    ("inner_nested", ""): "Nested inner product, dense",
 }
 
 HEAD = """# How fast kernels are
@@ -49,8 +58,14 @@ HEAD = """# How fast kernels are
 of the programs in examples/, beside the libraries that one would call instead. A number above 1 says how many times
 as long as ours a library takes; below 1, it is faster. All call in one process, in turns; the least of all calls
 counts: processor time on one thread, the clock on two. Results have sorted columns, but for those of *MKL, unsorted*.
-What a call from Python costs by itself, some 70 µs, is part of our time. Threads take 64 columns at a time of SpGEMM,
+What a call from Python costs by itself, some 70 µs, is part of our time. Threads take 64 columns at a time of products,
 1,024 of SpAdd and Hadamard, 4,096 of SpMSpV.
+
+MTTKRP has factors of rank 32, dense or a quarter full. *C by hand* is a loop nest that we wrote for the dense one as
+TACO's own schedule for it generates it, and *plain* the same without its workspace, both compiled with TACO's flags
+(bench/mttkrp.c): TACO itself is in no package registry. The outer, inner and nested products compute A·A from programs
+of examples/ for smaller matrices; on n threads, the nested one has n by n. They, and the dense nested inner product of
+the first 200 rows and columns, are here to be seen, not to win.
 
 """
 
@@ -71,10 +86,13 @@ def ratios(record: dict[str, Any]) -> dict[str, float]:
     return {peer: least[peer] / least["ours"] for peer in PEERS if peer in least}
 
 
-def row(title: str, cells: dict[str, float], more: str = "") -> str:
-    """A line of a table."""
-    told = (f"{cells[peer]:.2f}" if peer in cells else "–" for peer in PEERS)
-    return f"| {title} | {more}{' | '.join(told)} |"
+def table(first: str, rows: list[tuple[str, dict[str, float]]]) -> Iterator[str]:
+    """The lines of a table: how each row begins, and its ratios, in a column for each peer that has some."""
+    there = [peer for peer in PEERS if any(peer in cells for _, cells in rows)]
+    yield f"| {' | '.join([first, *(PEERS[peer] for peer in there)])} |"
+    yield "|" + "---|" * (first.count("|") + 1 + len(there))
+    for begin, cells in rows:
+        yield f"| {' | '.join([begin, *(f'{cells[peer]:.2f}' if peer in cells else '–' for peer in there)])} |"
 
 
 def means(records: list[dict[str, Any]]) -> dict[str, float]:
@@ -99,24 +117,74 @@ def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[s
     loads = [one["load"] for one in records.values()]
     told = "; ".join(f"{machine}, {cores} cores, commit {commit}" for machine, cores, commit in sorted(about, key=str))
     yield f"\nMeasured on {told}; load average {min(loads):.1f} to {max(loads):.1f}.\n"
-    titles = " | ".join(PEERS.values())
     for threads in sorted({key[3] for key in records}):
         yield f"\n## {threads} thread{'s' * (threads > 1)}\n"
-        more = f"ours, 1 → {threads} threads | " if threads > 1 else ""
-        yield "Geometric means over all matrices.\n"
-        yield f"| kernel | {more}{titles} |\n|---|{'---|' * (len(PEERS) + (threads > 1))}"
-        for (kernel, how), title in KERNELS.items():
-            some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
-            if some:
-                yield row(title, means(some), f"{scaling(records, some):.2f} | " if more else "")
+        found = {
+            title: [one for key, one in records.items() if key[:2] == which and key[3] == threads]
+            for which, title in KERNELS.items()
+        }
+        found = {title: some for title, some in found.items() if some}
+        scaled = f" | ours, 1 → {threads} threads" if threads > 1 else ""
+        yield "Geometric means over all matrices or tensors.\n"
+        yield from table(
+            f"kernel{scaled}",
+            [
+                (f"{title} | {scaling(records, some):.2f}" if scaled else title, means(some))
+                for title, some in found.items()
+            ],
+        )
         yield f"\n![Geometric means, threads: {threads}](performance/threads{threads}.svg)"
-        for (kernel, how), title in KERNELS.items():
-            some = [one for key, one in records.items() if key[:2] == (kernel, how) and key[3] == threads]
-            if some:
-                yield f"\n### {title}\n\n| matrix | entries | ours, ms | {titles} |\n|---|---|---|{'---|' * len(PEERS)}"
-                for one in sorted(some, key=lambda one: one["matrix"]):
-                    ours = one["least_median_calls"]["ours"][0]
-                    yield row(one["matrix"], ratios(one), f"{one['entries']} | {ours:.3f} | ")
+        for title, some in found.items():
+            yield f"\n### {title}\n"
+            lines = [
+                (f"{r['matrix']} | {r['entries']} | {r['least_median_calls']['ours'][0]:.3f}", ratios(r)) for r in some
+            ]
+            yield from table("array | entries | ours, ms", sorted(lines, key=lambda line: line[0]))
+    yield from growing()
+
+
+def growth() -> list[dict[str, Any]]:
+    """The last measurement of each kernel, number of rows and number of threads on growing matrices."""
+    path = ROOT / "bench" / "results" / "scaling.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = {(one["kernel"], one["rows"], one["threads"]): one for one in map(json.loads, lines)}
+    return [found[key] for key in sorted(found)]
+
+
+def growing() -> Iterator[str]:
+    """The part about growing matrices."""
+    some = growth()
+    if not some:
+        return
+    yield "\n## Growing matrices\n"
+    yield "Random matrices with 8 entries in a column (`python bench/scaling.py`). Memory: by how much a process grows"
+    yield "in its first call, on one thread, for each entry of the result; an entry of SciPy's takes 12 bytes.\n"
+    yield "![Time for each row](performance/rows.svg)\n"
+    yield "| kernel | rows | entries of the result | ours, ms | 2 threads, ms | SciPy, ms | bytes an entry | SciPy's |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for one in (one for one in some if one["threads"] == 1):
+        other = next(
+            (o for o in some if (o["kernel"], o["rows"], o["threads"]) == (one["kernel"], one["rows"], 2)), None
+        )
+        two = f"{other['ours']:.3f}" if other else "–"
+        times = f"{one['ours']:.3f} | {two} | {one['scipy']:.3f}"
+        memory = " | ".join(f"{one['memory'][who] / max(one['made'], 1):.1f}" for who in ("ours", "scipy"))
+        yield f"| {one['kernel']} | {one['rows']} | {one['made']} | {times} | {memory} |"
+
+
+def rows_plot() -> bytes:
+    """Nanoseconds for each row on growing matrices, as SVG."""
+    figure, axes = pyplot.subplots(figsize=(9, 4))
+    lines: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    for one in growth():
+        lines.setdefault((one["kernel"], one["threads"]), []).append((one["rows"], 1e6 * one["ours"] / one["rows"]))
+    colors = {kernel: f"C{k}" for k, kernel in enumerate(dict.fromkeys(kernel for kernel, _ in lines))}
+    for (kernel, threads), points in lines.items():
+        style = "-" if threads == 1 else "--"
+        axes.plot(*zip(*points, strict=True), style, color=colors[kernel], label=f"{kernel}, threads: {threads}")
+    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="ns for each row")
+    axes.legend(fontsize="small")
+    return drawn(figure)
 
 
 def plot(records: dict[tuple[str, str, str, int], dict[str, Any]], threads: int) -> bytes:
@@ -128,8 +196,8 @@ def plot(records: dict[tuple[str, str, str, int], dict[str, Any]], threads: int)
         if some:
             for offset, (peer, ratio) in enumerate(means(some).items()):
                 number = list(PEERS).index(peer)
-                at = len(titles) + 0.2 * offset - 0.3
-                axes.bar(at, ratio - 1, 0.18, bottom=1, color=f"C{number}", label=PEERS[peer])
+                at = len(titles) + 0.15 * offset - 0.3
+                axes.bar(at, ratio - 1, 0.13, bottom=1, color=f"C{number}", label=PEERS[peer])
             titles.append(title)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_yscale("log")
@@ -138,6 +206,11 @@ def plot(records: dict[tuple[str, str, str, int], dict[str, Any]], threads: int)
     axes.set_xticks(range(len(titles)), titles, rotation=20, ha="right")
     known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     axes.legend(known.values(), known.keys(), fontsize="small")
+    return drawn(figure)
+
+
+def drawn(figure: Any) -> bytes:
+    """A figure as SVG."""
     figure.tight_layout()
     PLOTS.mkdir(exist_ok=True)
     path = PLOTS / "made.svg"
@@ -153,6 +226,8 @@ def main() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "wingspan"
     records = last()
     plots = {PLOTS / f"threads{n}.svg": plot(records, n) for n in sorted({key[3] for key in records})}
+    if growth():
+        plots[PLOTS / "rows.svg"] = rows_plot()
     write_together({PAGE: ("\n".join(page(records)) + "\n").encode(), **plots})
 
 

@@ -36,7 +36,8 @@ AREAS = {
         "wingspan/plan/passes/stores.py", "wingspan/plan/passes/room.py", "wingspan/plan/passes/prefetch.py",
         "wingspan/plan/passes/meet.py", "wingspan/compiled/meet.h",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
-        "wingspan/elaborate/opening.py", "wingspan/native/heap.py",
+        "wingspan/elaborate/opening.py", "wingspan/native/heap.py", "wingspan/plan/passes/invariant.py",
+        "wingspan/elaborate/extents.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

@@ -19,10 +19,27 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.compiled.build import compiler
-from wingspan.compiled.emit_c import columns, emit_c, read_only
+from wingspan.compiled.emit_c import borrowed, columns, emit_c, nests, read_only
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ProgramError, WingspanError
-from wingspan.plan.ir import Buffer, Const, Load, Origin, Place, Plan, Ref, Reg, Set, Store, When, While, walk
+from wingspan.lang.devices import SERIAL
+from wingspan.plan.ir import (
+    Buffer,
+    Claim,
+    Const,
+    Load,
+    Origin,
+    Par,
+    Place,
+    Plan,
+    Ref,
+    Reg,
+    Set,
+    Store,
+    When,
+    While,
+    walk,
+)
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
@@ -47,6 +64,8 @@ KERNELS = {
     "spmspv": {"A": sparse(9, 8), "x": sparse(8)},
     "mttkrp_dense": {"B": sparse(4, 5, 6), "C": sparse(5, 3), "D": sparse(6, 3)},
     "mttkrp_sparse": {"BT": sparse(5, 6, 4), "C": sparse(5, 3), "D": sparse(6, 3)},
+    "mttkrp_rows": {"BT": sparse(6, 5, 4), "CT": sparse(3, 5), "DT": sparse(3, 6)},
+    "mttkrp_sparse_rows": {"BT": sparse(6, 5, 4), "CT": sparse(3, 5), "DT": sparse(3, 6)},
 }
 
 
@@ -122,6 +141,18 @@ def test_inputs_in_columns_are_read_where_they_are():
     kept = [g for g in plan.groups if g.tensor in read_only(plan)]
     assert [g.tensor for g in kept if columns(g)] == ["A", "B"]
     assert "(int64_t)root_A_idx[A1_q - 1] + 1" in emit_c(plan)
+
+
+def test_inputs_of_any_rank_are_read_where_they_lie():
+    """A SparseDict has a hash table, which counts from 1; lists inside of lists do not differ from columns."""
+    bound = api.bind(
+        EXAMPLES / "mttkrp_rows.ws", inputs=KERNELS["mttkrp_rows"], params={"nt": 1, "sch": "static_schedule()"}
+    )
+    assert borrowed(lower(bound)) == {"BT", "CT", "DT"}
+    text = "for i = 1:2; for j = 1:2; x = B[j, i]; end; end"
+    for form, lends in (("SparseList(SparseList(Element(0)))", True), ("Dense(SparseDict(Element(0)))", False)):
+        plan = lower(api.bind(api.parse(f"B = Tensor({form}, [1 0; 0 2])\n{text}")))
+        assert borrowed(plan) == ({"B"} if lends else set())
 
 
 # -------------------------------------------------------------------------------------------------------------- stores
@@ -265,3 +296,31 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
     assert not list(tmp_path.iterdir())
     paths: list[Any] = api.emit_c(racy, tmp_path, unsafe=True)
     assert [path.name for path in paths] == ["dependent.c", "runtime.h", "program.h", "meet.h"]
+
+
+# --------------------------------------------------------------------------------------------------- functions of loops
+
+
+def loops(height: int) -> While:
+    """Loops inside of each other."""
+    here = Origin(None, "a test")
+    return While((), Reg("b", "bool"), (loops(height - 1),) if height > 1 else (Set(Reg("x"), Const(1), here),))
+
+
+@pytest.mark.parametrize(("rows", "each", "chunk"), [(1, [], []), (2, [], [2]), (3, [2], [2]), (4, [3], [3])])
+def test_a_function_is_called_for_each_row_or_for_each_chunk(rows: int, each: list[int], chunk: list[int]) -> None:
+    """Rows are the loops of a task, one by one or in chunks; what is inside of a fiber is no function of its own."""
+    here, n = Origin(None, "a test"), Const(9)
+    taken = While((Claim(Reg("i"), COUNTER, n, Const(1), here),), Reg("b", "bool"), (loops(rows),))
+    heights = [[height(loop) for loop in nests((around,))] for around in (loops(rows), taken)]
+    assert heights == [each, chunk]
+    around = Par(SERIAL, Reg("t"), (loops(rows),), (), here)
+    assert not [loop for loop in nests((While((), Reg("b", "bool"), (around,)),)) if height(loop) != rows - 1]
+
+
+COUNTER = Ref(Buffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0), Reg("root", "instance"))
+
+
+def height(s: Any) -> int:
+    """How many loops are inside of each other."""
+    return isinstance(s, While) + max((height(x) for x in getattr(s, "body", ())), default=0)

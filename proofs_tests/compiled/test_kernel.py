@@ -80,7 +80,9 @@ def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **bi
 # ------------------------------------------------------------------------------------------------------- all extents
 
 
-NAMES = ["spgemm_gustavson", "spmspv", "spadd", "spgemm_outer", "mttkrp_sparse"]
+NAMES = [
+    "spgemm_gustavson", "spmspv", "spadd", "spgemm_outer", "mttkrp_sparse", "mttkrp_rows", "mttkrp_sparse_rows",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 4))
@@ -95,10 +97,21 @@ def test_one_plan_serves_all_extents(name: str, engine: str) -> None:
         "spadd": lambda m, k, n: {"A": (m, n), "B": (m, n)},
         "spmspv": lambda m, k, n: {"A": (m, n), "x": (n,)},
         "mttkrp_sparse": lambda m, k, n: {"BT": (m, k, n), "C": (m, 3), "D": (k, 3)},
+        "mttkrp_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (3, k), "DT": (3, m)},
+        "mttkrp_sparse_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (17, k), "DT": (17, m)},
     }[name]
     for m, k, n in [(0, 0, 0), (1, 1, 1), (1, 0, 3), (3, 4, 0), (7, 8, 9), (16, 17, 15), (2, 40, 33)]:
         agrees(kernel, path, {T: quarters(*shape) for T, shape in shapes(m, k, n).items()}, params=NT)
     assert kernel.plan is plan and (engine == "native" or kernel.source == source)
+
+
+def test_inputs_that_only_a_workspace_ties_agree_on_its_extent() -> None:
+    """The rank is an axis of both factors, and no loop runs over both. The C has one symbol for it."""
+    kernel = wingspan.compile(EXAMPLES / "mttkrp_rows.ws", params=NT)
+    ranks = {name for name, _ in kernel.plan.parameters if name.startswith("extent 1 of ")}
+    assert ranks == {"extent 1 of BT", "extent 1 of CT"}
+    with pytest.raises(InputError, match=r"axis 1 of (CT|DT) has extent .*: one loop runs over both"):
+        kernel(BT=quarters(5, 6, 7), CT=quarters(3, 6), DT=quarters(4, 5))
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES[:2], ["compiled", "native"])), 1))

@@ -123,6 +123,11 @@ TIES = {
         f"c = {VECTOR}, 5)\nc .= 0; for i = _; c[i] += a[i]; end; for j = _; x = a[j]; end",
         {"i": ["5"], "j": ["5"]},
     ),
+    "inputs that a workspace ties": (
+        f"c = {VECTOR}); w = {VECTOR}); b = {VECTOR}); a = {VECTOR})\nc .= 0; w .= 0\n"
+        "for i = _; w[i] += a[i]; end; for j = _; c[j] += w[j] * b[j]; end",
+        {"i": ["extent 1 of b"], "j": ["extent 1 of b"]},
+    ),
     "a known extent goes before a parameter": (
         f"c = {VECTOR}, n); d = {VECTOR}, 5)\nc .= 0; d .= 0; for i = _; c[i] += 1; d[i] += 1; end",
         {"i": ["5"]},

@@ -104,11 +104,11 @@ def read_only(made: Plan) -> frozenset[str]:
 
 
 def columns(group: Group) -> bool:
-    """Whether a tensor has levels, the last of them perhaps a SparseList, whose other ones need no buffers."""
+    """Whether a tensor has levels, of which those that need buffers are SparseLists."""
     if not group.buffers:  # of a leaf that stores nothing
         return False
     *lists, leaf = group.buffers
-    of_list = all(b.level_name == "SparseList" and b.depth == leaf.depth - 1 for b in lists)
+    of_list = all(b.level_name == "SparseList" for b in lists)
     return group.parent is None and leaf.level_name in ("Element", "Atomic") and of_list
 
 
@@ -549,25 +549,36 @@ class Part(Function):
         return [*lines, head, *_indented(inner), "}", ""]
 
 
-def nests(body: tuple[Stmt, ...], loops: int = 0) -> Iterator[plan.While]:
-    """The loops inside of others of their function that have loops in them, and these none.
+def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -> Iterator[plan.While]:
+    """The loops that are functions of their own: those with loops in them that are inside of another, and outermost.
 
     A function of many loops has more variables than there are registers, and compilers keep the wrong ones in memory:
-    the product of sparse matrices takes 15 % longer in one function.
+    the product of sparse matrices takes 15 % longer in one function. A function that is called for each fiber costs
+    more than it gains where fibers are short: MTTKRP takes 1.4 times as long. So one is called for each row, or, if
+    rows have no loops inside of each other, for each chunk of them.
     """
     for s in body:
-        loop = isinstance(s, plan.While)
-        if isinstance(s, plan.While) and loops and _height(s) == 2:
-            yield s
-            continue
+        if isinstance(s, plan.While):
+            height = _height(s)
+            if (looped and 2 <= height < PARALLEL) or (chunked and height == 2):
+                yield s
+                continue
+        chunks = isinstance(s, plan.While) and any(isinstance(x, plan.Claim) for x in s.test)
         for block in parts(s):
-            yield from nests(block, 0 if isinstance(s, Par) else loops + loop)
+            if isinstance(s, Par):
+                yield from nests(block)
+            else:
+                yield from nests(block, chunked or chunks, looped or (isinstance(s, plan.While) and not chunks))
+
+
+PARALLEL = 1000
+"""The height of a parallel region, more than that of any nest of loops."""
 
 
 def _height(s: Stmt) -> int:
-    """How many loops are inside of each other in a statement; with a parallel region, too many for one nest."""
+    """How many loops are inside of each other in a statement."""
     inside = max((_height(x) for block in parts(s) for x in block), default=0)
-    return inside + 3 * isinstance(s, Par) + isinstance(s, plan.While)
+    return inside + PARALLEL * isinstance(s, Par) + isinstance(s, plan.While)
 
 
 def _text(value: str) -> str:

@@ -79,6 +79,7 @@ def settle_extents(
     inferred = {name: shape for name, shape in shapes.items() if sources[name].declared}
     every = {*symbols, *(_symbol(name, axis).name for name, shape in shapes.items() for axis in range(len(shape)))}
     _Settling(loops, uses_of, shapes, inputs, inferred, every).run()
+    _unite(loops, shapes, sources)
     origins = {name: _origins(name, uses_of.get(name, [])) for name in {**sources, **uses_of}}
     for loop in loops:
         tensors = {use.tensor for use, _ in loop.axes}
@@ -264,6 +265,22 @@ class _Settling:
         self.to_range |= self.over.get(tensor, set())
 
 
+def _unite(loops: list[Loop], shapes: dict[str, list[ir.Expression | None]], sources: Mapping[str, Source]) -> None:
+    """Make one symbol of those of inputs that must agree, though only a tensor without extents ties them."""
+    inputs = {name: shape for name, shape in shapes.items() if not sources[name].declared}
+    opened = [e for name, shape in inputs.items() for axis, e in enumerate(shape) if e == _symbol(name, axis)]
+    first: dict[ir.Node, ir.Expression] = {e: e for e in opened if e is not None}
+    for loop in loops:
+        fixed = [first.get(e) for _, _, e in _fixed(loop, shapes, sources)]
+        met = [e for e in first if e in fixed]
+        first |= {e: met[0] for e, known in first.items() if known in met}
+    if any(e != known for e, known in first.items()):
+        for shape in shapes.values():
+            shape[:] = [e and e.map(lambda node: first.get(node, node)) for e in shape]
+        for loop in loops:
+            loop.range = loop.range and loop.range.map(lambda node: first.get(node, node))
+
+
 def _symbol(tensor: str, axis: int) -> ir.Variable:
     """What the extent of an axis is called if it is left open; no program has this name."""
     return ir.Variable(f"extent {axis + 1} of {tensor}")
@@ -385,14 +402,7 @@ def _unknown_range(loop: Loop) -> ProgramError:
 
 def _disagreement(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> ProgramError | None:
     """The axes that a loop over `_` runs over must agree, apart from those whose extent its updates decide."""
-    if not loop.whole:
-        return None
-    fixed = [
-        (use.access, axis, int(e.value))
-        for use, axis in loop.axes
-        if isinstance(e := _extent(shapes, use, axis), ir.Literal)
-        and (not use.updated or sources[use.tensor].extents[axis] is not None)
-    ]
+    fixed = [(a, axis, int(e.value)) for a, axis, e in _fixed(loop, shapes, sources) if isinstance(e, ir.Literal)]
     for access, axis, extent in fixed[1:]:
         first, where, wanted = fixed[0]
         if extent != wanted:
@@ -404,6 +414,14 @@ def _disagreement(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> 
                 fix=f"give the range: for {loop.node.index} = 1:{min(extent, wanted)}",
             )
     return None
+
+
+def _fixed(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> Iterator[tuple[ir.Access, int, ir.Expression]]:
+    """The axes that a loop over `_` runs over, apart from those whose extent its updates decide, with their extents."""
+    for use, axis in loop.axes if loop.whole else ():
+        extent = _extent(shapes, use, axis)
+        if extent is not None and not (use.updated and sources[use.tensor].extents[axis] is None):
+            yield use.access, axis, extent
 
 
 def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:

@@ -13,6 +13,7 @@ from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.cells import kept
 from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.hoist import hoist
+from wingspan.plan.passes.invariant import invariant
 from wingspan.plan.passes.meet import meet
 from wingspan.plan.passes.prefetch import prefetch
 from wingspan.plan.passes.room import room
@@ -22,7 +23,7 @@ from wingspan.plan.passes.tidy import tidy
 
 Pass = Callable[[Plan], Plan]
 
-PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy)
+PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy, invariant)
 """What is made of every plan; each keeps what it does."""
 
 FOR_C: tuple[Pass, ...] = (needed, kept, room, meet, prefetch)

@@ -20,6 +20,7 @@ from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
 from wingspan.plan.lowering import expressions
+from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.loops import Loops, matters
 from wingspan.plan.lowering.scope import Handle, Shared
@@ -51,7 +52,7 @@ class Lowering(State):
         thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
         self.inputs = (*bound.inputs, *bound.open)
         constant = frozenset(self.inputs) - thawed
-        super().__init__(dealt, written_once(bound.body), constant, updated_by_several(bound.body))
+        super().__init__(dealt, written_once(bound.body), constant, updated_by_several(bound.body), Cleared(bound))
         self.bound = bound
         self.variables = variables(bound.body, bound.towers)
         self.whole: dict[Reg, Reg] = {}

@@ -23,6 +23,7 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Group, Origin, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder, under
+from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.inline import Here, Instance, inline
 from wingspan.plan.lowering.scope import Fiber, Handle, Scope, Shared
 
@@ -31,11 +32,12 @@ class State:
     """`dealt`: whether the operations of levels deal independent iterations to tasks of their own.
 
     `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes,
-    `disturbed` those that several tasks may.
+    `disturbed` those that several tasks may; `cleared` knows the workspaces that are all fill.
     """
 
-    def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str]) -> None:
+    def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str], cleared: Cleared) -> None:
         self.dealt, self.once, self.constant, self.disturbed = dealt, once, constant, disturbed
+        self.cleared = cleared
         self.builder = Builder()
         self.layouts: dict[str, Layout] = {}
         self.roots: list[tuple[str, Reg]] = []
@@ -154,11 +156,11 @@ class State:
         return self.simplified(replace_access(body, F, index, self.handle(F.tensor).fill))
 
     def simplified(self, body: ir.Statement) -> ir.Statement:
-        """The body with identities worked out and without the updates that change nothing."""
+        """The body with identities worked out and without what changes nothing."""
 
         def repeats_fill(a: ir.Assign) -> bool:
             T = a.access.fiber.tensor
             fill = self.handle(T).fill
             return T in self.once and isinstance(fill, ir.Literal) and algebra.is_literal(a.value, fill.value)
 
-        return algebra.simplify(body, repeats_fill)
+        return self.cleared.without(algebra.simplify(body, repeats_fill), repeats_fill)

@@ -1,0 +1,157 @@
+"""Loads that every round of a loop repeats are done once before it, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from proofs_tests.exploring import explore_graph
+from wingspan import api
+from wingspan.lang.devices import SERIAL
+from wingspan.native.assemble import assemble
+from wingspan.native.machine import Native
+from wingspan.plan import pipeline
+from wingspan.plan.fold import op
+from wingspan.plan.ir import (
+    Buffer,
+    Check,
+    Const,
+    Group,
+    Load,
+    Origin,
+    Par,
+    Place,
+    Plan,
+    Ref,
+    Reg,
+    Set,
+    Stmt,
+    Store,
+    When,
+    While,
+    walk,
+)
+from wingspan.plan.lowering.lower import draft
+from wingspan.plan.passes.invariant import invariant
+
+HERE = Origin(None, "a test")
+BUFFER = Buffer("A", 0, "val", "value", "int", "i64", 0, 0)
+ROOT = Reg("root", "instance")
+j, n, p, q, x, y, total = map(Reg, ("j", "n", "p", "q", "x", "y", "total"))
+LEFT = op("<=", j, n)
+NEXT = Set(j, op("+", j, Const(1)), HERE)
+ADD = Set(total, op("+", total, x), HERE)
+
+
+def load(reg: Reg = x, at: Any = q, frozen: bool = True) -> Load:
+    return Load(reg, Ref(BUFFER, ROOT, frozen), at, Place(), HERE)
+
+
+def loop(*body: Stmt) -> While:
+    return While((), LEFT, (*body, NEXT))
+
+
+def plan(*body: Stmt) -> Plan:
+    return Plan((Group(0, "A", (BUFFER,)),), (("A", ROOT),), body, ("A",), (), (("total", total),))
+
+
+def moved(loop: While, *loads: Load) -> When:
+    return When(LEFT, (*loads, loop))
+
+
+MOVED: dict[str, tuple[Callable[[], tuple[Stmt, ...]], tuple[Stmt, ...]]] = {
+    "alone": (lambda: (loop(load(), ADD),), (moved(loop(ADD), load()),)),
+    "one by the other": (
+        lambda: (loop(load(), load(y, x), ADD),),
+        (moved(loop(ADD), load(), load(y, x)),),
+    ),
+    "after one that stays": (
+        lambda: (loop(load(y, j), load(), ADD),),
+        (moved(loop(load(y, j), ADD), load()),),
+    ),
+    "in a task": (
+        lambda: (Par(SERIAL, Reg("t"), (loop(load(), ADD),), (), HERE),),
+        (Par(SERIAL, Reg("t"), (moved(loop(ADD), load()),), (), HERE),),
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), MOVED.values(), ids=MOVED)
+def test_a_load_moves_before_the_loop_if_that_has_a_round(
+    body: Callable[[], tuple[Stmt, ...]], expected: tuple[Stmt, ...]
+) -> None:
+    assert invariant(plan(*body())) == plan(*expected)
+
+
+def test_reports_on_it_do_not_tell_the_index_of_the_loop() -> None:
+    told = replace(HERE, indices=(("j", j), ("q", q)))
+    made = invariant(plan(loop(replace(load(), origin=told), ADD)))
+    (first,) = (s for s in walk(made.body) if isinstance(s, Load))
+    assert first.origin.indices == (("q", q),)
+
+
+STAY = {
+    "somebody may write the cell": (load(frozen=False), ADD),
+    "each round loads another cell": (load(at=j), ADD),
+    "another statement sets the register": (load(), ADD, Set(x, Const(0), HERE)),
+    "another load sets it": (load(), ADD, load(at=p)),
+    "the first round reads what was there": (ADD, load()),
+    "a round may fault before": (Check(op("<", q, n), "too large", (), HERE), load(), ADD),
+    "a round may not load": (When(op("<", q, n), (load(),)), ADD),
+    "a later statement changes where it lies": (load(), ADD, Set(q, op("+", q, Const(1)), HERE)),
+    "reports tell what the loop changes": (replace(load(), place=Place(j)), ADD),
+}
+
+
+@pytest.mark.parametrize("body", STAY.values(), ids=STAY)
+def test_other_loads_stay(body: tuple[Stmt, ...]) -> None:
+    assert invariant(plan(loop(*body))) == plan(loop(*body))
+
+
+def test_loops_that_work_out_their_condition_or_go_by_what_they_load_are_left_alone() -> None:
+    tested = While((Set(y, op("+", j, Const(1)), HERE),), op("<", y, n), (load(), ADD, NEXT))
+    by_it = While((), op("<=", j, x), (load(), ADD, NEXT))
+    assert invariant(plan(tested, by_it)) == plan(tested, by_it)
+
+
+FACTORS = """
+B = Tensor(Dense(SparseList(Element(0))), {B})
+C = Tensor(Dense(Dense(Element(0))), [1 2; 3 4])
+a = Tensor(Dense({leaf}(0)))
+a .= 0
+for k = parallel(1:2, cpu(2))
+    for l = _
+        for j = _
+            a[j] += B[l, k] * C[j, k]
+        end
+    end
+end
+return a
+"""
+
+
+@pytest.mark.parametrize("B", ["[2 3]", "[0 3]", "[0 0]"])
+@pytest.mark.parametrize("leaf", ["Element", "Atomic"])
+def test_verdicts_and_outcomes_are_those_of_the_plan_before(B: str, leaf: str) -> None:
+    """Under the controlled scheduler, of programs that race and of safe ones."""
+    bound = api.bind(api.parse(FACTORS.format(B=B, leaf=leaf)))
+    made = draft(bound, False)
+    for change in pipeline.PASSES[: pipeline.PASSES.index(invariant)]:
+        made = change(made)
+    after = invariant(made)
+    assert after != made
+    verdicts = [explore_graph(Native(assemble(each), bound)) for each in (made, after)]
+    one, other = ((v.verdict, {r.outcome for r in v.results}, len(v.races)) for v in verdicts)
+    assert one == other and all(v.complete for v in verdicts)
+
+
+def test_stores_between_two_loads_do_not_hold_one_back() -> None:
+    """A store is to another buffer: nobody writes what is in read mode."""
+    store = Store(Ref(BUFFER, ROOT), j, x, Place(), HERE)
+    made = invariant(plan(loop(load(), store, load(y), ADD)))
+    assert [type(s) for s in made.body[0].then] == [Load, Load, While]  # type: ignore[union-attr]
+    assert Counter(type(s) for s in walk(made.body))[Load] == 2

@@ -1,0 +1,70 @@
+"""Loads of a loop that read the same cell in every round, done once before it, if it has a round.
+
+    while j <= n:                             if j <= n:
+        x = B.val[q]                              x = B.val[q]
+        y = C.val[p + j]              →           while j <= n:
+        …                                             y = C.val[p + j]
+        j = j + 1                                     …
+
+Elements are loaded where the program reads them, which is in the innermost loop. What moves is a load of a cell that
+nobody writes meanwhile, by registers that the loop does not change, which every round would do before anything could
+fault or branch. So the same cells are loaded under the same conditions, only less often. To C compilers a store to a
+double may change any double, so they cannot do this by themselves. It gained 2 % of SpGEMM and MTTKRP as C, and 6 % of
+MTTKRP on the register machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from wingspan.plan.ir import Compute, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.uses import reads, registers, sets, with_blocks
+
+
+def invariant(made: Plan) -> Plan:
+    """The plan that loads such cells before its loops, from the innermost to the outermost."""
+    return replace(made, body=_block(made.body))
+
+
+def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for s in body:
+        inner = with_blocks(s, _block)
+        if isinstance(inner, While) and not inner.test and (moved := _moved(inner)):
+            before = tuple(_before(load, inner) for load in moved)
+            left = tuple(s for s in inner.body if not any(s is load for load in moved))
+            inner = When(inner.condition, (*before, replace(inner, body=left)))
+        out.append(inner)
+    return tuple(out)
+
+
+def _moved(loop: While) -> list[Load]:
+    """The loads that can be done before a loop."""
+    count = _changed(loop)
+    found: list[Load] = []
+    seen: set[str] = {reg.name for reg in registers(loop.condition)}
+    for s in loop.body:
+        if not isinstance(s, Set | Load | Store | Compute):
+            break
+        if isinstance(s, Load) and s.ref.frozen and count[s.reg] == 1 and s.reg.name not in seen:
+            place = (e for e in (s.place.position, s.place.index) if e is not None)
+            by = {s.ref.instance, *(reg for e in (s.index, *place) for reg in registers(e))}
+            if not any(count[reg] for reg in by):
+                found.append(s)
+                del count[s.reg]
+                continue
+        seen |= reads(s)
+    return found
+
+
+def _changed(loop: While) -> Counter[Reg]:
+    """How many statements of a loop set a register."""
+    return Counter(reg for s in walk(loop.body) for reg in sets(s))
+
+
+def _before(load: Load, loop: While) -> Load:
+    """A load as it stands before a loop: reports do not tell the loop's index, which it does not depend on."""
+    changed = _changed(loop)
+    told = tuple((name, e) for name, e in load.origin.indices if not any(changed[reg] for reg in registers(e)))
+    return replace(load, origin=replace(load.origin, indices=told))
