@@ -42,9 +42,11 @@ class Left(NamedTuple):
 def left(plan: Plan, values: Iterable[Value]) -> Left:
     """What a run of a plan leaves behind, given the values of `plan.ends`; doubles become rationals."""
     ends = iter(values)
-    variables = {name: exact(value) for (name, _), value in zip(plan.variables, ends, strict=False)}
-    variables |= {name: int(variables[name]) for (name, _), whole in zip(plan.whole, ends, strict=False) if whole}
-    return Left(variables, {name: exact(value) for (name, _), value in zip(plan.fills, ends, strict=True)})
+    variables = {name: exact(next(ends)) for name, _ in plan.variables}
+    for name, _ in plan.whole:
+        if next(ends):
+            variables[name] = int(variables[name])
+    return Left(variables, {name: exact(next(ends)) for name, _ in plan.fills})
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -19,7 +19,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
 from wingspan.levels import MOST_AXES, Tower, resolve
 from wingspan.paths import named
-from wingspan.tensors.arrays import as_array, checked, dense_entries, entries_of, frozen, size_of
+from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
@@ -30,6 +30,7 @@ __all__ = [
     "Entry",
     "Tensor",
     "adapt",
+    "at_hand",
     "checked",
     "entries_of",
     "from_exact",
@@ -186,15 +187,15 @@ class Tensor:
 
     def disorder(self) -> str | None:
         """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
-        if isinstance(self.data, Frozen) and self.data.fixed:
-            return self.data.disorder
-        columns = Columns.of(self.tower)
-        return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
+        if not isinstance(self.data, Frozen) or self.data.columns is None:
+            return None
+        return self.data.disorder if self.data.fixed else self.data.columns.disorder(self.data)
 
     def parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
         """The elements, pointers and indices, cut to what is in use, if they lie in one array each and are in order."""
-        columns = Columns.of(self.tower)
-        return columns.parts(self.data) if columns and isinstance(self.data, Frozen) else None
+        if not isinstance(self.data, Frozen) or self.data.columns is None:
+            return None
+        return self.data.columns.parts(self.data)
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
