@@ -438,7 +438,7 @@ def test_memory_that_another_thread_takes_first_is_not_missed():
             return True
 
     engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
-    engine._spare = Contended()
+    engine._spare._kept = Contended()
     assert engine.run([]).variables["x"] == 0
 
 

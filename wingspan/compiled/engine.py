@@ -21,8 +21,9 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Spare, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, faulting
 from wingspan.runtime.results import Results, decoded, exact, left
+from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Stored
 from wingspan.tensors.tensor import Tensor
 
@@ -40,7 +41,7 @@ class Engine:
         library.ws_printed_body.restype = ctypes.c_void_p
         self._body: int = library.ws_printed_body()
         self._ends = [e.type for e in plan.ends]
-        self._spare: Spare = []
+        self._spare = Spare()
         self.inputs = Inputs(plan, partial(_lends, borrowed(plan)))
 
     @faulting

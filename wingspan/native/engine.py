@@ -19,8 +19,9 @@ from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting
 from wingspan.runtime.results import Results
+from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Stored
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
@@ -41,7 +42,7 @@ class Engine:
     def __init__(self, code: Code) -> None:
         self.code, self.plan = code, code.plan
         self._program = _engine.Program(code.table, len(code.types))
-        self._spare: Spare = []
+        self._spare = Spare()
         self.inputs = Inputs(self.plan, partial(_lends, code.written))
 
     @faulting

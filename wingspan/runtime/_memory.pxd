@@ -21,6 +21,7 @@ cdef class Memory:
     cdef bint opened
     cdef ws_task outside  # whoever prepares a run
     cdef list borrowed
+    cdef uint64_t spare  # bytes that are counted as spare
     cdef object signal  # what the handler of a signal has raised during the run
 
     cdef bint place(self, Piece piece) except -1

@@ -52,11 +52,13 @@ cdef class Memory:
                 k += 1
         self.opened = ws_open(&self.state, self.groups, self.count)
         self.state.limit, self.state.reservation = limit, reservation
+        self.state.reclaim = reclaim
         self.outside.run = &self.state
         self.borrowed = []
 
     def __dealloc__(self):
         if self.opened:
+            __atomic_sub_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
             ws_close(&self.state)
         free(self.groups)
         free(self.shapes)
@@ -66,12 +68,20 @@ cdef class Memory:
         """The bytes that are counted as used."""
         return self.state.committed
 
+    def rest(self):
+        """Count as spare, and forget what was borrowed, until the memory is `reset`."""
+        self.spare = self.state.committed
+        __atomic_add_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
+        self.borrowed = []
+
     def reset(self, uint64_t limit):
-        """Make all cells zero, but those that are kept, and forget what was borrowed, for another run."""
+        """Make all cells zero, but those that are kept, for another run; whether it may use as much as there is."""
+        __atomic_sub_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
+        self.spare = 0
         with nogil:
             ws_reset(&self.state)
         self.state.limit = limit
-        self.borrowed = []
+        return ws_charge(&self.state, 0)
 
     def fault(self):
         """Why nothing came of the last call: the fault and its two values."""
@@ -212,6 +222,19 @@ cdef int ask(void *memory) noexcept with gil:
     except BaseException as error:
         (<Memory>memory).signal = error
     return (<Memory>memory).signal is not None
+
+
+cdef object reclaimer
+
+
+def reclaim_by(function):
+    """Have a function give spare memory back where a run would use more than it may."""
+    global reclaimer
+    reclaimer = function
+
+
+cdef void reclaim() noexcept with gil:
+    reclaimer()
 
 
 cdef const char *LETTERS = b"q\0d\0i\0B"

@@ -21,6 +21,7 @@ from wingspan.plan.layout import Bounds, bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
 from wingspan.runtime.handed import Handed
+from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key, Stored
 
 P = ParamSpec("P")
@@ -29,9 +30,6 @@ Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
 a task lets others go first, so that rare orders happen.
 """
-
-Spare = list[tuple[int, Bounds, _memory.Memory]]
-"""Memory that no run has, with the reservation and the sizes of buffers that it was made for."""
 
 ROOT = -1
 """The key of the root instance of a tensor."""
@@ -44,7 +42,9 @@ class Limits:
     """What a run may use, in bytes."""
 
     memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
-    """memory in all, without what is taken from arrays as it is; four fifths of what the machine has"""
+    """memory in all, without arrays that are taken as they are and results of earlier runs, and with what is spare (see
+    `release`), which is given back if it is in the way; four fifths of what the machine has
+    """
     reservation: int = 2**36
     """address space for each buffer; only what is written takes memory"""
 
@@ -104,14 +104,10 @@ class Lease:
                 raise self._refused(handed.buffers[count])
 
     def _open(self) -> None:
-        while True:
-            try:
-                reservation, sizes, self.memory = self._spare.pop()
-            except IndexError:
-                break
-            self.memory.reset(self.limits.memory)
+        while (kept := self._spare.take()) is not None:
+            reservation, sizes, self.memory = kept
             enough = reservation == self.limits.reservation and _holds(sizes, self._sizes)
-            if enough and self.memory.committed <= self.limits.memory:
+            if enough and self.memory.reset(self.limits.memory):
                 self._sizes, self._opened = sizes, True
                 return
         groups = [
@@ -173,8 +169,8 @@ class Lease:
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
 
     def __del__(self) -> None:
-        if self._opened and not self._spare:
-            self._spare.append((self.limits.reservation, self._sizes, self.memory))
+        if self._opened:
+            self._spare.put(self.limits.reservation, self._sizes, self.memory)
 
 
 class Arrays(Mapping[Key, Stored]):
