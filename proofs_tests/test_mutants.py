@@ -31,7 +31,7 @@ AREAS = {
         "wingspan/compiled/engine.py", "wingspan/compiled/inputs.py", "wingspan/compiled/build.py",
         "wingspan/runtime/results.py", "wingspan/runtime/lease.py", "wingspan/runtime/handed.py",
         "wingspan/runtime/spare.py", "wingspan/runtime/_memory.pyx",
-        "wingspan/tensors/", "wingspan/api/running.py",
+        "wingspan/tensors/", "wingspan/api/running.py", "wingspan/api/forecast.py",
         "wingspan/api/compiling.py", "wingspan/plan/lowering/", "wingspan/buffers/procedures.py",
         "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/room.py",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",

@@ -145,7 +145,7 @@ class Tensor:
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
         array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
-        subscripts, values = self._coordinates()
+        subscripts, values = self.coordinates()
         if len(values):
             array[tuple(axis - 1 for axis in subscripts)] = values if self.shape else values[0]
         return array
@@ -201,8 +201,8 @@ class Tensor:
         """All stored elements at once, if they are kept in arrays that are in order."""
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
-    def _coordinates(self) -> Elements:
-        """Subscripts and values as arrays; doubles are the nearest ones."""
+    def coordinates(self) -> Elements:
+        """Subscripts and values of the stored elements, in column-major order; doubles are the nearest ones."""
         found = self._elements()
         if found is not None:
             return found
@@ -212,7 +212,7 @@ class Tensor:
         return list(at.T), values
 
     def _coo(self) -> Any:
-        subscripts, values = self._coordinates()
+        subscripts, values = self.coordinates()
         return scipy.sparse.coo_array((values, tuple(axis - 1 for axis in subscripts)), shape=self.shape)
 
     def _leaves(self) -> Iterator[Entry]:
