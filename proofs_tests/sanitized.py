@@ -28,6 +28,7 @@ import scipy.sparse
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.buffers import staging
+from wingspan.buffers.stored import Stored
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import opened
 from wingspan.errors import Fault, WingspanError
@@ -41,7 +42,7 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import _memory
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 from wingspan.testing import campaign
 
 EXAMPLES = ROOT / "examples"

@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
     "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
     "plan.pipeline": {"elaborate", "plan.ir", "plan.lowering", "plan.passes"},
-    "runtime": {"errors", "lang", "levels", "tensors", "plan"},
+    "runtime": {"errors", "lang", "buffers", "levels", "tensors", "plan"},
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"plan", "runtime", "written"},
     "comparison": BOUND,

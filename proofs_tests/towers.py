@@ -264,7 +264,7 @@ def _broken_merge(h: ByHand, depth: int, instance, positions: int) -> list[str]:
     found = _claims(
         now_is_one_of_two=now in (0, threads + 1), no_copy_has_more_fibers=all(0 <= q <= positions for q in used)
     )
-    parts = {now: positions, **dict(enumerate(used, 1))}
+    parts = {now: positions, **{t: q for t, q in enumerate(used, 1) if q}}  # copies without fibers begin when thawed
     return found + [each for t, P in parts.items() for each in broken(h, depth + 1, (*instance, (device, t)), P)]
 
 

@@ -35,6 +35,8 @@ class Engine(Protocol):
 
     Engines that iterate sparsely do not evaluate what a missing element makes idle. One that does may have an attribute
     `eager`, which is true: where it faults and others do not, they do not differ.
+
+    One that compiles many programs at once may have a method `prepare`: a campaign calls it with those that come next.
     """
 
     @property

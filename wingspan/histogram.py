@@ -32,6 +32,7 @@ class Histogram:
     """How often runs ended in which way, the most frequent first; what is predicted and never came about has 0 runs."""
 
     verdict: Verdict
+    engine: str
     mode: str
     runs: int
     observed: tuple[Observed, ...]
@@ -44,7 +45,12 @@ class Histogram:
 
 
 def observe(
-    execute: Callable[[int], Outcome], verdict: Verdict, runs: int, mode: str, progress: Progress | None = None
+    execute: Callable[[int], Outcome],
+    verdict: Verdict,
+    runs: int,
+    engine: str,
+    mode: str,
+    progress: Progress | None = None,
 ) -> Histogram:
     """Run a program, which is called with 0, 1, …, and count how it ends."""
     began = time.monotonic()
@@ -60,4 +66,4 @@ def observe(
     predicted |= dict.fromkeys(fault.message for fault in verdict.faults)
     observed = [Observed(end, number, end in predicted) for end, number in counts.most_common()]
     observed += [Observed(end, 0, True) for end in predicted if end not in counts]
-    return Histogram(verdict, mode, runs, tuple(observed), time.monotonic() - began)
+    return Histogram(verdict, engine, mode, runs, tuple(observed), time.monotonic() - began)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.api import Exploration, comparing, machines
-from wingspan.errors import Fault, InputError, ProgramError
+from wingspan.compiled import build
+from wingspan.compiled.build import compiler
+from wingspan.errors import Fault, InputError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Result, Verdict
 from wingspan.histogram import observe
 from wingspan.outcome import Outcome
-from wingspan.testing import campaign
+from wingspan.runtime.lease import Mode
+from wingspan.testing import campaign, meetings
 
 SAFE = str(ROOT / "examples" / "dependent_atomic.ws")
 RACY = str(ROOT / "examples" / "dependent.ws")
@@ -233,22 +238,68 @@ def outcome(c: list[int]) -> Outcome:
     return Outcome.of({"c": np.array(c, dtype=object)}, {})
 
 
-def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted():
-    made = api.race(RACY, runs=1000, mode="yields")
+COMPILED = pytest.param("compiled", marks=pytest.mark.skipif(not compiler(), reason="there is no C compiler"))
+
+
+@pytest.mark.parametrize("engine", ["native", COMPILED])
+def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted(engine):
+    made = api.race(RACY, runs=1000, mode="yields", engine=engine)
     assert made.verdict.complete and made.surprises == ()
     assert {one.end for one in made.observed if one.runs} == {outcome(c) for c in LOST}
     assert sum(one.runs for one in made.observed) == made.runs == 1000
 
 
 @pytest.mark.parametrize("name", few(sorted(path.name for path in (ROOT / "examples").glob("quiz_*.ws")), 5))
-def test_no_quiz_program_does_what_is_not_predicted(name):
+@pytest.mark.parametrize("engine", ["native", COMPILED])
+def test_no_quiz_program_does_what_is_not_predicted(name, engine):
     """Racy on purpose, and each explored in full; those that may wait for ever are refused."""
     try:
-        made = api.race(ROOT / "examples" / name, runs=300, mode="yields")
+        made = api.race(ROOT / "examples" / name, runs=300, mode="yields", engine=engine)
     except InputError as error:
         assert "wait for ever" in error.message and "lock" in name
         return
     assert made.verdict.complete and made.surprises == (), made.surprises
+
+
+WIDE = "C = Tensor(SparseList(Element(0)), 9)\nC .= 0\nfor i = parallel(1:9, cpu(3))\n    C[i] += 1\nend\nreturn C"
+"""Each task appends to one list, so that positions are as stale as can be."""
+
+
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_racing_c_stays_in_its_memory(mode):
+    """No cell is reached unchecked, whatever position a task has read: all runs end, with a result or a fault."""
+    bound = api.bind(api.parse(WIDE))
+    assert "WS_CELLS" not in api.compiled_c(bound, racy=True).engine.source
+    made = api.race(bound, runs=500, mode=mode, engine="compiled", max_states=1)
+    assert made.runs == sum(one.runs for one in made.observed) == 500 and made.engine == "compiled"
+
+
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+def test_c_of_a_safe_program_is_raced_as_it_is_run(monkeypatch):
+    """What the level dependence test accepts is compiled as for `run`; only to let others go first takes other C."""
+    seen = []
+
+    def watched(bound, racy=False):
+        seen.append(racy)
+        return api.compiled_c(bound, racy)
+
+    monkeypatch.setattr(comparing, "compiled_c", watched)
+    for path, mode in product((SAFE, RACY), get_args(Mode)):
+        assert api.race(path, runs=3, mode=mode, engine="compiled").surprises == ()
+    assert get_args(Mode) == ("plain", "seq_cst", "yields") and seen == [False, False, True, True, True, True]
+
+
+@settings(derandomize=True, deadline=None, max_examples=many(64), suppress_health_check=list(HealthCheck))
+@given(meetings())
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+def test_no_random_program_does_as_c_what_is_not_predicted(text):
+    """Two tasks that meet in one tensor; most race, fault or depend on the order."""
+    try:
+        made = api.race(api.parse(text), runs=100, mode="yields", engine="compiled", max_states=3000)
+    except WingspanError:
+        return
+    assert made.surprises == (), made.surprises
 
 
 def predicting(*results: Any, complete: bool = True, faults: tuple[Any, ...] = ()) -> Verdict:
@@ -268,22 +319,46 @@ def test_the_histogram_counts_ends_and_knows_which_are_predicted():
             raise end
         return end
 
-    made = observe(execute, predicting(both, lost), 5, "seq_cst")
+    made = observe(execute, predicting(both, lost), 5, "native", "seq_cst")
     assert [(one.end, one.runs, one.predicted) for one in made.observed] == [
         (both, 2, True), (lost, 1, True), ("overflow", 1, False), (unheard, 1, False)
     ]  # fmt: skip
     assert [one.end for one in made.surprises] == ["overflow", unheard]
-    assert observe(execute, predicting(both, complete=False), 5, "seq_cst").surprises == ()
-    never = observe(execute, predicting(both, unheard), 2, "seq_cst").observed
+    assert observe(execute, predicting(both, complete=False), 5, "native", "seq_cst").surprises == ()
+    never = observe(execute, predicting(both, unheard), 2, "native", "seq_cst").observed
     assert [(one.end, one.runs) for one in never] == [(both, 1), (lost, 1), (unheard, 0)]
 
 
 def test_the_command_shows_the_histogram_beside_the_prediction(command):
     done = command("race", RACY, "--runs", "50", "--yields")
-    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 50 runs ended in ")
+    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 50 runs by native ended in ")
     assert " predicted  c = [1, 0, 2, 0, 1]\n" in done.out and " predicted  c = [1, 0, 1, 0, 1]\n" in done.out
     told = command("race", RACY, "--runs", "50", "--json").json
     assert told["complete"] and sum(one["runs"] for one in told["observed"]) == 50 and not told["surprises"]
+    assert told["engine"] == "native"
+
+
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+def test_the_command_races_c(command):
+    """A program that `run` refuses to compile, too; the report names the engine, as JSON does."""
+    assert command("run", RACY, "--engine", "compiled").status == 2
+    done = command("race", RACY, "--runs", "20", "--engine", "compiled")
+    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 20 runs by compiled ended in ")
+    told = command("race", RACY, "--runs", "20", "--engine", "compiled", "--json").json
+    other = command("race", RACY, "--runs", "20", "--json").json
+    assert told["engine"] == "compiled" and told.keys() == other.keys() and told["machine"] == "semantics"
+
+
+def test_an_engine_or_a_mode_that_is_not_there_is_one_error(monkeypatch):
+    with pytest.raises(InputError, match="there is no engine semantics that runs on threads") as raised:
+        api.race(RACY, runs=1, engine="semantics")
+    assert raised.value.fix == "use native or compiled"
+    for engine in api.ON_THREADS if compiler() else ["native"]:
+        with pytest.raises(InputError, match="there is no mode fast"):
+            api.race(RACY, runs=1, mode="fast", engine=engine)  # type: ignore[arg-type]
+    monkeypatch.setattr(build, "compiler", tuple)
+    with pytest.raises(InputError, match="there is no C compiler"):
+        api.race(RACY, runs=1, engine="compiled")
 
 
 def test_the_exit_status_of_race_tells_of_surprises(command, monkeypatch):

@@ -11,32 +11,122 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import strategies as st
 
 from proofs_tests.compiled.test_emit_c import agrees
-from proofs_tests.effort import due, few, many
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES, ROOT
-from wingspan import Fault, api
+from wingspan import Fault, InputError, api
 from wingspan.compiled import build
 from wingspan.compiled.engine import _lends
+from wingspan.elaborate import Elaborated
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
-from wingspan.testing import campaign
+from wingspan.testing import Disagreement, campaign
+from wingspan.testing.campaign import TOGETHER
+from wingspan.testing.together import Together
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
-def test_random_safe_programs_agree() -> None:
-    """Of one number of threads and schedule each, twice, on three inputs that share the library."""
-    engines = ["compiled"]
-    done = campaign(["reference"], engines, examples=many(48), inputs=3, repeat=2, threads=(3,), first_seed=77)
-    assert done.texts >= due(24) and done.cases >= due(90), done
+@pytest.mark.parametrize("part", few(list(range(6)), 2))
+def test_random_safe_programs_agree(part: int) -> None:
+    """Three hundred, on 1 to 4 threads under all schedules, each on up to four inputs; fifty share a C file."""
+    done = campaign(["reference"], ["compiled"], examples=50, inputs=4, first_seed=77 + part)
+    assert done.texts >= 25 and done.cases >= 90, done
+
+
+class Counting(Together):
+    """It keeps how many programs were compiled at once, each time, and how many ran."""
+
+    def __init__(self) -> None:
+        super().__init__("-O0")
+        self.prepared: list[int] = []
+        self.bodies: set[int] = set()
+
+    def prepare(self, programs: Iterable[Elaborated]) -> None:
+        some = list(programs)
+        self.prepared.append(len(some))
+        super().prepare(some)
+
+    def run(self, program: Elaborated, inputs: Any) -> Any:
+        self.bodies.add(id(program.body))
+        return super().run(program, inputs)
+
+
+SCALE = """
+x = Tensor(Dense(Element(0)))
+y = Tensor(Dense(Element(0)))
+y .= 0
+for i = _
+    y[i] += K * x[i]
+end
+return y
+"""
+
+
+def test_programs_that_share_a_file_are_what_they_are_alone() -> None:
+    """Loops, regions, buffers and sites of the same names, of which each program has its own."""
+    texts = [SCALE.replace("K", str(k)) for k in (2, 3)]
+    texts += [text.replace("_\n", "parallel(_, cpu(3), dynamic_schedule(1))\n") for text in texts]
+    x = np.arange(1, 8)
+    some = [api.bind(api.parse(text), inputs={"x": x}) for text in texts]
+    faulty = api.bind(api.parse("a = 3 ÷ (1 - 1)"))
+    engine = Together()
+    engine.prepare([*some, faulty])
+    for bound, k in zip(some, (2, 3, 2, 3), strict=True):
+        y = engine.run(bound, {})["y"].to_numpy()
+        assert np.array_equal(y, k * x)
+    with pytest.raises(Fault, match="division by zero"):
+        engine.run(faulty, {})
+
+
+def test_a_campaign_compiles_many_programs_at_once() -> None:
+    """Each program once, whatever the number of its inputs."""
+    engine = Counting()
+    done = campaign(["reference"], [engine], programs=st.just(SCALE.replace("K", "2")), examples=TOGETHER + 2, inputs=3)
+    assert engine.prepared == [TOGETHER, 2] and done.cases > 2 * TOGETHER
+
+
+class Off(Together):
+    """One that is wrong where the first of its inputs has a 3."""
+
+    def run(self, program: Elaborated, inputs: Any) -> Any:
+        made = dict(super().run(program, inputs))
+        return made | {"y": made["y"].to_numpy() + (3 in inputs["x"])}
+
+
+@pytest.mark.deep
+def test_a_difference_in_a_program_that_shares_a_file_is_shown_by_the_simplest_case() -> None:
+    with pytest.raises(Disagreement, match=r"y\[1\]: reference has 6, compiled .* has 7") as found:
+        text = SCALE.replace("K", "2").replace("(0)))", "(0)), 1)")
+        campaign(["reference"], [Off("-O0")], programs=st.just(text), examples=60)
+    assert str(found.value).endswith("# x =\narray([3])\n")
+
+
+def test_what_may_race_is_not_compiled_with_others() -> None:
+    with pytest.raises(api.Unsafe):
+        Together().prepare([api.bind(EXAMPLES / "dependent.ws")])
+
+
+def test_a_program_without_a_plan_spoils_no_other() -> None:
+    """It is an InputError when it is to run."""
+    bad = api.bind(api.parse("x = true\nif x\n    x = 1\nend"))
+    good = api.bind(api.parse("x = 2"))
+    engine = Together("-O0")
+    engine.prepare([bad, good])
+    assert engine.run(good, {}) == {"x": 2}
+    with pytest.raises(InputError):
+        engine.run(bad, {})
 
 
 ADD = "C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\n    C[i] += A[i] * B[i]\nend\nreturn C"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
 from wingspan.lang.devices import SERIAL, Device
@@ -49,7 +50,6 @@ from wingspan.plan.ir import (
     While,
 )  # fmt: skip
 from wingspan.runtime.lease import Limits
-from wingspan.tensors.frozen import Stored
 
 HERE = Origin(None, "a test")
 NOWHERE = Place()

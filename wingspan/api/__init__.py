@@ -7,7 +7,7 @@ from wingspan.api.compiling import Kernel, compile
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
 from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
 from wingspan.api.printing import emit_c, passes, show_plan
-from wingspan.api.running import AUTO, ENGINES, BuiltIn, Run, engine, run
+from wingspan.api.running import AUTO, ENGINES, ON_THREADS, BuiltIn, Run, engine, run
 from wingspan.program import Program, load, parse
 from wingspan.runtime.spare import release
 
@@ -15,6 +15,7 @@ __all__ = [
     "AUTO",
     "ENGINES",
     "MACHINES",
+    "ON_THREADS",
     "BuiltIn",
     "Exploration",
     "Kernel",

@@ -17,6 +17,9 @@ from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.program import Program, load
 
+RACELESS = ("safe", "order-dependent")
+"""The verdicts of the level dependence test on programs whose tasks do not race."""
+
 
 class Unsafe(ProgramError):
     """A program that is not run because of what the level dependence test finds, which is its `report`."""

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wingspan.api.binding import Progress, Runnable, bind
-from wingspan.api.checking import guard
+from wingspan.api.checking import RACELESS, Unsafe, guard
 from wingspan.api.exploring import explore
-from wingspan.api.machines import compiled
-from wingspan.api.running import AT_ONCE, engine
+from wingspan.api.machines import compiled, compiled_c
+from wingspan.api.running import AT_ONCE, ON_THREADS
+from wingspan.api.running import engine as engine_of
 from wingspan.comparison import Comparison, Engine, compare
+from wingspan.compiled.engine import Compiled as CompiledC
+from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.histogram import Histogram, observe
+from wingspan.native.prepared import Compiled
 from wingspan.outcome import Outcome
 from wingspan.runtime.lease import Mode
 
@@ -36,7 +40,7 @@ def diff(
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     if not unsafe:
         guard(bound)
-    made = [engine(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
+    made = [engine_of(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
     return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 
@@ -45,6 +49,7 @@ def race(
     *,
     runs: int = 10_000,
     mode: Mode = "seq_cst",
+    engine: str = "native",
     machine: str = "semantics",
     max_states: int | None = None,
     max_seconds: float | None = None,
@@ -57,16 +62,35 @@ def race(
     """Run the program on threads many times, and count its ends beside those that exploring a `machine` predicts.
 
     In the modes `seq_cst` and `yields` all that comes about is predicted, if the search was complete; accesses of the
-    mode `plain` promise nothing. InputError if tasks may wait for ever.
+    mode `plain` promise nothing. `engine` is `native` (the register machine) or `compiled` (C). InputError if tasks may
+    wait for ever, or there is no C compiler.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
+    ready = _on_threads(bound, engine, mode)
     verdict = explore(bound, machine=machine, strategy="graph", max_states=max_states, max_seconds=max_seconds).verdict
     if verdict.deadlocks:
         raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and mend it")
-    ready = compiled(bound)
 
     def execute(number: int) -> Outcome:
         tensors, variables = ready.run(mode=mode, seed=seed + number)
         return Outcome.of({name: tensor.to_exact() for name, tensor in tensors.items()}, variables)
 
-    return observe(execute, verdict, runs, mode, progress)
+    return observe(execute, verdict, runs, engine, mode, progress)
+
+
+def _on_threads(bound: Elaborated, engine: str, mode: Mode) -> Compiled | CompiledC:
+    """What runs a program whose tasks may race.
+
+    If the level dependence test accepts the program, its C is what `run` compiles too: where no tasks race, nothing
+    depends on how accesses are ordered. Only the C of a racy program lets other tasks go first.
+    """
+    match engine:
+        case "native":
+            return compiled(bound)
+        case "compiled":
+            try:
+                guard(bound, allowed=RACELESS)
+            except Unsafe:
+                return compiled_c(bound, racy=True)
+            return compiled_c(bound, racy=mode == "yields")
+    raise InputError(f"there is no engine {engine} that runs on threads", fix=f"use {' or '.join(ON_THREADS)}")

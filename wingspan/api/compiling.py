@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.api.binding import bind
-from wingspan.api.checking import guard
+from wingspan.api.checking import RACELESS, guard
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
@@ -112,7 +112,7 @@ class Kernel:
         self._bound = self._bind(self.program)
         self._returns = tuple(dict.fromkeys(self.program.tree.returns))
         _require_parameters(self._bound)
-        guard(self._bound, allowed=("safe", "order-dependent"))
+        guard(self._bound, allowed=RACELESS)
         self._numbers = opened(self._bound).numbers
         towers = {name: self._bound.towers[name] for name in self._bound.open}
         self._forms = {name: (tower, algebra.exact(tower.fill)) for name, tower in towers.items()}
@@ -226,7 +226,8 @@ class Kernel:
         given = [*call.own, *[call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()]]
         results = call.engine.run(given, parameters=call.parameters, sizes=call.sizes, limits=limits)
         ends: dict[str, Any] = results.tensors(call.towers)
-        ends |= {name: algebra.double(value) for name, value in results.variables.items()}
+        if results.variables:
+            ends |= {name: algebra.double(value) for name, value in results.variables.items()}
         names = self._returns or tuple(ends)
         return ends[names[0]] if len(names) == 1 else _record(names)(*(ends[name] for name in names))
 

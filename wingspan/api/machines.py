@@ -49,10 +49,13 @@ def compiled(bound: Elaborated) -> Compiled:
     return Compiled(bound)
 
 
-def compiled_c(bound: Elaborated) -> engine.Compiled:
-    """The plan of a bound program as compiled C. InputError if there is no compiler."""
+def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
+    """The plan of a bound program as compiled C. InputError if there is no compiler.
+
+    Unless it is compiled as `racy`, `wingspan check` must accept the program.
+    """
     _require_order(bound)
-    return engine.Compiled(bound)
+    return engine.Compiled(bound, racy=racy)
 
 
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:

@@ -14,7 +14,7 @@ import numpy as np
 
 from wingspan.api import forecast
 from wingspan.api.binding import Progress, Runnable, bind
-from wingspan.api.checking import guard
+from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
 from wingspan.comparison import Engine
 from wingspan.compiled import build
@@ -31,6 +31,8 @@ AUTO = "auto"
 """The engine that `chosen` chooses."""
 WORTH = 100_000
 """Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
+ON_THREADS = ("native", "compiled")
+"""Those that run tasks on threads of the system."""
 AT_ONCE = ENGINES[:-1]
 """Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
 
@@ -85,11 +87,11 @@ def run(
             tensors, variables = _reference(bound)
         case "native":
             if not unsafe:
-                guard(bound, allowed=("safe", "order-dependent"))
+                guard(bound, allowed=RACELESS)
             with _rules_instead(reason):
                 tensors, variables = compiled(bound).run(limits=limits)
         case "compiled":
-            guard(bound, allowed=("safe", "order-dependent"))
+            guard(bound, allowed=RACELESS)
             with _rules_instead(reason):
                 tensors, variables = compiled_c(bound).run(limits=limits)
         case _:

@@ -21,6 +21,16 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
                   unbind(p)            if something is to be done when the update is over
 
+Arrays of entries become buffers and come back all at once, by methods in Python, where a format has them::
+
+    pack     of a leaf: fibers, values → buffers       of a storage level: fibers, n, sizes, indices → buffers, fibers
+             of a modifier: fibers → buffers, and (key, fibers) for each instance, which take the fibers in their order
+    unpack   of a leaf: find, positions → values       of a storage level: find, n, positions → children
+             of a modifier: find, positions → what lies inside, for each instance
+
+They say what `declare`, updates in ascending order by thread 1 and `freeze` leave in the buffers, except for zeros, and
+what the reading operations find there. `stored` has the types. Positions and indices count from 0.
+
 A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
 (`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
 updated, and until that is over.
@@ -28,11 +38,15 @@ updated, and until that is over.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import ClassVar, Literal
 
+import numpy as np
+
+from wingspan.buffers.stored import Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.errors import InternalError
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
@@ -129,6 +143,11 @@ class Level:
         """The device that gates the level, if one does."""
         return None
 
+    @property
+    def packs(self) -> bool:
+        """Whether the class itself has `pack` and `unpack`; if derived from one, it may use the buffers differently."""
+        return {"pack", "unpack"} <= vars(type(self)).keys()
+
     def stability(self) -> frozenset[Dependence]:
         """The dependences that the level supports, by the stability figure; of a modifier, those that it adds to S."""
         return NONE
@@ -150,6 +169,14 @@ class Leaf(Level):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.fill))
 
+    def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:
+        """What the buffers hold if the positions of the fibers have these values, and all others the fill value."""
+        raise Unusual
+
+    def unpack(self, find: Find, positions: np.ndarray) -> np.ndarray:
+        """The values at some positions."""
+        raise Unusual
+
     def __str__(self) -> str:
         return f"{self.name}({show(self.fill)})"
 
@@ -159,6 +186,17 @@ class Storage(Level):
     """A level with an axis: it iterates over indices and has children."""
 
     child: Level
+
+    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+        """What the buffers hold if the fibers visited have so many children each, at these indices; and the children.
+
+        The indices ascend in each fiber, fiber after fiber, and are below the extent n.
+        """
+        raise Unusual
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        """The children of some fibers. Of buffers that are not in order, it may return any."""
+        raise Unusual
 
     def __str__(self) -> str:
         return f"{self.name}({self.child})"
@@ -171,6 +209,17 @@ class Modifier(Level):
     child: Level
 
     modifier = True
+
+    def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
+        """What the buffers hold if these fibers are visited; and the key and the fibers of each instance below.
+
+        The visited fibers of the instances are those of this level, in the same order.
+        """
+        raise Unusual
+
+    def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
+        """Where some fibers lie, without those that are all fill."""
+        raise Unusual
 
     def __str__(self) -> str:
         return f"{self.name}({self.child})"
@@ -268,6 +317,11 @@ class Tower:
     def room(self) -> int:
         """The positions of the full levels together."""
         return prod(self.extent(depth) for depth, level in enumerate(self.levels) if level.full)
+
+    @cached_property
+    def packs(self) -> bool:
+        """Whether all levels have `pack` and `unpack`."""
+        return all(level.packs for level in self.levels)
 
     @cached_property
     def copied(self) -> bool:

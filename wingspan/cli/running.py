@@ -122,6 +122,10 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
 @main.command()
 @on_program
 @MACHINE
+@click.option(
+    "--engine", type=click.Choice(api.ON_THREADS), default="native", show_default=True,
+    help="What runs the plan on threads: the register machine, or C.",
+)  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="How many.")
 @click.option("--plain", is_flag=True, help="Plain accesses, which promise nothing: only report.")
 @click.option("--yields", is_flag=True, help="Now and then let other tasks go first.")

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from wingspan.compiled.expressions import SUFFIX, constant, expression, offset, told
-from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentioned, useful, within
+from wingspan.compiled.registers import TYPES, Declared, Names, declared, mentions, useful, within
 from wingspan.errors import InternalError, Span, visible
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.plan import ir as plan
@@ -54,13 +54,34 @@ def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
 
     No text of the program and no name gets out of the comment or the string that it is printed in.
     """
-    return with_sites(made, name, main)[0]
+    return Printer(for_c(made)).file(name, main, identity(made))
 
 
-def with_sites(made: Plan, name: str = "program", main: bool = False) -> tuple[str, Sequence[Site]]:
-    """The same, and the places where a run of it may fail, by their numbers."""
-    printer = Printer(for_c(made), identity(made))
-    return "\n".join(printer.file(name, main)) + "\n", list(printer.sites)
+def with_sites(made: Plan, racy: bool = False) -> tuple[str, Sequence[Site]]:
+    """A plan as a C file, and the places where a run of it may fail, by their numbers.
+
+    `racy`: tasks may race. Each access to a buffer is checked then, and made as the run orders accesses.
+    """
+    printer = Printer(made, racy) if racy else Printer(for_c(made))
+    return printer.file("program", False, identity(made)), list(printer.sites)
+
+
+def together(plans: Iterable[Plan]) -> tuple[str, list[Sequence[Site]]]:
+    """Plans as one C file, whose array `ws_bodies` has what runs each of them, and the places where each may fail.
+
+    What such a file includes, the compiler reads once: for a small plan alone that takes longer than the plan.
+    """
+    names = Names()
+    bodies: list[str] = []
+    sites: list[Sequence[Site]] = []
+    lines = ['#include "program.h"', "", "const ws_program ws_printed; // there are no sessions", ""]
+    for k, made in enumerate(plans):
+        printer = Printer(for_c(made), names=names)
+        bodies.append(f"ws_body_{k}")
+        lines += printer.code(bodies[-1])
+        sites.append(list(printer.sites))
+    lines.append(f"const ws_body ws_bodies[] = {{{', '.join(bodies)}}};")
+    return "\n".join(lines) + "\n", sites
 
 
 def identity(made: Plan) -> int:
@@ -104,10 +125,10 @@ def sizes(body: Iterable[Stmt]) -> set[Reg]:
 
 @dataclass
 class Printer:
-    """Writes the C of one plan."""
+    """Writes the C of one plan. Printers of one file share their names."""
 
     plan: Plan
-    identity: int
+    racy: bool = False
     names: Names = field(default_factory=Names)
     functions: list[str] = field(default_factory=list)
     sites: dict[Site, int] = field(default_factory=dict)
@@ -115,29 +136,39 @@ class Printer:
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.borrowed = borrowed(self.plan)
+        self.borrowed = frozenset() if self.racy else borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
         self.parameters = {reg: k for k, (_, reg) in enumerate(self.plan.parameters) if reg in self.useful}
         ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
+        every = mentions(self.plan.body)
+
+        def shared(s: Stmt, body: tuple[Stmt, ...]) -> set[Reg]:
+            return mentions(body).keys() & ((every - mentions((s,))).keys() | ends)
+
         self.apart = {
-            id(s): _ordered(
-                (mentioned(s.body) & (mentioned(self.plan.body, s) | ends) | sizes(s.body) | set(s.joined)) - {s.task}
-            )
+            id(s): _ordered((shared(s, s.body) | sizes(s.body) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
-        self.apart |= {
-            id(s): _ordered(mentioned((s,)) & (mentioned(self.plan.body, s) | ends) & self.useful | sizes((s,)))
-            for s in nests(self.plan.body)
-        }
+        self.apart |= {id(s): _ordered(shared(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)}
         """the registers that each parallel region, and each nest of loops, shares with what is around it"""
 
     # ------------------------------------------------------------------------------------------------------------ file
 
-    def file(self, name: str, main: bool) -> Iterator[str]:
-        """The lines of the file."""
+    def file(self, name: str, main: bool, identity: int) -> str:
+        """A file of this plan alone."""
+        code = self.code("root")
+        variables, types = [name for name, _ in self.plan.variables], [e.type for e in self.plan.ends]
+        lines = [*self._head(name, main), *self._groups(), *code, *self._tables(variables, types, identity)]
+        if main:
+            inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
+            lines += ["int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}"]
+        return "\n".join(lines) + "\n"
+
+    def code(self, root: str) -> list[str]:
+        """The functions of the plan, the one called `root` last, which runs it."""
         ends = [reg for e in self.plan.ends for reg in registers(e)]
         body = Function(self, self.plan.body, (*self.roots, *self.parameters), ends)
         lines = [f"const int64_t {self.names.register(reg)} = values[{k}].i;" for reg, k in self.parameters.items()]
@@ -148,15 +179,8 @@ class Printer:
         lines += body.lines()
         for k, e in enumerate(self.plan.ends):
             lines.append(f"values[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, self.names)};")
-        yield from self._head(name, main)
-        yield from self._groups()
-        yield from self.functions
-        yield from ("static void root(ws_task *t, void *frame) {", "    ws_value *const values = frame;")
-        yield from ("    (void)t, (void)values;", *_indented(lines), "}", "")
-        yield from self._tables([name for name, _ in self.plan.variables], [e.type for e in self.plan.ends])
-        if main:
-            inputs = _text(f"{name}.inputs") if self.plan.inputs else "NULL"
-            yield from ("int main(int argc, char **argv) {", f"    return ws_main(argc, argv, {inputs});", "}")
+        head = [f"static void {root}(ws_task *t, void *frame) {{", "    ws_value *const values = frame;"]
+        return [*self.functions, *head, "    (void)t, (void)values;", *_indented(lines), "}", ""]
 
     def _head(self, name: str, main: bool) -> Iterator[str]:
         at = f"./{name}" if name.startswith("-") else name
@@ -174,7 +198,7 @@ class Printer:
                 yield f"    {shape}, {_comment(f'{b.tensor}: {about}')}"
             yield from ("};", "")
 
-    def _tables(self, variables: list[str], types: list[Type]) -> Iterator[str]:
+    def _tables(self, variables: list[str], types: list[Type], identity: int) -> Iterator[str]:
         yield "static const ws_group groups[] = {"
         for g in self.plan.groups:
             parent = -1 if g.parent is None else g.parent
@@ -196,7 +220,7 @@ class Printer:
         kinds = "".join(kind[0] for kind in types)
         count = len(self.plan.groups)
         tables = f'groups, titles, {count}, sites, root, variables, "{kinds}"'
-        yield f"const ws_program ws_printed = {{{tables}, UINT64_C({self.identity:#x})}};"
+        yield f"const ws_program ws_printed = {{{tables}, UINT64_C({identity:#x})}};"
 
     def site(self, span: Span | None, message: str, types: str = "", statement: Stmt | None = None) -> int:
         """The number of a place where the run may fail, with a message about values of these types: see program.h."""
@@ -245,6 +269,8 @@ class Function:
         lines: list[str] = []
         for s in body:
             made = self.statement(s)
+            if made and self.printer.racy and isinstance(s, plan.Access):
+                made = ["WS_YIELD;", *made]
             lines += [*self.source(s), *made] if made else []
         return lines
 
@@ -278,7 +304,9 @@ class Function:
                 yield f"uint64_t {self.room_name(x, b)} = 0;"
 
     def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
-        """The buffers of an instance whose cells this function reads and writes by itself."""
+        """The buffers of an instance whose cells this function reads and writes unchecked, by itself."""
+        if self.printer.racy:
+            return []
         used = sorted(self.used.get(x, {}).items(), key=lambda item: item[0].number)
         return [(b, how) for b, how in used if not b.hashed and how != {"more"}]
 
@@ -381,6 +409,8 @@ class Function:
         b = s.ref.buffer
         if b.hashed:
             return f"ws_hash_load({self.buffer(s.ref)}, {self.text(s.index)})"
+        if self.printer.racy:
+            return f"ws_load_{b.width}({self.buffer(s.ref)}, {self.text(s.index)}, t->run->order)"
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
         return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
 
@@ -389,6 +419,9 @@ class Function:
         if b.hashed:
             success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
             return [self.fails("WS_TRY", success, s)]
+        if self.printer.racy:
+            stored = f"{self.buffer(s.ref)}, {self.text(s.index)}, {value}, t->run->order"
+            return [self.fails("WS_TRY", f"ws_store_{b.width}(t, {stored})", s)]
         cells = self.cell_name(s.ref.instance, b)
         asked = s.sure or whole(b) is not None
         made = [] if asked else [self.fails("WS_ROOM", self.room(s), s)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from wingspan.buffers.stored import Stored
 from wingspan.compiled import build
-from wingspan.compiled.emit_c import Site, borrowed, with_sites
+from wingspan.compiled.emit_c import Site, borrowed, together, with_sites
 from wingspan.compiled.inputs import cells
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
@@ -21,28 +23,51 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
 from wingspan.runtime.results import Results, decoded, exact, left
 from wingspan.runtime.spare import Spare
-from wingspan.tensors.frozen import Stored
 from wingspan.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Code:
+    """A plan as compiled C: the text, the address of what runs it, and the places where a run may fail."""
+
+    source: str
+    body: int
+    sites: Sequence[Site]
+
+
+def code_of(plan: Plan, racy: bool = False) -> Code:
+    """A plan as a library of its own, which is kept. InputError if there is no compiler."""
+    source, sites = with_sites(plan, racy)
+    library = build.library(source)
+    library.ws_printed_body.restype = ctypes.c_void_p
+    return Code(source, library.ws_printed_body(), sites)
+
+
+def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL]) -> list[Code]:
+    """Plans that share a library, which is made of the text."""
+    source, sites = together(plans)
+    bodies = (ctypes.c_void_p * len(plans)).in_dll(library(source), "ws_bodies")
+    return [Code(source, body or 0, each) for body, each in zip(bodies, sites, strict=True)]
 
 
 class Engine:
     """A plan as compiled C, ready to run any number of times.
 
-    Only a plan of what `wingspan check` accepts may run: C trusts that no tasks race.
+    C trusts that no tasks race, as `wingspan check` finds out. A plan whose tasks may race is compiled as `racy`: then
+    each access is checked, and made in the order that the run asks for, as by the register machine.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.source, self._sites = with_sites(plan)
-        library = build.library(self.source)
-        library.ws_printed_body.restype = ctypes.c_void_p
-        self._body: int = library.ws_printed_body()
+    def __init__(self, plan: Plan, code: Code | None = None, *, racy: bool = False) -> None:
+        """`code`: the plan's, if it is there already."""
+        self.plan, self._racy = plan, racy
+        self._code = code or code_of(plan, racy)
+        self.source = self._code.source
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
-        self.inputs = Inputs(plan, partial(_lends, borrowed(plan)))
+        self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
     @faulting
     def run(
@@ -52,22 +77,26 @@ class Engine:
         parameters: Mapping[str, int] | None = None,
         sizes: Bounds | None = None,
         limits: Limits | None = None,
+        mode: Mode = "plain",
+        seed: int = 0,
     ) -> Results:
         """Run the plan on inputs in read mode, which `inputs` hands over.
 
         `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
-        `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it.
+        `layout.bounds`. `mode` and `seed` matter where tasks may race. A Fault if the run meets one; KeyboardInterrupt
+        and the like end it.
         """
-        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, racy=False)
+        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, self._racy)
         numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
-        words, fault = lease.memory.run(self._body, struct.pack(f"<{len(numbers)}q", *numbers), len(self._ends))
+        words = struct.pack(f"<{len(numbers)}q", *numbers)
+        words, fault = lease.memory.run(self._code.body, words, len(self._ends), *ordering(mode), seed % 2**64)
         if fault is not None:
             raise self._fault(lease, *fault)
         return Results(lease.arrays, *left(self.plan, [decoded(type_, words, k) for k, type_ in enumerate(self._ends)]))
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""
-        site = self._sites[where] if where >= 0 else Site(None, "", "")
+        site = self._code.sites[where] if where >= 0 else Site(None, "", "")
         noted = struct.unpack("<2q", values)
         match kind, site.statement:
             case (faults.OPERATOR, Atomic(op=op) as s):
@@ -88,16 +117,19 @@ class Compiled:
     The plan is that of the register machine.
     """
 
-    def __init__(self, bound: Elaborated) -> None:
-        self.bound, self.engine = bound, Engine(lower(bound))
+    def __init__(self, bound: Elaborated, engine: Engine | None = None, *, racy: bool = False) -> None:
+        """`engine`: what runs the program, if it is there already."""
+        self.bound, self.engine = bound, engine or Engine(lower(bound), racy=racy)
         self.given = [self.engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
 
-    def run(self, *, limits: Limits | None = None) -> tuple[dict[str, Tensor], dict[str, Value]]:
+    def run(
+        self, *, limits: Limits | None = None, mode: Mode = "plain", seed: int = 0
+    ) -> tuple[dict[str, Tensor], dict[str, Value]]:
         """Run once: every tensor updated or returned, and the variables of the outermost scope.
 
         The tensors look at the memory of the run. A Fault if the run meets one.
         """
-        results = self.engine.run(self.given, limits=limits)
+        results = self.engine.run(self.given, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables
 
 

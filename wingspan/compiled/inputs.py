@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.compiled.emit_c import borrowed, from_zero, identity
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import DTYPES
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 
 Inputs = Mapping[str, Mapping[Key, Stored]]
 """By tensor, what its buffers hold: see `memory.buffers`."""

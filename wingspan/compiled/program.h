@@ -116,6 +116,12 @@ WS_API __attribute__((noinline)) uint64_t ws_ask(ws_task *t, ws_buffer *b, int64
         if (ws_leaves(t->run)) return;                                                                                 \
     } while (0)
 
+/* Where tasks may race: now and then let others go before an access, if the run asks for that. */
+#define WS_YIELD                                                                                                       \
+    do {                                                                                                               \
+        if (t->run->yields) ws_yield(t);                                                                               \
+    } while (0)
+
 WS_API inline int64_t ws_min_i64(int64_t x, int64_t y) { return y < x ? y : x; }
 WS_API inline int64_t ws_max_i64(int64_t x, int64_t y) { return y > x ? y : x; }
 WS_API inline double ws_min_f64(double x, double y) { return y < x ? y : x; }

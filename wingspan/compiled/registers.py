@@ -59,13 +59,9 @@ def reads(s: Stmt) -> Iterator[Reg]:
     return (reg for e in operands(s) for reg in registers(e))
 
 
-def mentioned(body: Iterable[Stmt], but: Stmt | None = None) -> set[Reg]:
-    """The registers in a block, without those in one of its statements."""
-    found: set[Reg] = set()
-    for s in body:
-        if s is not but:
-            found |= {*reads(s), *sets(s)}.union(*(mentioned(block, but) for block in parts(s)))
-    return found
+def mentions(body: tuple[Stmt, ...]) -> Counter[Reg]:
+    """How often a block reads and sets each register."""
+    return Counter(reg for s in walk(body) for reg in (*reads(s), *sets(s)))
 
 
 def useful(made: plan.Plan) -> frozenset[Reg]:

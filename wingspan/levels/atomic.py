@@ -35,5 +35,7 @@ class Atomic(Leaf):
             atomic(written, p, 1)
     """
 
+    pack, unpack = Element.pack, Element.unpack
+
     def stability(self) -> frozenset[Dependence]:
         return EVERY

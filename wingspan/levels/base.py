@@ -15,6 +15,7 @@ from wingspan.buffers.level import (
     Storage,
     Tower,
 )
+from wingspan.buffers.stored import Buffers, Children, Fibers, Find, Inside, Stored, Unusual, computed, narrow
 
 __all__ = [
     "EVERY",
@@ -25,13 +26,22 @@ __all__ = [
     "OPEN",
     "THREADS",
     "Buffer",
+    "Buffers",
+    "Children",
     "Dependence",
+    "Fibers",
+    "Find",
     "Gated",
+    "Inside",
     "Leaf",
     "Level",
     "Modifier",
     "Storage",
+    "Stored",
     "Tower",
+    "Unusual",
+    "computed",
+    "narrow",
 ]
 
 GROUPS = """

@@ -15,7 +15,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import EVERY, GROUPS, Dependence, Storage
+import numpy as np
+
+from wingspan.levels.base import (
+    EVERY,
+    GROUPS,
+    Buffers,
+    Children,
+    Dependence,
+    Fibers,
+    Find,
+    Storage,
+    computed,
+    narrow,
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,14 @@ class Dense(Storage):
         pass
     """
     )
+
+    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+        return {}, Fibers(fibers.total * n, computed(fibers.positions, sizes, n, indices))
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        sizes = np.full(len(positions), n)
+        indices: np.ndarray = np.tile(np.arange(n, dtype=narrow(n)), len(positions))
+        return Children(sizes, indices, computed(positions, sizes, n, indices))
 
     def stability(self) -> frozenset[Dependence]:
         return EVERY

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import GROUPS, Buffer, Dependence, Leaf
+import numpy as np
+
+from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Find, Leaf, Stored
 
 VALUES = f"""{GROUPS}
     def declare():
@@ -69,6 +71,18 @@ class Element(Leaf):
         else:
             val[p] = combine(val[p], v)
     """
+
+    def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:
+        if len(values) < fibers.total:
+            every = (
+                np.full(fibers.total, self.fill, values.dtype) if self.fill else np.zeros(fibers.total, values.dtype)
+            )
+            every[fibers.positions] = values
+            values = every
+        return {"val": Stored(values)}
+
+    def unpack(self, find: Find, positions: np.ndarray) -> np.ndarray:
+        return find("val").take(positions)
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"sibling", "cousin"})

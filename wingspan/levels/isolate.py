@@ -23,9 +23,12 @@ position is another matter: loading and storing it are a read and a write.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from wingspan.levels.base import FIBER, Buffer, Dependence, Modifier
+import numpy as np
+
+from wingspan.levels.base import FIBER, Buffer, Buffers, Dependence, Fibers, Find, Inside, Modifier, Stored
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,16 @@ class Isolate(Modifier):
             q = 1
         return p, q
     """
+
+    def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
+        state: np.ndarray = np.zeros(fibers.total, dtype=np.uint8)
+        state[fibers.positions] = 1
+        only = Fibers(1, np.zeros(1, dtype=np.int64))
+        return {"state": Stored(state)}, ((p + 1, only) for p in fibers.positions.tolist())
+
+    def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
+        for k in np.flatnonzero(find("state").take(positions) > 0).tolist():
+            yield Inside(int(positions[k]) + 1, np.array([k]), np.zeros(1, dtype=np.int64))
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})

@@ -28,9 +28,12 @@ Stability: adds node, sibling and cousin from its level down (figure "stability"
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from wingspan.levels.base import EVERY, THREADS, Buffer, Dependence, Gated
+import numpy as np
+
+from wingspan.levels.base import EVERY, THREADS, Buffer, Buffers, Dependence, Fibers, Find, Gated, Inside
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,13 @@ class Merge(Gated):
         return now[1], p
     """
     )
+
+    def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
+        return {}, [(0, fibers)]
+
+    def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
+        (merged,) = find("now").take(np.zeros(1, dtype=np.int64)).tolist()
+        yield Inside(merged, np.arange(len(positions)), positions)
 
     def stability(self) -> frozenset[Dependence]:
         return EVERY

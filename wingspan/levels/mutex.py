@@ -20,9 +20,12 @@ Stability: adds node and sibling from its level down (figure "stability"), on th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from wingspan.levels.base import Buffer, Dependence, Modifier
+import numpy as np
+
+from wingspan.levels.base import Buffer, Buffers, Dependence, Fibers, Find, Inside, Modifier
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Mutex(Modifier):
     def bind_read(p):
         return p
     """
+
+    def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
+        return {}, [(None, fibers)]
+
+    def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
+        yield Inside(None, np.arange(len(positions)), positions)
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"node", "sibling"})

@@ -26,9 +26,12 @@ belong to one thread.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from wingspan.levels.base import THREADS, Buffer, Dependence, Gated
+import numpy as np
+
+from wingspan.levels.base import THREADS, Buffer, Buffers, Dependence, Fibers, Find, Gated, Inside, Stored
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,20 @@ class Shard(Gated):
         return t, q
     """
     )
+
+    def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
+        claimed = np.arange(len(fibers.positions))
+        ptr, owner = np.zeros((2, fibers.total), dtype=np.int64)
+        ptr[fibers.positions], owner[fibers.positions] = claimed + 1, 1
+        buffers = {"ptr": Stored(ptr), "owner": Stored(owner), "used": Stored.of(len(claimed))}
+        nothing = Fibers(0, claimed[:0])
+        return buffers, [(1, Fibers(len(claimed), claimed)), *((t, nothing) for t in range(2, self.on.nthreads + 1))]
+
+    def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
+        child, owner = find("ptr").take(positions), find("owner").take(positions)
+        for t in np.unique(owner[child > 0]).tolist():
+            chosen = np.flatnonzero((owner == t) & (child > 0))
+            yield Inside(t, chosen, child[chosen] - 1)
 
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})

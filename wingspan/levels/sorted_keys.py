@@ -12,7 +12,14 @@ entries of all groups, group by group and then index by index, are cut into piec
 one entry more. Piece j begins with the index least[j] of the group of fiber first[j], and starts[j] entries of copies
 are before it. It may be a part of one group, or several groups, so the work is dealt evenly whatever their sizes are.
 The pieces are united twice: at first they only count their entries, so that each knows where to put them.
+`pointers` and `listed` make and read ptr for `pack` and `unpack`.
 """
+
+from __future__ import annotations
+
+import numpy as np
+
+from wingspan.levels.base import Fibers, Stored, Unusual, narrow
 
 UNION = """
     def coalesce(local, global_, task, m, P):
@@ -232,3 +239,23 @@ KEYED = """
     def close(c):
         pass
 """
+
+
+def pointers(fibers: Fibers, sizes: np.ndarray) -> np.ndarray:
+    """ptr, counted from 0, if the fibers visited have so many entries each."""
+    ptr: np.ndarray = np.zeros(fibers.total + 1, dtype=narrow(int(sizes.sum()) + 1))
+    ptr[fibers.positions + 1] = sizes
+    return np.cumsum(ptr, out=ptr)
+
+
+def listed(ptr: Stored, most: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many entries some fibers have, and which, counted from 0. Unusual if they are more than there are."""
+    first = ptr.take(positions, 1).astype(np.int64, copy=False)
+    sizes = ptr.take(positions + 1, 1) - first
+    total = int(sizes.sum())
+    if (first < 0).any() or (sizes < 0).any() or (sizes > most).any() or total > most:
+        raise Unusual
+    before = np.cumsum(sizes) - sizes
+    if (first - before == first[:1]).all():
+        return sizes, np.arange(int(first[0]), int(first[0]) + total) if len(first) else np.zeros(0, dtype=np.int64)
+    return sizes, np.arange(total) + np.repeat(first - before, sizes)

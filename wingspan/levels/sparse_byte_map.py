@@ -31,7 +31,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import GROUPS, Buffer, Storage
+import numpy as np
+
+from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Leaf, Storage, Stored, computed
 
 
 @dataclass(frozen=True)
@@ -278,3 +280,34 @@ class SparseByteMap(Storage):
         pass
     """
     )
+
+    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+        words = -(-n // 64)
+        flags: np.ndarray = np.zeros(fibers.total * words * 64, dtype=np.bool_)
+        flags[computed(fibers.positions, sizes, words * 64, indices)] = True
+        tbl = _words(flags)
+        buffers = {
+            "tbl": Stored(tbl),
+            "top": Stored(_words(tbl != 0)),
+            "dense": Stored.of(np.count_nonzero(tbl) * 8 > len(tbl)),
+            "size": Stored.of(fibers.total),
+        }
+        if isinstance(self.child, Leaf):
+            buffers["ready"] = Stored(np.array([self.child.fill]))
+        return buffers, Fibers(fibers.total * n, computed(fibers.positions, sizes, n, indices))
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        words = -(-n // 64)
+        places = computed(positions, np.full(len(positions), words), words, np.tile(np.arange(words), len(positions)))
+        found = find("tbl").take(places).astype("<i8")
+        filled = np.flatnonzero(found)
+        k, bit = np.nonzero(np.unpackbits(found[filled].view(np.uint8), bitorder="little").reshape(-1, 64))
+        fiber, word = np.divmod(filled[k], max(words, 1))
+        sizes, indices = np.bincount(fiber, minlength=len(positions)), word * 64 + bit
+        return Children(sizes, indices, computed(positions, sizes, n, indices))
+
+
+def _words(flags: np.ndarray) -> np.ndarray:
+    """Words of 64 bits, the first flag being the lowest bit of the first one."""
+    packed = np.packbits(np.pad(flags, (0, -len(flags) % 64)), bitorder="little")
+    return packed.view("<i8").astype(np.int64, copy=False)

@@ -31,8 +31,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import GROUPS, Buffer, Storage
-from wingspan.levels.sorted_keys import KEYED, UNION
+import numpy as np
+
+from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
+from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,21 @@ class SparseDict(Storage):
             set[c.q] = 1
     """
     )
+
+    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+        keys, entries = computed(fibers.positions, sizes, n, indices), np.arange(len(indices))
+        buffers = {
+            "tbl": Stored(entries, 1, at=keys + 1),
+            "key": Stored(keys, 1),
+            "set": Stored(np.ones(len(keys), dtype=np.uint8)),
+            "fill": Stored.of(len(keys)),
+            "srt": Stored(keys, 1),
+            "ptr": Stored(pointers(fibers, sizes), 1),
+        }
+        return buffers, Fibers(len(keys), entries)
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        sizes, entries = listed(find("ptr"), len(find("srt").values), positions)
+        keys = find("srt").take(entries, 1)
+        before = computed(positions, sizes, n, 0)
+        return Children(sizes, keys - before, find("tbl").take(keys, 1))

@@ -27,8 +27,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import GROUPS, Buffer, Storage
-from wingspan.levels.sorted_keys import UNION
+import numpy as np
+
+from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.sorted_keys import UNION, listed, pointers
 
 
 @dataclass(frozen=True)
@@ -151,3 +153,17 @@ class SparseList(Storage):
             prev[1] = c.p
     """
     )
+
+    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+        filled = fibers.positions[sizes > 0]
+        buffers = {
+            "ptr": Stored(pointers(fibers, sizes), 1),
+            "idx": Stored(indices, 1),
+            "fill": Stored.of(len(indices)),
+            "prev": Stored.of(filled[-1] + 1 if len(filled) else 0),
+        }
+        return buffers, Fibers(len(indices), np.arange(len(indices)))
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        sizes, entries = listed(find("ptr"), len(find("idx").values), positions)
+        return Children(sizes, find("idx").take(entries, 1), entries)

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import get_args
 
 import numpy as np
 
-from wingspan.errors import InputError, InternalError
+from wingspan.buffers.stored import Stored
+from wingspan.errors import InternalError
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
 from wingspan.runtime.results import Results
 from wingspan.runtime.spare import Spare
-from wingspan.tensors.frozen import Stored
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
@@ -62,13 +61,11 @@ class Engine:
         `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after
         that.
         """
-        if mode not in get_args(Mode):
-            raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
         lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
         registers = (self.code.given(parameters) if parameters else self.code).initial
         for name, reg in self.code.plan.roots:
             registers = self.code.put(registers, reg, lease.root(name))
-        registers, fault = self._program.run(lease.memory, registers, mode != "plain", mode == "yields", seed % 2**64)
+        registers, fault = self._program.run(lease.memory, registers, *ordering(mode), seed % 2**64)
         if fault is not None:
             raise explain(self.code, *fault)
         return Results(lease.arrays, *self.code.left(registers))

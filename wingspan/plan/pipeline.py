@@ -61,9 +61,9 @@ class Stage:
         return sum(1 for _ in walk(self.plan.body))
 
 
-def stages(bound: Elaborated) -> Iterator[Stage]:
-    """The plan of a bound program, first as it is lowered, and then after each pass, those for C last."""
-    yield Stage("draft", "the plan as the program is lowered", made := draft(bound))
+def stages(bound: Elaborated, dealt: bool = True) -> Iterator[Stage]:
+    """The plan of a bound program, first as it is lowered, and then after each pass, those for C last; see `lower`."""
+    yield Stage("draft", "the plan as the program is lowered", made := draft(bound, dealt))
     for change in (*PASSES, *FOR_C):
         made = change(made)
         yield Stage(change.__name__, summary(change), made)

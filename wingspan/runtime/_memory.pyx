@@ -170,15 +170,15 @@ cdef class Memory:
         made.shape = made.buffer.cells
         return made
 
-    def run(self, uintptr_t body, bytes given, size_t results):
+    def run(self, uintptr_t body, bytes given, size_t results, bint in_order, bint yields, uint64_t seed):
         """Run a function of compiled C on the values given; what it leaves in their place, and the fault or None.
 
-        The fault is (what, its two values, where), and if there is a buffer that it is about (group, number), or None.
+        See `drive` for how. The fault is (what, its two values, where), and if there is a buffer that it is about (group, number), or None.
         """
         cdef bytes left = PyBytes_FromStringAndSize(NULL, max(<size_t>len(given), 8 * results))
         memset(PyBytes_AS_STRING(left), 0, len(left))
         memcpy(PyBytes_AS_STRING(left), PyBytes_AS_STRING(given), len(given))
-        self.drive(<ws_body>body, PyBytes_AS_STRING(left), False, False, 0)
+        self.drive(<ws_body>body, PyBytes_AS_STRING(left), in_order, yields, seed)
         if self.state.fault == WS_NONE:
             return left, None
         values = PyBytes_FromStringAndSize(<char *>self.state.values, 2 * sizeof(ws_value))

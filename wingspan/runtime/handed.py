@@ -8,11 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.plan.ir import Buffer, Plan, walk
 from wingspan.plan.layout import DTYPES
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
-from wingspan.tensors.frozen import Key, Stored, fixed
+from wingspan.tensors.frozen import Key, fixed
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[Buffer, Stored], Stored | None]

@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar, get_args
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
 from wingspan.plan.ir import Buffer, Group, Plan
@@ -22,7 +23,7 @@ from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.spare import Spare
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,6 +31,7 @@ Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
 a task lets others go first, so that rare orders happen.
 """
+MODES = get_args(Mode)
 
 ROOT = -1
 """The key of the root instance of a tensor."""
@@ -59,6 +61,13 @@ class Limits:
 
 USUAL = Limits()
 """What a run may use unless it is told otherwise."""
+
+
+def ordering(mode: Mode) -> tuple[bool, bool]:
+    """Whether accesses are sequentially consistent in a mode, and whether tasks let others go first."""
+    if mode not in MODES:
+        raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(MODES)}")
+    return mode != "plain", mode == "yields"
 
 
 def faulting(run: Callable[P, R]) -> Callable[P, R]:

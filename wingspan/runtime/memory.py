@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
-from wingspan.tensors.frozen import Frozen, Key, Stored, collect
+from wingspan.tensors.frozen import Frozen, Key, collect
 from wingspan.tensors.tensor import Tensor, require_order
 
 

@@ -9,10 +9,11 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
+from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
-from wingspan.tensors.frozen import Frozen, Key, Stored
+from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.tensor import Tensor
 
 
@@ -28,8 +29,8 @@ class Results(NamedTuple):
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They look at the memory of the run."""
-        found = ((towers[name], name, fill) for name, fill in self.fills.items())
-        return {name: Tensor(tower, Frozen(tower, self.arrays(name)), fill) for tower, name, fill in found}
+        made = {name: Frozen(towers[name], self.arrays(name)) for name in self.fills}
+        return {name: Tensor(made[name].tower, made[name], fill) for name, fill in self.fills.items()}
 
 
 class Left(NamedTuple):

@@ -388,11 +388,13 @@ WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) 
         }                                                                                                              \
     } while (0)
 
-/* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. */
+/* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. It is read once, so that
+ * who checks what was read uses the same. */
 #define WS_LOAD(name, type, value_type, shift)                                                                         \
     WS_API inline value_type ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                       \
         type x = 0;                                                                                                    \
-        WS_CELL(b, type, index, if (order == WS_PLAIN) x = *cell; else __atomic_load(cell, &x, __ATOMIC_SEQ_CST),      \
+        WS_CELL(b, type, index,                                                                                        \
+                if (order == WS_PLAIN) x = *(const volatile type *)cell; else __atomic_load(cell, &x, __ATOMIC_SEQ_CST), \
                 return 0);                                                                                             \
         return (value_type)x + (value_type)(shift);                                                                    \
     }

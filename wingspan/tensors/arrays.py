@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from wingspan.buffers.stored import Stored, Unusual, narrow
 from wingspan.errors import InputError
 from wingspan.lang.algebra import convert, exact
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
-from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, Stored, disorder
+from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, disorder
+from wingspan.tensors.pack import EXACT, Entries, pack
 
 LARGEST = 2**63 - 1
 
@@ -190,26 +193,20 @@ def size_of(data: Any) -> int:
 def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
     """The `checked` data as the arrays of a tensor, its own ones where they fit and are no part of what is `lent`.
 
-    `lent` is the array, dense or SciPy sparse, that somebody else may change. None if that takes the entries: for other
-    levels, and for numbers or sums of duplicates that 64 bits do not hold exactly. A Fault if an element is of another
-    kind.
+    `lent` is the array, dense or SciPy sparse, that somebody else may change. None if that takes the operations of the
+    levels: for levels of a user's own, and for numbers, positions or sums of duplicates that 64 bits do not hold
+    exactly. A Fault if an element is of another kind.
     """
     columns = Columns.of(tower)
-    if columns is None or data.dtype == object:
+    if data.dtype == object:
         return None
-    if scipy.sparse.issparse(data):
-        return _from_sparse(columns, data, lent)
-    values = _converted(data, tower.kind)
-    if values is None:
+    try:
+        if columns is not None and (found := _as_it_lies(columns, data, lent)) is not None:
+            return found
+        entries = Entries.of(*_entries(data, exact(tower.fill)))
+        return pack(tower, replace(entries, values=_converted(entries.values, tower.kind)))
+    except Unusual:
         return None
-    flat = values.ravel(order="F")
-    if not columns.sparse:
-        return columns.frozen(_kept(flat, lent))
-    chosen = _differing(flat, exact(tower.fill))
-    counts = np.count_nonzero(chosen.reshape(columns.fibers, columns.extent), axis=1)
-    idx = np.flatnonzero(chosen)
-    idx %= max(columns.extent, 1)
-    return columns.frozen(flat[chosen], np.concatenate([[0], np.cumsum(counts)]), idx)
 
 
 CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
@@ -245,51 +242,36 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _from_sparse(columns: Columns, data: Any, lent: Any) -> Frozen | None:
-    matrix = _columns(columns, data)
-    values = None if matrix is None else _converted(matrix.data[: matrix.nnz], columns.tower.kind)
-    if matrix is None or values is None:
+def _as_it_lies(columns: Columns, data: Any, lent: Any) -> Frozen | None:
+    """The data if it lies in memory as the tensor does: CSC in order, or a dense array for dense levels."""
+    kind = columns.tower.kind
+    if not scipy.sparse.issparse(data):
+        return None if columns.sparse else columns.frozen(_kept(_converted(data, kind).ravel(order="F"), lent))
+    if not columns.sparse or data.format != "csc" or data.ndim != 2 or _wrong(data):
         return None
-    if columns.sparse:
-        indptr, indices = _kept(matrix.indptr, lent), _kept(matrix.indices[: matrix.nnz], lent)
-        return columns.frozen(_kept(values, lent), indptr, indices)
-    array: np.ndarray = np.full(columns.fibers * columns.extent, columns.tower.fill, dtype=values.dtype)
-    fiber = np.repeat(np.arange(columns.fibers), np.diff(matrix.indptr))
-    array[fiber * columns.extent + matrix.indices[: matrix.nnz]] = values
-    return columns.frozen(array)
+    parts = _converted(data.data[: data.nnz], kind), data.indptr, data.indices[: data.nnz]
+    return columns.frozen(*(_kept(part, lent) for part in parts))
 
 
-def _columns(columns: Columns, data: Any) -> Any:
-    """A matrix in CSC, the first axis down and all others across, sorted; None if SciPy cannot sum duplicates."""
-    if data.ndim != 2:
-        coo = scipy.sparse.coo_array(data)
-        across = np.zeros(coo.nnz, dtype=np.int64)
-        for axis, extent in zip(coo.coords[:0:-1], coo.shape[:0:-1], strict=True):
-            across = across * extent + axis
-        data = scipy.sparse.coo_array((coo.data, (coo.coords[0], across)), shape=(columns.extent, columns.fibers))
-    matrix = scipy.sparse.csc_array(data)
-    summed = matrix.nnz != data.nnz
-    if _wrong(matrix):
-        matrix = matrix.copy()
-        matrix.has_sorted_indices = False
-        matrix.sort_indices()
-        if _wrong(matrix):
-            matrix.has_canonical_format = False
-            matrix.sum_duplicates()
-            summed = True
-    return matrix if not summed or _sums_exactly(data.data) else None
+def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
+    """The subscripts, shape and values of what a sparse array stores, or of what differs from `fill` in a dense one."""
+    if not scipy.sparse.issparse(data):
+        flat = data.ravel(order="F")
+        at = np.flatnonzero(_differing(flat, fill))
+        values, subscripts = flat[at], []
+        for extent in data.shape[:-1]:
+            at, index = np.divmod(at, extent)
+            subscripts.append(index)
+        return [*subscripts, at][: data.ndim], data.shape, values
+    if data.format == "coo":
+        return list(data.coords), data.shape, data.data
+    fibers: np.ndarray = np.arange(len(data.indptr) - 1, dtype=narrow(len(data.indptr)))
+    pair = [data.indices[: data.nnz], np.repeat(fibers, np.diff(data.indptr))]
+    return pair if data.format == "csc" else pair[::-1], data.shape, data.data[: data.nnz]
 
 
-def _sums_exactly(values: np.ndarray) -> bool:
-    """Whether the sum of any of these is exact, whatever the order."""
-    if values.dtype == np.bool_:
-        return True
-    whole = values.dtype == np.int64 or bool((values == np.trunc(values)).all())
-    return whole and float(np.abs(values.astype(np.float64)).max(initial=0)) * len(values) < EXACT
-
-
-def _converted(array: np.ndarray, kind: str) -> np.ndarray | None:
-    """The elements as such of a kind; a Fault if one is none, None if doubles do not hold all of them exactly."""
+def _converted(array: np.ndarray, kind: str) -> np.ndarray:
+    """The elements as such of a kind; a Fault if one is none, Unusual if doubles do not hold all of them exactly."""
     if array.dtype == DTYPES[kind]:
         return array
     wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)
@@ -297,16 +279,12 @@ def _converted(array: np.ndarray, kind: str) -> np.ndarray | None:
         wrong[...] = True
     elif kind == "float":
         if array.size and not (array.min() >= -EXACT and array.max() <= EXACT):
-            return None
+            raise Unusual
     else:
         wrong = (array != np.trunc(array)) | (array < -float(LARGEST)) | (array >= float(LARGEST))
     if wrong.any():
         convert(array[wrong][0].item(), kind)
     return array.astype(DTYPES[kind])
-
-
-EXACT = 2**53
-"""Doubles hold all integers up to here."""
 
 
 def _kept(array: np.ndarray, lent: Any) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.buffers.frames import Cell
+from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
 from wingspan.lang.ir import Instance
 from wingspan.levels.atomic import Atomic
@@ -34,51 +35,6 @@ DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool
 def rounded(array: np.ndarray, kind: str) -> np.ndarray:
     """An array of exact values as 64-bit integers, the nearest doubles, or booleans."""
     return np.array([double(value) for value in array.flat], dtype=DTYPES[kind]).reshape(array.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """What the cells of a buffer hold: cell k holds `values[k - 1] + shift`, and those beyond hold zero."""
-
-    values: np.ndarray
-    shift: int = 0
-    at: np.ndarray | None = None
-    """if there are few cells in use, which ones, ascending: cell `at[k]` holds `values[k] + shift`"""
-
-    @staticmethod
-    def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
-        """A buffer of which few cells are in use, given in any order, each once."""
-        order = np.argsort(cells)
-        return Stored(values[order], at=cells[order])
-
-    def __getitem__(self, cells: np.ndarray) -> np.ndarray:
-        """What these cells hold; doubles and truth values as they are, other numbers as 64-bit integers."""
-        k = cells - 1 if self.at is None else np.searchsorted(self.at, cells)
-        there = (k >= 0) & (k < len(self.values))
-        if self.at is not None:
-            there[there] = self.at[k[there]] == cells[there]
-        whole = self.values.dtype.kind in "iu"
-        found = np.zeros(len(cells), dtype=np.int64 if whole else self.values.dtype)
-        found[there] = self.values[k[there]]
-        if self.shift:
-            found[there] += self.shift
-        return found
-
-    def logical(self, dtype: type) -> np.ndarray:
-        """All cells from 1 on as an array of this type, without copying if they are kept so."""
-        assert self.at is None
-        if not self.shift:
-            return self.values.astype(dtype, copy=False)
-        shifted: np.ndarray = np.add(self.values, self.shift, dtype=dtype, casting="unsafe")
-        return shifted
-
-    def minus_1(self) -> np.ndarray:
-        """All cells from 1 on, as numbers that count from 0; without copying if they are kept so."""
-        return self.values if self.shift == 1 else self.values + (self.shift - 1)
-
-    def cells(self) -> Iterator[int]:
-        """The numbers of the cells in use."""
-        return iter(range(1, len(self.values) + 1) if self.at is None else self.at.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +80,13 @@ class Frozen(Mapping[Cell, Any]):
         return sum(len(stored.values) for stored in self.arrays.values())
 
     def dictionary(self) -> dict[Cell, Any]:
-        """All cells."""
+        """All cells, except those of a leaf that hold the zero that they would hold if nobody had written them."""
         made: dict[Cell, Any] = {}
         for (depth, name, instance), stored in self.arrays.items():
+            level, above = self.tower.levels[depth], self.tower.levels[depth - 1]
+            if level.leaf and above.zeros and self.tower.kind != "bool":
+                used = np.flatnonzero(stored.values)
+                stored = Stored(stored.values[used], at=used + 1)
             cells = map(Cell, repeat(""), repeat(depth), repeat(name), repeat(instance), stored.cells())
             values = map(self._value(depth, name), (v + stored.shift for v in stored.values.tolist()))
             made.update(zip(cells, values, strict=True))
@@ -152,6 +112,13 @@ def fixed(array: np.ndarray) -> bool:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.base is None and not array.flags.writeable
+
+
+def fix(array: np.ndarray) -> None:
+    """Let nobody write an array, nor what it is a part of."""
+    while isinstance(array.base, np.ndarray):
+        array.flags.writeable, array = False, array.base
+    array.flags.writeable = False
 
 
 def collect(tower: Tower, cells: Mapping[Cell, Any]) -> Frozen:

@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
-from wingspan.tensors.frozen import Frozen, Stored, fixed
+from wingspan.tensors.frozen import Frozen, fixed
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64

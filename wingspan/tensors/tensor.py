@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
@@ -22,7 +23,7 @@ from wingspan.paths import named
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
-from wingspan.tensors.frozen import DTYPES, Columns, Frozen, Stored, exact_elements
+from wingspan.tensors.frozen import DTYPES, Columns, Frozen, exact_elements
 from wingspan.tensors.walk import Elements, columns, elements
 
 __all__ = [
@@ -126,7 +127,8 @@ class Tensor:
         if found is None:
             return self._leaves()
         subscripts, values = found
-        at = zip(*(axis.tolist() for axis in subscripts), strict=True) if subscripts else iter([()] * len(values))
+        counted = ((axis.astype(np.int64) + 1).tolist() for axis in subscripts)
+        at = zip(*counted, strict=True) if subscripts else iter([()] * len(values))
         return zip(at, map(exact_elements[self.tower.kind], values.tolist()), strict=True)
 
     def to_exact(self) -> np.ndarray:
@@ -147,7 +149,7 @@ class Tensor:
         array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
         subscripts, values = self.coordinates()
         if len(values):
-            array[tuple(axis - 1 for axis in subscripts)] = values if self.shape else values[0]
+            array[tuple(subscripts)] = values if self.shape else values[0]
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -170,7 +172,10 @@ class Tensor:
             return scipy.sparse.csc_array(made, shape=self.shape)
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
-        return self._coo().tocsc() if len(self.shape) == 2 else self._coo()
+        coo = self._coo()
+        if len(self.shape) == 2:
+            return coo.tocsc()
+        return scipy.sparse.coo_array((_own(coo.data), tuple(map(_own, coo.coords))), shape=self.shape)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a `.mtx`, `.npy` or `.npz` file, replaced in one step. InputError if it cannot hold this."""
@@ -202,18 +207,18 @@ class Tensor:
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
     def coordinates(self) -> Elements:
-        """Subscripts and values of the stored elements, in column-major order; doubles are the nearest ones."""
+        """Subscripts, from 0, and values of stored elements, in column-major order; doubles are the nearest ones."""
         found = self._elements()
         if found is not None:
             return found
         entries = list(self._leaves())
         values: Any = np.array([double(value) for _, value in entries], dtype=DTYPES[self.tower.kind])
         at = np.array([at for at, _ in entries], dtype=np.int64).reshape(len(entries), len(self.shape))
-        return list(at.T), values
+        return list(at.T - 1), values
 
     def _coo(self) -> Any:
         subscripts, values = self.coordinates()
-        return scipy.sparse.coo_array((values, tuple(axis - 1 for axis in subscripts)), shape=self.shape)
+        return scipy.sparse.coo_array((values, tuple(subscripts)), shape=self.shape)
 
     def _leaves(self) -> Iterator[Entry]:
         return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from threading import Lock
+from typing import NoReturn
 
 from hypothesis import HealthCheck, given, reject, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from wingspan import api
+from wingspan.api import BuiltIn
 from wingspan.comparison import Ending, Engine, difference, ending
 from wingspan.elaborate import Elaborated, refill
 from wingspan.errors import InputError
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
+from wingspan.testing.together import Together
 
 BATCH = 500
 """Programs that are drawn from one seed: Hypothesis keeps what it has drawn, so that nothing comes twice."""
+
+TOGETHER = 50
+"""Programs that engines prepare together: a compiler reads what their C files include once."""
 
 INPUTS = 8
 """Inputs of a program, unless specified. Drawing and compiling a program takes as long as running ten of its cases."""
@@ -58,6 +67,14 @@ class Disagreement(AssertionError):
     """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
 
 
+@dataclass(frozen=True)
+class Dealt:
+    """A program with several inputs, and bound on each pair of a number of threads and a schedule, by its name."""
+
+    group: list[Case]
+    bound: list[tuple[str, Elaborated]]
+
+
 def campaign(
     oracles: Sequence[str | Engine],
     subjects: Sequence[str | Engine] = (),
@@ -80,26 +97,28 @@ def campaign(
 
     Subjects run each case on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for each
     program, `repeat` times each; so every program must have one result however it is dealt. Oracles run it once, on the
-    first of these pairs: what is compiled for it serves both. A case that an engine cannot run is not counted. Equal
-    arguments give equal cases, in equal code: Hypothesis also draws constants that it finds there. A Disagreement ends
-    the campaign; it is over the simplest case that Hypothesis finds.
+    first of these pairs: what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at
+    once, which `compiled` compiles as one C file. A case that an engine cannot run is not counted. Equal arguments give
+    equal cases, in equal code: Hypothesis also draws constants that it finds there. A Disagreement ends the campaign;
+    it is over the simplest case that Hypothesis finds.
     """
     first_ones, others = _engines(oracles), _engines(subjects)
     tally = Tally()
     seen: set[int] = set()
     """hashes of what has run; the programs themselves would take too much memory"""
 
-    def compare(group: list[Case], picked: list[int]) -> None:
-        program = group[0].program
-        every = list(variants(program, threads, schedules))
+    def deal(group: list[Case], picked: list[int]) -> Dealt:
+        every = list(variants(group[0].program, threads, schedules))
         some = [every[k] for k in sorted({k % len(every) for k in picked})]
         try:
-            bound = [(label, replace(group[0], program=variant).bind()) for label, variant in some]
+            return Dealt(group, [(label, replace(group[0], program=variant).bind()) for label, variant in some])
         except InputError:
             reject()
+
+    def compare(one: Dealt) -> None:
         before = tally.cases
-        for case in group:
-            filled = [(label, refill(one, case.inputs)) for label, one in bound]
+        for case in one.group:
+            filled = [(label, refill(bound, case.inputs)) for label, bound in one.bound]
             try:
                 runs = list(_runs(filled, first_ones, others, repeat))
             except InputError:
@@ -113,22 +132,73 @@ def campaign(
             tally.runs += len(runs)
             tally.cases += 1
             tally.faults += first.fault is not None
-        if tally.cases == before:
-            reject()
-        seen.add(hash(program.tree))
+        if tally.cases > before:
+            seen.add(hash(one.group[0].program.tree))
 
     began = time.perf_counter()
-    quiet = settings(database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck))
     places = st.integers(0, len(threads) * len(schedules) - 1)
     picks = st.lists(places, min_size=dealt, max_size=dealt)
     for number, start in enumerate(range(0, examples, BATCH)):
-        check = given(groups(programs, inputs), picks)(compare)
-        batch = settings(quiet, max_examples=min(BATCH, examples - start))
+        draw = partial(_draw, groups(programs, inputs), picks, deal, min(BATCH, examples - start), first_seed + number)
         with collected_rarely():
-            seed(first_seed + number)(batch(check))()
+            _run(draw, [*first_ones, *others], compare)
     tally.texts = len(seen)
     tally.seconds = time.perf_counter() - began
     return tally
+
+
+def _draw(
+    cases: st.SearchStrategy[list[Case]],
+    picks: st.SearchStrategy[list[int]],
+    deal: Callable[[list[Case], list[int]], Dealt],
+    examples: int,
+    number: int,
+    see: Callable[[Dealt], None],
+) -> None:
+    """Draw programs with a seed. Where `see` raises something, Hypothesis looks for the simplest that has it do so."""
+    quiet = settings(
+        max_examples=examples, database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck)
+    )
+
+    def each(group: list[Case], picked: list[int]) -> None:
+        see(deal(group, picked))
+
+    seed(number)(quiet(given(cases, picks)(each)))()
+
+
+def _run(
+    draw: Callable[[Callable[[Dealt], None]], None], engines: Sequence[Engine], compare: Callable[[Dealt], None]
+) -> None:
+    """Draw programs, prepare for them, and compare. A Disagreement over the simplest case, if two runs differ."""
+    drawn: list[Dealt] = []
+    draw(drawn.append)
+    left = iter(drawn)
+    while some := list(islice(left, TOGETHER)):
+        for engine in engines:
+            if (prepare := getattr(engine, "prepare", None)) is not None:
+                prepare([bound for one in some for _, bound in one.bound])
+        for one in some:
+            try:
+                compare(one)
+            except Disagreement as found:
+                _simplify(draw, compare, one.group[0], found)
+
+
+def _simplify(
+    draw: Callable[[Callable[[Dealt], None]], None], compare: Callable[[Dealt], None], case: Case, found: Disagreement
+) -> NoReturn:
+    """Draw the same once more, to find something simpler from where `case` comes on: that, or else what was found."""
+    met = False
+
+    def see(one: Dealt) -> None:
+        nonlocal met
+        met = met or repr(one.group[0]) == repr(case)
+        if met:
+            compare(one)
+
+    with suppress(Flaky):
+        draw(see)
+    raise found
 
 
 _LOCK = Lock()
@@ -156,7 +226,8 @@ def collected_rarely() -> Iterator[None]:
 
 
 def _engines(some: Sequence[str | Engine]) -> list[Engine]:
-    return [api.engine(one) if isinstance(one, str) else one for one in some]
+    found = [api.engine(one) if isinstance(one, str) else one for one in some]
+    return [Together() if one.name == "compiled" and isinstance(one, BuiltIn) else one for one in found]
 
 
 def _runs(

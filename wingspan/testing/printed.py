@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.buffers.stored import Stored
 from wingspan.compiled import emit_c
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.inputs import given
@@ -22,7 +23,7 @@ from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.memory import buffers, result
 from wingspan.runtime.results import Left, decoded, left
-from wingspan.tensors.frozen import Key, Stored
+from wingspan.tensors.frozen import Key
 from wingspan.tensors.tensor import Tensor
 
 FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC")

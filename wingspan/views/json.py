@@ -264,6 +264,7 @@ def race(made: Histogram) -> dict[str, Any]:
     """How often runs ended in which way."""
     return {
         "runs": made.runs,
+        "engine": made.engine,
         "mode": made.mode,
         "machine": made.verdict.machine,
         "complete": made.verdict.complete,

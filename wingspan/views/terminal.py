@@ -355,7 +355,7 @@ def diff(made: Comparison, file: str) -> str:
 def race(made: Histogram, file: str) -> str:
     """How often runs ended in which way, beside what was predicted."""
     seen = [one for one in made.observed if one.runs]
-    ends = f"{count(made.runs, 'run')} ended in {count(len(seen), 'way')}"
+    ends = f"{count(made.runs, 'run')} by {made.engine} ended in {count(len(seen), 'way')}"
     surprising = {"plain": "not predicted"}.get(made.mode, "NOT PREDICTED") if made.verdict.complete else "unknown"
     rows = [
         [digits(one.runs), share(one.runs, made.runs), "predicted" if one.predicted else surprising, _end(one.end)]

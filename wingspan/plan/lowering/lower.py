@@ -26,7 +26,7 @@ from wingspan.plan.lowering.scope import Handle, Shared
 from wingspan.plan.lowering.state import State
 from wingspan.plan.lowering.tasks import Tasks
 from wingspan.plan.lowering.variables import variables
-from wingspan.tensors.arrays import EXACT
+from wingspan.tensors.pack import EXACT
 
 
 def draft(bound: Elaborated, dealt: bool = True) -> Plan:

@@ -1,0 +1,115 @@
+"""How long sparse and dense arrays take to become tensors, and tensors to become arrays again.
+
+    python bench/loading.py [FOLDER] [--entries N,…] [--repeat N]
+
+The default formats of ranks 2 and 3 with so many entries each, from SciPy's COO in no order; dense arrays; formats of
+all levels and modifiers around 50,000 entries; the tensors in FOLDER, `.npz` files with `coords`, `data` and `shape`.
+Prints and keeps seconds of the processor, the least of the repeats, which other work on the machine disturbs less than
+the clock's. Appends a record with machine and commit to bench/results/loading.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import records  # noqa: E402
+from wingspan import Tensor  # noqa: E402
+
+DEFAULT = {2: "Dense(SparseList(Element(0.0)))", 3: "Dense(SparseList(SparseList(Element(0.0))))"}
+FEW = 50_000
+FORMS = (
+    "SparseList(SparseList(SparseList(Element(0.0))))",
+    "SparseDict(SparseDict(SparseDict(Element(0.0))))",
+    "SparseList(SparseList(SparseByteMap(Element(0.0))))",
+    "SparseList(Dense(SparseList(Element(0.0))))",
+    "Dense(Mutex(SparseList(SparseList(Atomic(0.0)))))",
+    "Dense(Shard(dev, SparseList(SparseList(Element(0.0)))))",
+    "Merge(dev, SparseDict(SparseList(SparseList(Element(0.0)))))",
+    "Dense(Isolate(SparseList(SparseList(Element(0.0)))))",
+)
+"""The other formats of rank 3."""
+
+
+def entries(number: int, rank: int) -> Any:
+    """A COO array with so many entries, a few fewer where two meet, in no order."""
+    random = np.random.default_rng(rank)
+    extent = max(round((number * 1000) ** (1 / rank)), 2)
+    at = random.integers(0, extent, (rank, number), dtype=np.int32)
+    at = np.unique(at, axis=1) if number <= FEW else at[:, _first(at, extent)]
+    at = at[:, random.permutation(at.shape[1])]
+    return scipy.sparse.coo_array((random.random(at.shape[1]), tuple(at)), shape=(extent,) * rank)
+
+
+def _first(at: np.ndarray, extent: int) -> np.ndarray:
+    """Which columns to take so that no two are equal."""
+    key = np.zeros(at.shape[1], dtype=np.int64)
+    for axis in at:
+        key = key * extent + axis
+    return np.unique(key, return_index=True)[1]
+
+
+def cases(folder: str | None, sizes: list[int]) -> Iterator[tuple[str, str, Any]]:
+    """What is measured: its name, the format, and the array."""
+    for rank, form in DEFAULT.items():
+        for number in sizes:
+            yield f"COO of rank {rank}", form, entries(number, rank)
+    for rank, form in DEFAULT.items():
+        extent = round((4 * sizes[0]) ** (1 / rank))
+        dense = np.random.default_rng(0).random((extent,) * rank)
+        yield f"dense array of rank {rank}, a quarter of it zeros", form, dense * (dense > 0.25)
+    some = entries(FEW, 3)
+    for form in FORMS:
+        yield "COO of rank 3", form, some
+    for path in sorted(Path(folder).glob("*.npz")) if folder else ():
+        with np.load(path) as arrays:
+            if "coords" in arrays:
+                made = scipy.sparse.coo_array((arrays["data"], tuple(arrays["coords"])), shape=tuple(arrays["shape"]))
+                yield path.stem, DEFAULT[3], made
+
+
+def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    """The least time of the processor that a call took, and its result."""
+    least, found = float("inf"), None
+    for _ in range(repeat):
+        began = time.process_time()
+        found = run()
+        least = min(least, time.process_time() - began)
+    return least, found
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--entries", default="272115,10000000")
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    measured = []
+    for name, form, data in cases(options.folder, [int(n) for n in options.entries.split(",")]):
+        sparse = scipy.sparse.issparse(data)
+        make = partial(Tensor.from_scipy if sparse else Tensor.from_numpy, form, data, devices={"dev": 2})
+        load, tensor = seconds(make, options.repeat)
+        back, out = seconds(tensor.to_scipy, options.repeat)
+        if not np.array_equal(np.sort(out.data), np.sort(data.data if sparse else data[data != 0])):
+            raise SystemExit(f"{name}, {form}: other elements came back")
+        stored = tensor.nnz
+        measured.append({"what": name, "form": form, "entries": stored, "load_s": load, "back_s": back})
+        print(f"{load:8.3f} s to load  {back:8.3f} s back  {stored:>10,} entries  {name}: {form}", flush=True)
+    records.append("loading", {"load": round(os.getloadavg()[0], 2), "records": measured})
+
+
+if __name__ == "__main__":
+    main()

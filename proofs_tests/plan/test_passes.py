@@ -1,0 +1,160 @@
+"""The passes change no result: a plan computes the same before and after each, and exploring it finds the same.
+
+Random programs run on the register machine, as they are lowered and after each pass; small ones are explored, racy
+ones too, but for the passes that trust tasks not to race.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proofs_tests import sanitized
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import explore_graph
+from proofs_tests.native.test_native_machine import findings
+from wingspan import api
+from wingspan.api.checking import RACELESS
+from wingspan.dependence import check
+from wingspan.elaborate import Elaborated
+from wingspan.errors import WingspanError
+from wingspan.explorer.verdict import Verdict
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
+from wingspan.native.machine import Native
+from wingspan.plan.ir import Plan
+from wingspan.plan.pipeline import FOR_C, PASSES, stages
+from wingspan.runtime.lease import Limits
+from wingspan.testing import campaign, compare, meetings, safe_programs
+from wingspan.testing.programs import Options
+
+NAMES = tuple(change.__name__ for change in (*PASSES, *FOR_C))
+LIMITS = Limits(reservation=2**26)
+
+
+class Staged:
+    """Programs on the register machine, each as its plan is after all stages of a kind, which share what is made."""
+
+    def __init__(self) -> None:
+        self._body: object = None
+        self._engines: dict[str, Engine] = {}
+        self.changed: Counter[str] = Counter()
+        """how many plans each pass has changed"""
+
+    def engine(self, program: Elaborated, name: str) -> Engine:
+        """What runs the plan as it is after a stage."""
+        if self._body is not program.body:
+            made = {stage.name: stage.plan for stage in stages(program)}
+            self._body = program.body
+            self._engines = {name: Engine(assemble(plan)) for name, plan in made.items()}
+            self.changed.update(changing(made))
+        return self._engines[name]
+
+
+def changing(made: Mapping[str, Plan]) -> list[str]:
+    """The stages that change the plan that they get."""
+    pairs = zip(made.items(), list(made.items())[1:], strict=False)
+    return [name for (_, before), (name, after) in pairs if before != after]
+
+
+def alike(bound: Elaborated, max_states: int = 1000) -> dict[str, Verdict]:
+    """The verdicts on a draft and on the plan after each pass that changes it, by name; none if there are more states.
+
+    They have the same results, races, faults and deadlocks, each race by the same rules at the same places.
+    """
+    made = {stage.name: stage.plan for stage in stages(bound, dealt=False)}
+    first = explore_graph(Native(assemble(made["draft"]), bound), max_states=max_states)
+    if not first.complete:
+        return {}
+    if check(bound).verdict not in RACELESS:
+        for change in FOR_C:
+            del made[change.__name__]
+    after = {name: explore_graph(Native(assemble(made[name]), bound)) for name in changing(made)}
+    for name, verdict in after.items():
+        assert findings(verdict) == findings(first), name
+    return {"draft": first, **after}
+
+
+class Stage:
+    """The engine for one of them."""
+
+    def __init__(self, staged: Staged, name: str) -> None:
+        self.staged, self.name = staged, name
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        engine = self.staged.engine(program, self.name)
+        given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
+        results = engine.run(given, limits=LIMITS)
+        return {**results.tensors(program.towers), **results.variables}
+
+
+def test_no_pass_changes_what_a_random_program_computes() -> None:
+    """On 1 to 4 threads, under static and dynamic schedules."""
+    staged = Staged()
+    engines = [Stage(staged, name) for name in ("draft", *NAMES)]
+    done = campaign(["reference"], engines, examples=many(640), inputs=4, first_seed=50_000)
+    assert done.texts >= due(300) and done.cases >= due(1000), done
+    assert all(staged.changed[name] >= max(1, due(20)) for name in ("forward", "hoist", "tidy")), staged.changed
+
+
+def test_no_pass_changes_what_the_examples_compute() -> None:
+    """On 4 threads; each pass changes the plan of one at least."""
+    staged = Staged()
+    engines = [Stage(staged, name) for name in ("draft", *NAMES)]
+    for name in sanitized.SAFE:
+        *_, (_, binding) = sanitized.bindings(name)
+        found = compare(api.bind(sanitized.EXAMPLES / f"{name}.ws", **binding), engines)
+        assert found.difference is None, (name, found.difference)
+    assert staged.changed.keys() == set(NAMES), staged.changed
+
+
+COLUMNS = """
+A = Tensor(Dense(SparseList(Element(0))), [0 2; 3 1])
+y = Tensor(Dense(Element(0)), 2)
+y .= 0
+for j = parallel(1:2, cpu(2))
+    for i = _
+        y[PLACE] += A[i, j]
+    end
+end
+return y
+"""
+
+
+@pytest.mark.parametrize(("place", "verdict"), [("j", "safe"), ("i", "race")])
+def test_rotating_a_loop_changes_nothing_that_exploring_it_finds(place: str, verdict: str) -> None:
+    """Random programs that are small enough to explore have no such loop."""
+    bound = api.bind(api.parse(COLUMNS.replace("PLACE", place)))
+    assert "rotate" in (found := alike(bound)) and found["draft"].verdict == verdict
+
+
+SMALL = Options(spawning=1, modified=3, statements=2, depth=2, extent=2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "examples", "others"),
+    [(meetings(), 640, ("race", "fault")), (safe_programs(SMALL), 320, ())],
+    ids=["two tasks that meet", "safe"],
+)
+def test_no_pass_changes_what_exploring_a_random_program_finds(
+    texts: st.SearchStrategy[str], examples: int, others: Sequence[str]
+) -> None:
+    """Hundreds of programs whose draft has at most 1,000 states."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=many(examples), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(texts)
+    def explore(text: str) -> None:
+        with suppress(WingspanError):
+            found = alike(api.bind(api.parse(text), threads=2))
+            seen.update([*found, *(verdict.verdict for verdict in found.values())])
+
+    explore()
+    assert all(seen[name] >= due(10) for name in ("forward", "tidy", "safe", *others)), seen

@@ -1,0 +1,133 @@
+"""What the buffers of a tensor in read mode hold, as arrays; and the entries of a tensor as levels see them.
+
+`Level.pack` makes buffers of entries all at once, `Level.unpack` finds the entries again. Both see one level of one
+instance, as arrays in which positions and indices count from 0, as in NumPy and SciPy. They say once more what the
+operations of the level leave behind and read, which stay the definition: whatever arrays cannot say is `Unusual` and
+left to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+INT32 = 2**31 - 1
+"""The largest number that arrays of 32 bits hold."""
+
+
+class Unusual(Exception):
+    """Arrays cannot hold this, or buffers are not in order: leave it to the operations of the levels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What the cells of a buffer hold: cell k holds `values[k - 1] + shift`, and those beyond hold zero."""
+
+    values: np.ndarray
+    shift: int = 0
+    at: np.ndarray | None = None
+    """if there are few cells in use, which ones, ascending: cell `at[k]` holds `values[k] + shift`"""
+
+    @staticmethod
+    def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
+        """A buffer of which few cells are in use, given in any order, each once."""
+        order = np.argsort(cells)
+        return Stored(values[order], at=cells[order])
+
+    @staticmethod
+    def of(*values: Any) -> Stored:
+        """A buffer of a few numbers."""
+        return Stored(np.array(values, dtype=np.int64))
+
+    def take(self, places: np.ndarray, base: int = 0) -> np.ndarray:
+        """What the cells at these places hold, counted from 0, less the base; nothing is copied if that is a slice."""
+        shift = self.shift - base
+        if self.at is None and (span := consecutive(places)) and span.stop <= len(self.values):
+            found = self.values[span]
+            return found + shift if shift else found
+        k = places if self.at is None else np.searchsorted(self.at, places + 1)
+        there = (k >= 0) & (k < len(self.values))
+        if self.at is not None:
+            there[there] = self.at[k[there]] == places[there] + 1
+        whole = self.values.dtype.kind in "iu"
+        found = np.zeros(len(places), dtype=np.int64 if whole else self.values.dtype)
+        found[there] = self.values[k[there]]
+        if self.shift:
+            found[there] += self.shift
+        return found - base if base else found
+
+    def logical(self, dtype: type) -> np.ndarray:
+        """All cells from 1 on as an array of this type, without copying if they are kept so."""
+        assert self.at is None
+        if not self.shift:
+            return self.values.astype(dtype, copy=False)
+        shifted: np.ndarray = np.add(self.values, self.shift, dtype=dtype, casting="unsafe")
+        return shifted
+
+    def minus_1(self) -> np.ndarray:
+        """All cells from 1 on, as numbers that count from 0; without copying if they are kept so."""
+        return self.values if self.shift == 1 else self.values + (self.shift - 1)
+
+    def cells(self) -> Iterator[int]:
+        """The numbers of the cells in use."""
+        return iter(range(1, len(self.values) + 1) if self.at is None else self.at.tolist())
+
+
+Buffers = dict[str, Stored]
+"""What a level's buffers hold, by name; those that are missing hold zeros."""
+
+Find = Callable[[str], Stored]
+"""What the buffer of a name holds."""
+
+
+class Fibers(NamedTuple):
+    """The fibers of a level in one instance."""
+
+    total: int
+    """how many there are"""
+    positions: np.ndarray
+    """those that are visited when the entries are stored, ascending"""
+
+
+class Children(NamedTuple):
+    """The children of some fibers, fiber after fiber."""
+
+    sizes: np.ndarray
+    """how many each fiber has"""
+    indices: np.ndarray
+    """the index of each, ascending in a fiber"""
+    positions: np.ndarray
+    """the position of each"""
+
+
+class Inside(NamedTuple):
+    """What a modifier leads to in one instance of the level that it wraps."""
+
+    key: int | None
+    """what tells the instance from others; None if there is but one"""
+    chosen: np.ndarray
+    """which of the fibers lie there"""
+    positions: np.ndarray
+    """the position of each there"""
+
+
+def consecutive(places: np.ndarray) -> slice | None:
+    """The places as a slice, if each is one more than the one before it and the first is not negative."""
+    if not len(places) or places[0] < 0 or places[-1] - places[0] != len(places) - 1:
+        return None
+    return slice(int(places[0]), int(places[-1]) + 1) if (places[1:] - places[:-1] == 1).all() else None
+
+
+def narrow(largest: int) -> type:
+    """The narrower type of integers that holds numbers up to the largest."""
+    return np.int32 if largest <= INT32 else np.int64
+
+
+def computed(positions: np.ndarray, sizes: np.ndarray, n: int, indices: np.ndarray | int) -> np.ndarray:
+    """The places p·n + i of the indices i of some fibers p, fiber after fiber. Unusual if 64 bits do not hold them."""
+    if (int(positions.max(initial=0)) + 1) * n >= 2**63:
+        raise Unusual
+    return np.repeat(np.multiply(positions, n, dtype=np.int64), sizes) + indices

@@ -1,0 +1,61 @@
+"""Random programs as compiled C: the engine `compiled` of a campaign, whose programs share a call of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from wingspan.api import guard
+from wingspan.api.checking import RACELESS
+from wingspan.compiled.engine import Compiled, Engine, codes_of
+from wingspan.elaborate import Elaborated
+from wingspan.errors import InputError
+from wingspan.plan.ir import Plan
+from wingspan.plan.pipeline import lower
+from wingspan.runtime.lease import Limits
+from wingspan.testing.printed import compiled
+
+LIMITS = Limits(reservation=2**26)
+"""The memory of many programs is kept at once, and with the usual reservation that takes all address space."""
+
+
+class Together:
+    """The engine: what a program computes as C, compiled with others if these were `prepared` together."""
+
+    name = "compiled"
+
+    def __init__(self, level: str = "-O1") -> None:
+        """`level`: how much the compiler optimizes."""
+        self._library = lru_cache(maxsize=100)(partial(compiled, options=(level,)))
+        self._engines: dict[int, tuple[object, Engine]] = {}
+        """for each program that was prepared what runs it, and its body, whose `id` is the key while it is kept"""
+
+    def prepare(self, programs: Iterable[Elaborated]) -> None:
+        """Compile programs that are to run next, and forget all others. `Unsafe` if tasks of one may race.
+
+        What has no plan is left out; it is an InputError when it is to run.
+        """
+        plans: dict[int, tuple[object, Plan]] = {}
+        for bound in programs:
+            guard(bound, allowed=RACELESS)
+            with suppress(InputError):
+                plans[id(bound.body)] = bound.body, lower(bound)
+        self._compile(plans)
+
+    def _compile(self, plans: Mapping[int, tuple[object, Plan]]) -> None:
+        codes = codes_of([plan for _, plan in plans.values()], self._library) if plans else []
+        made = zip(plans.items(), codes, strict=True)
+        self._engines = {key: (body, Engine(plan, code)) for (key, (body, plan)), code in made}
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What the program computes; if it was not prepared, it is compiled alone."""
+        if id(program.body) not in self._engines:
+            guard(program, allowed=RACELESS)
+            self._compile({id(program.body): (program.body, lower(program))})
+        _, engine = self._engines[id(program.body)]
+        tensors, variables = Compiled(program, engine).run(limits=LIMITS)
+        return {**tensors, **variables}
