@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,13 @@ import scipy.sparse
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import wingspan  # noqa: E402
 from bench import records  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.api import Program  # noqa: E402
 from wingspan.native.assemble import assemble  # noqa: E402
 from wingspan.native.engine import Engine  # noqa: E402
 from wingspan.plan.pipeline import lower  # noqa: E402
-from wingspan.runtime.memory import buffers  # noqa: E402
 from wingspan.tensors.tensor import Tensor  # noqa: E402
 from wingspan.testing import campaign  # noqa: E402
 
@@ -42,15 +43,17 @@ SMALL = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [
 Record = dict[str, Any]
 
 
-def rounds(ways: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
+def rounds(
+    ways: Mapping[str, Callable[[], object]], repeat: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """The seconds of each way in each round, after one round that is not counted."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(repeat + 1):
         for name, run in ways.items():
             print(f"\r\033[K  {name}, round {number} of {repeat}", end="", file=sys.stderr, flush=True)
-            began = time.perf_counter()
+            began = clock()
             run()
-            found[name].append(time.perf_counter() - began)
+            found[name].append(clock() - began)
     print("\r\033[K", end="", file=sys.stderr)
     return {name: seconds[1:] for name, seconds in found.items()}
 
@@ -152,16 +155,40 @@ def merging(repeat: int) -> Iterator[Record]:
             k for k, s in enumerate(whole) if (made := getattr(s, "origin", None)) and made.operation == "Freeze"
         )
         plans["copies"] = replace(plans["two"], body=whole[:freezes])
-        given = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
         engines = {name: Engine(assemble(each)) for name, each in plans.items()}
         ways: dict[str, Callable[[], object]] = {
             name: lambda engine=engine, given=given: engine.run(given)  # type: ignore[misc]
             for name, engine in engines.items()
+            for given in [[engine.inputs.of("A", bound.inputs["A"])]]
         }
         found = rounds(ways, repeat)
         one, two = ([a - b for a, b in zip(found[n], found["copies"], strict=True)] for n in ("one", "two"))
         yield record(f"merging {form.partition('(')[0]}s, 1 thread", one)
         yield record(f"merging {form.partition('(')[0]}s, 2 threads", two, speed_up=ratio(one, two))
+
+
+def calls(repeat: int, count: int = 2_000) -> Iterator[Record]:
+    """What a call costs besides its work: the sum of matrices of 20 by 20 on one thread, and SciPy's own.
+
+    The processor's time of the thread that calls.
+    """
+    A, B = (scipy.sparse.random_array((20, 20), density=0.2, format="csc", rng=seed) for seed in (1, 2))
+    spadd = wingspan.compile(EXAMPLES / "spadd.ws", params={"nt": 1, "sch": SCHEDULES["static"]})
+    S, T = (Tensor.from_scipy(spadd.inputs["A"], matrix) for matrix in (A, B))
+    ways: dict[str, Callable[[], object]] = {
+        "call, Tensors": lambda: spadd(A=S, B=T),
+        "call, SciPy arrays": lambda: spadd(A=A, B=B),
+        "call, SciPy's sum": lambda: A + B,
+    }
+
+    def many(run: Callable[[], object]) -> None:
+        for _ in range(count):
+            run()
+
+    found = rounds({name: partial(many, run) for name, run in ways.items()}, repeat, time.thread_time)
+    for name, seconds in found.items():
+        least, median = (1e6 * f(seconds) / count for f in (min, statistics.median))
+        yield record(name, seconds, least_us=least, median_us=median)
 
 
 def differential(repeat: int, examples: int = 50) -> Iterator[Record]:
@@ -196,6 +223,7 @@ QUESTIONS: dict[str, Callable[[int], Iterator[Record]]] = {
     "regions": regions,
     "threads": threads,
     "merging": merging,
+    "calls": calls,
     "differential": differential,
     "exploring": exploring,
 }

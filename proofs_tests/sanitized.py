@@ -117,11 +117,12 @@ class Ready:
         """Run it and look at what it made."""
         print(f"{MARK}{self.label}", file=sys.stderr, flush=True)
         engine = Engine(self.code)
+        given = [engine.inputs.handed(name, arrays) for name, arrays in self.inputs.items()]
         for _ in range(times):
             with suppress(WingspanError) if self.faulty else nullcontext():
-                results = engine.run(self.inputs, limits=LIMITS)
+                results = engine.run(given, limits=LIMITS)
                 for name in self.code.plan.outputs:
-                    results.arrays(name)
+                    dict(results.arrays(name))
 
 
 def ready(label: str, bound: Elaborated, *, faulty: bool = False) -> Ready:
@@ -247,11 +248,12 @@ class Refused(Ready):
             for n in range(1, 10_000):
                 _memory.dismiss()
                 engine = Engine(self.code)
+                given = [engine.inputs.handed(name, arrays) for name, arrays in self.inputs.items()]
                 count.value, at.value = 0, n
                 try:
-                    results = engine.run(self.inputs, limits=LIMITS)
+                    results = engine.run(given, limits=LIMITS)
                     for name in self.code.plan.outputs:
-                        results.arrays(name)
+                        dict(results.arrays(name))
                 except Fault as fault:
                     if not re.search("out of memory: |the system cannot start ", fault.message):
                         raise
@@ -261,7 +263,7 @@ class Refused(Ready):
                     raise AssertionError("the engine asks for nothing: it was built without failing.h")
                 if asked < n:
                     break
-                engine.run(self.inputs, limits=LIMITS)
+                engine.run(given, limits=LIMITS)
 
 
 def refused() -> Iterator[Ready]:

@@ -41,6 +41,7 @@ from wingspan.api import (
     load,
     parse,
     race,
+    release,
     replay,
     run,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "load",
     "parse",
     "race",
+    "release",
     "replay",
     "run",
 ]

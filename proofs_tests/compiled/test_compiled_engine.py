@@ -27,6 +27,7 @@ from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import Fault, InputError, api
 from wingspan.compiled import build
+from wingspan.compiled.engine import _lends
 from wingspan.elaborate import Elaborated
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
@@ -185,8 +186,8 @@ def test_columns_are_read_and_results_given_without_copying() -> None:
     text += "for j = _\n    for i = _\n        y[i] += A[i, j]\n    end\nend\nreturn y, A"
     ready = api.compiled_c(api.bind(api.parse(text), inputs={"A": A}))
     read = {b.name: b for group in ready.engine.plan.groups for b in group.buffers if b.tensor == "A"}
-    for (_, name, _), stored in ready.inputs["A"].items():
-        lent = ready.engine._borrowed(read[name], stored)
+    for (_, name, _), stored in ready.given[0].lent.items():
+        lent = _lends(["A"], read[name], stored)
         assert lent is not None and (len(stored.values) < 2 or np.shares_memory(lent.values, stored.values))
     tensors, _ = ready.run()
     assert isinstance(tensors["y"].data, Frozen)

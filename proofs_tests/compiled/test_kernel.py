@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
@@ -265,14 +267,80 @@ def test_a_result_with_another_fill_value_is_an_input_like_any_other() -> None:
 def test_nothing_is_copied_where_the_arrays_fit() -> None:
     """Neither columns that come from SciPy, nor dense results."""
     A = scipy.sparse.random_array((50, 40), density=0.2, format="csc", rng=1)
-    levels = api.bind(EXAMPLES / "spadd.ws", params=NT, symbolic=True).towers["A"].levels
-    taken = fitted("A", levels, A).data
+    form = api.bind(EXAMPLES / "spadd.ws", params=NT, symbolic=True).towers["A"]
+    taken = fitted("A", form, 0, A).data
     assert isinstance(taken, Frozen)
     arrays = {name: stored.values for (_, name, _), stored in taken.arrays.items()}
     for name, source in {"val": A.data, "idx": A.indices, "ptr": A.indptr}.items():
         assert np.shares_memory(arrays[name], source), name
     y = wingspan.compile(api.parse(SMALL % "Atomic(0)"))(A=np.ones((3, 4), int), x=np.arange(4))
     assert np.shares_memory(np.asarray(y), np.asarray(y)) and np.asarray(y).tolist() == [6, 6, 6]
+
+
+CSC = "Dense(SparseList(Element(0.0)))"
+
+
+def test_what_a_tensor_is_to_a_kernel_is_found_once() -> None:
+    """Tensors that were given before are looked up: so few functions are called, and no array is made of theirs."""
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    A, B = (Tensor.from_scipy(CSC, scipy.sparse.random_array((20, 20), density=0.2, rng=k)) for k in (1, 2))
+
+    def called() -> int:
+        count = 0
+
+        def note(_frame: Any, event: str, _about: Any) -> None:
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(note)
+        try:
+            kernel(A=A, B=B)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    first = called()
+    assert called() <= 70 < first
+
+
+def test_arrays_that_their_owner_changes_between_calls_are_read_anew() -> None:
+    """Those that C reads where they are, and those of which it gets a copy, in 64 bits here. They are checked anew."""
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    matrix = scipy.sparse.csc_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int32)
+    borrowing = Tensor.from_scipy(CSC, matrix, borrow=True)
+    for first in (borrowing, matrix):
+        assert kernel(A=first, B=matrix).to_numpy().tolist() == [[2.0, 0.0], [4.0, 6.0]]
+        matrix.data[0], matrix.indices[1:], matrix.indptr[1] = 5.0, (0, 1), 1
+        assert kernel(A=first, B=matrix).to_numpy().tolist() == [[10.0, 4.0], [0.0, 6.0]]
+        matrix.indices[0] = 2
+        with pytest.raises(InputError, match="order: an index is out of bounds"):
+            kernel(A=first, B=np.ones((2, 2)))
+        matrix.data[0], matrix.indices[:], matrix.indptr[1] = 1.0, (0, 1, 1), 2
+
+
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+def test_a_kernel_goes_at_once_when_nobody_has_it(engine: str) -> None:
+    """With its memory and address space: there is no need to wait for the garbage collector."""
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT, engine=engine)
+    kernel(A=np.eye(3), B=np.eye(3))
+    gone: list[weakref.ref[Any]] = [weakref.ref(kernel), weakref.ref(kernel._any)]
+    gc.disable()
+    try:
+        del kernel
+        assert [each() for each in gone] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_kernel_keeps_no_tensor() -> None:
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    A = Tensor.from_numpy(CSC, np.eye(3))
+    kernel(A=A, B=A)
+    gone = weakref.ref(A)
+    del A
+    gc.collect()
+    assert gone() is None
 
 
 def test_results_outlive_later_calls() -> None:
@@ -469,7 +537,7 @@ def test_extents_that_no_input_has_are_found_call_by_call() -> None:
         _ = kernel.plan
     for n in (1, 3, *range(few_extents := 70), 3):
         assert kernel(v=np.ones(n, int)).to_numpy().tolist() == [0, 1] * n
-    assert len(kernel._like) <= KEPT < few_extents
+    assert len(kernel._calls) <= KEPT < few_extents
 
 
 def test_formats_may_name_devices() -> None:

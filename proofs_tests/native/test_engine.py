@@ -112,7 +112,8 @@ def plan(*body, variables=()):
 
 
 def run(*body, variables=(), inputs=None, **options):
-    return Engine(assemble(plan(*body, variables=variables))).run({"T": inputs or {}}, **options)
+    engine = Engine(assemble(plan(*body, variables=variables)))
+    return engine.run([engine.inputs.handed("T", inputs or {})], **options)
 
 
 def cells(results, buffer, path=()):
@@ -178,7 +179,7 @@ def test_private_operators_are_what_python_says(op, data):
     e = Op(op, tuple(map(c, args)))
     result = Reg("result", "bool" if op in TRUTHS else e.type)
     code = assemble(plan(Set(result, e, HERE), variables=[result]))
-    assert Engine(code).run({}).variables["result"] == algebra.exact(operate(op, args)) == code.value(code.initial, e)
+    assert Engine(code).run([]).variables["result"] == algebra.exact(operate(op, args)) == code.value(code.initial, e)
 
 
 def test_every_operator_has_an_instruction():
@@ -283,19 +284,19 @@ def test_a_signal_ends_a_run():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
-            engine.run({})
+            engine.run([])
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
 def test_a_forked_process_has_threads_of_its_own():
     engine = Engine(assemble(plan(par(3, atomic(NUMBERS, c(1), "+", c(1))))))
-    engine.run({})
+    engine.run([])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        os._exit(int(cells(engine.run({}), NUMBERS)[0]))
+        os._exit(int(cells(engine.run([]), NUMBERS)[0]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 
 
@@ -412,8 +413,8 @@ def test_an_array_that_is_written_is_copied():
 
 def test_results_outlive_their_engine_and_later_runs():
     engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), atomic(NUMBERS, c(2), "+", c(1)), variables=[x])))
-    first = cells(engine.run({}), NUMBERS)
-    assert [int(cells(engine.run({}), NUMBERS)[1]) for _ in range(3)] == [1, 1, 1]
+    first = cells(engine.run([]), NUMBERS)
+    assert [int(cells(engine.run([]), NUMBERS)[1]) for _ in range(3)] == [1, 1, 1]
     del engine
     gc.collect()
     assert first[:3].tolist() == [0, 1, 0]
@@ -423,7 +424,7 @@ def test_memory_is_used_again_and_reads_as_zero():
     engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), store(NUMBERS, c(2), c(1)), variables=[x])))
 
     def one():
-        results = engine.run({})
+        results = engine.run([])
         return results.variables["x"], cells(results, NUMBERS).ctypes.data
 
     assert one() == one() and one()[0] == 0
@@ -437,8 +438,8 @@ def test_memory_that_another_thread_takes_first_is_not_missed():
             return True
 
     engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
-    engine._spare = Contended()
-    assert engine.run({}).variables["x"] == 0
+    engine._spare._kept = Contended()
+    assert engine.run([]).variables["x"] == 0
 
 
 # --------------------------------------------------------------------------------------------------- controlled runs

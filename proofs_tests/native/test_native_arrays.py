@@ -14,12 +14,12 @@ import scipy.sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.towers import same, tower
 from wingspan import InputError, Tensor, api
 from wingspan.buffers.stored import Stored
 from wingspan.runtime.memory import buffers, result
-from wingspan.tensors.arrays import entries_of
+from wingspan.tensors.arrays import at_hand, checked, entries_of, frozen
 from wingspan.tensors.frozen import Columns, Frozen, Key, collect, disorder
 from wingspan.tensors.tensor import Cells, load
 from wingspan.testing.formats import formats, rank_of, tensors
@@ -370,16 +370,66 @@ def test_a_borrowed_array_that_is_spoiled_later_is_refused_before_anything_runs(
         api.bind(api.parse(SUMS), inputs={"A": tensor})
 
 
-def test_only_lists_in_order_pass():
-    """Against the invariant, fiber by fiber, for all lists of two fibers and up to three entries, in both countings."""
+@pytest.mark.parametrize(("first", "second"), few(list(product(["i4", "i8", "i2", "u4"], ["i4", "i8", "i2"])), 4))
+def test_only_lists_in_order_pass(first, second):
+    """Against the invariant, fiber by fiber, for all lists of two fibers and up to three entries, in both countings.
+
+    Integers of 32 and 64 bits are looked through in one pass, others by NumPy.
+    """
     lists = [indices for size in range(4) for indices in product(range(4), repeat=size)]
     for pointers, indices, children in product(product(range(4), repeat=3), lists, (1, 3)):
         fibers = [indices[a:b] for a, b in pairwise(pointers)]
         good = pointers[0] == 0 and sorted(pointers) == list(pointers) and pointers[-1] <= min(len(indices), children)
         good = good and all(list(fiber) == sorted(set(fiber)) and 3 not in fiber for fiber in fibers)
-        ptr, idx = np.array(pointers), np.array(indices, dtype=np.int32)
+        ptr, idx = np.array(pointers, first), np.array(indices, second)
         assert (disorder(Stored(ptr, 1), Stored(idx, 1), children, 2, 3) is None) == good
         assert (disorder(Stored(ptr + 1), Stored(idx + 1), children, 2, 3) is None) == good
+
+
+FORMS = ["Dense(SparseList(Element(0.0)))", "Dense(Dense(Element(0.0)))", "Dense(SparseList(Element(0)))"]
+FORMS += ["Dense(Dense(Element(false)))", "SparseList(Element(0.0))", "Dense(Element(0.0))", "SparseDict(Element(0.0))"]
+
+
+def arrays_of_all_kinds():
+    """SciPy's and NumPy's arrays in order, and out of it, in other types, orders and formats."""
+    whole = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 3.0]])
+    yield from (whole, np.asfortranarray(whole), whole.T, whole[:, ::-1], whole.astype(int), whole > 0, whole[0])
+    yield from (whole.astype(np.float32), whole.astype(">f8"), np.full((2, 3), np.inf), whole[:0], np.array(1.0))
+    csc = scipy.sparse.csc_array(whole)
+    yield from (csc, scipy.sparse.csc_matrix(whole), csc.tocsr(), csc.tocoo(), csc.astype(int), csc.astype(bool))
+    yield from (csc.astype(np.float32), scipy.sparse.csc_array((0, 3)), scipy.sparse.csc_array((3, 0)))
+    for name, changes in {
+        "data": [np.array([1.0, np.nan, 2.0]), np.ones(4), np.ones(2), np.ones((3, 1)), np.ones(6)[::2]],
+        "indices": [np.array([0, 1, 2]), np.array([-1, 1, 0]), np.zeros(6, int)[::2], np.array([0.0, 1.0, 1.0])],
+        "indptr": [np.array([0, 1, 2]), np.array([0, 2, 1, 3]), np.array([1, 1, 2, 3]), np.array([0, 1, 2, 3], "u4")],
+    }.items():
+        for change in changes:
+            spoiled = csc.copy()
+            setattr(spoiled, name, change)
+            yield spoiled
+    unsorted = scipy.sparse.csc_array((np.ones(3), np.array([1, 0, 0]), np.array([0, 2, 3])), shape=(2, 2))
+    twice = scipy.sparse.csc_array((np.ones(3), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    yield from (unsorted, twice)
+
+
+def test_arrays_at_hand_are_what_they_would_be_if_they_were_checked():
+    """In any other case nothing is taken; and what is, is the caller's own, not to be written."""
+    taken = 0
+    for form, data in product(FORMS, arrays_of_all_kinds()):
+        made = tower(form, *data.shape)
+        found = at_hand(made, data)
+        if found is None:
+            continue
+        taken += 1
+        expected = frozen(made, checked(data))
+        assert expected is not None and expected.arrays.keys() == found.arrays.keys()
+        for key, stored in expected.arrays.items():
+            other = found.arrays[key]
+            assert np.array_equal(other.values, stored.values) and other.shift == stored.shift, (form, data)
+            assert other.values.dtype == stored.values.dtype and not other.values.flags.writeable
+        held = data.data if scipy.sparse.issparse(data) else data
+        assert held.size == 0 or np.shares_memory(found.arrays[len(made.levels) - 1, "val", ()].values, held)
+    assert taken == 9
 
 
 def test_only_dense_levels_over_one_list_are_arrays_in_one_piece():

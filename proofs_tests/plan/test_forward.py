@@ -35,7 +35,7 @@ def plan(*body, variables=VARIABLES):
 
 
 def run(made):
-    return Engine(assemble(made)).run({}).variables
+    return Engine(assemble(made)).run([]).variables
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

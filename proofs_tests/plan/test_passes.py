@@ -35,7 +35,6 @@ from wingspan.plan.ir import Const, Load, Meet, Origin, Place, Plan, Reg, Set, S
 from wingspan.plan.pipeline import FOR_C, PASSES, stages
 from wingspan.plan.uses import with_blocks
 from wingspan.runtime.lease import Limits
-from wingspan.runtime.memory import buffers
 from wingspan.testing import campaign, compare, meetings, safe_programs
 from wingspan.testing.programs import Options
 
@@ -118,7 +117,8 @@ class Stage:
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         engine = self.staged.engine(program, self.name)
-        results = engine.run({name: buffers(name, tensor) for name, tensor in program.inputs.items()}, limits=LIMITS)
+        given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
+        results = engine.run(given, limits=LIMITS)
         return {**results.tensors(program.towers), **results.variables}
 
 

@@ -9,6 +9,7 @@ from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, na
 from wingspan.api.printing import emit_c, passes, show_plan
 from wingspan.api.running import AUTO, ENGINES, ON_THREADS, BuiltIn, Run, engine, run
 from wingspan.program import Program, load, parse
+from wingspan.runtime.spare import release
 
 __all__ = [
     "AUTO",
@@ -40,6 +41,7 @@ __all__ = [
     "parse",
     "passes",
     "race",
+    "release",
     "replay",
     "run",
     "semantics",

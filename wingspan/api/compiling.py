@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -31,8 +31,8 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
+from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
-from wingspan.runtime.memory import buffers
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor, parse_format
 
@@ -42,6 +42,7 @@ KEPT = 64
 """Sets of extents for which a kernel keeps what it has made for them."""
 
 Engine = compiled.Engine | native.Engine
+Shapes = tuple[tuple[int, ...], ...]
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -74,6 +75,20 @@ def compile(
     return Kernel(written, params or {}, inputs or {}, threads, engine, {})
 
 
+class Call(NamedTuple):
+    """What calls with inputs of the same extents have in common."""
+
+    engine: Engine
+    own: list[Handed]
+    """the inputs that the program has itself"""
+    parameters: Mapping[str, int]
+    """those of the plan: extents, numbers of threads, chunk sizes"""
+    sizes: Bounds
+    """what its buffers have room for"""
+    towers: Mapping[str, Tower]
+    """those of what comes out, at least"""
+
+
 class Kernel:
     """A program as a function of its inputs: see `compile`. Several threads may call it at once.
 
@@ -95,13 +110,14 @@ class Kernel:
         """what runs the plans made so far, by all that they depend on, for this kernel and those made of it"""
         self.program = _with_formats(program, self._bind(program), inputs) if inputs else program
         self._bound = self._bind(self.program)
+        self._returns = tuple(dict.fromkeys(self.program.tree.returns))
         _require_parameters(self._bound)
         guard(self._bound, allowed=RACELESS)
-        self._given = {name: buffers(name, tensor) for name, tensor in self._bound.inputs.items()}
         self._numbers = opened(self._bound).numbers
-        self._like: dict[tuple[tuple[int, ...], ...], tuple[Elaborated, Engine]] = {}
+        towers = {name: self._bound.towers[name] for name in self._bound.open}
+        self._forms = {name: (tower, algebra.exact(tower.fill)) for name, tower in towers.items()}
+        self._calls: dict[Shapes, Call] = {}
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
-        self._ends: dict[tuple[int, ...], dict[str, Tower]] = {}
         self._any: Engine | None = None
         with suppress(NeedsExtents):
             self._any = self._made(self._bound)
@@ -169,8 +185,8 @@ class Kernel:
         if self._entries is None or self.same_pattern is None:
             return None
         known = {**self._bound.inputs, **tensors}
-        first = known[self._entries.inputs[0]]
-        if not all(same_pattern(first, known[name]) for name in self._entries.inputs):
+        first, *others = [known[name] for name in self._entries.inputs]
+        if not all([same_pattern(first, other) for other in others or (first,)]):
             return None
         vectors = {name: entries(known[name]) for name in self._entries.inputs}
         given = {name: vectors.get(name, known[name]) for name in self.same_pattern.inputs}
@@ -200,35 +216,44 @@ class Kernel:
         memory of the run, and arrays of theirs may be copied for nothing. InputError if an input does not fit, a Fault
         if the run meets one.
         """
-        tensors = self._tensors(inputs)
-        extents = self._extents(tensors)
+        if inputs.keys() != self._forms.keys():
+            raise self._misnamed(inputs)
+        tensors = {name: fitted(name, *form, inputs[name]) for name, form in self._forms.items()}
+        shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
+        call = self._calls.get(shapes) or _kept(self._calls, shapes, self._call(tensors))
         if (made := self._over_entries(tensors, limits)) is not None:
             return made
-        given = {**self._given, **{name: buffers(name, tensor) for name, tensor in tensors.items()}}
-        if self._any is not None and max(extents.values(), default=0) < SMALL:
-            towers = self._towers(extents)
-            parameters = {**extents, **self._numbers}
-            results = self._any.run(given, parameters=parameters, sizes=self._sizes(extents), limits=limits)
-        else:
-            bound, engine = self._closed(tensors)
-            towers = dict(bound.towers)
-            sizes = bounds(engine.plan, towers)
-            results = engine.run(given, parameters=self._numbers, sizes=sizes, limits=limits)
-        ends: dict[str, Any] = results.tensors(towers)
-        ends |= {name: algebra.double(value) for name, value in results.variables.items()}
-        names = tuple(dict.fromkeys(self.program.tree.returns)) or tuple(ends)
+        given = [*call.own, *[call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()]]
+        results = call.engine.run(given, parameters=call.parameters, sizes=call.sizes, limits=limits)
+        ends: dict[str, Any] = results.tensors(call.towers)
+        if results.variables:
+            ends |= {name: algebra.double(value) for name, value in results.variables.items()}
+        names = self._returns or tuple(ends)
         return ends[names[0]] if len(names) == 1 else _record(names)(*(ends[name] for name in names))
 
-    def _tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        """The inputs as tensors, which share the caller's arrays."""
-        wanted = self._bound.open
+    def _misnamed(self, inputs: Mapping[str, Any]) -> InputError:
+        """What to say of inputs that are missing or idle."""
+        wanted = self._forms
         fix = f"call it with {', '.join(wanted) or 'no inputs'}"
         if missing := [name for name in wanted if name not in inputs]:
-            raise InputError(f"{self.program.name} needs {' and '.join(missing)}", fix=fix)
-        if idle := [name for name in inputs if name not in wanted]:
-            raise InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
-        towers = self._bound.towers
-        return {name: fitted(name, towers[name].levels, inputs[name]) for name in wanted}
+            return InputError(f"{self.program.name} needs {' and '.join(missing)}", fix=fix)
+        idle = [name for name in inputs if name not in wanted]
+        return InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
+
+    def _call(self, tensors: Mapping[str, Tensor]) -> Call:
+        """What runs inputs of these extents. InputError if they do not agree, or something is too large."""
+        extents, engine, bound = self._extents(tensors), self._any, self._bound
+        if engine is not None and max(extents.values(), default=0) < SMALL:
+            towers = {name: self._tower(name, extents) for name in bound.outputs}
+            parameters: Mapping[str, int] = {**extents, **self._numbers}
+            sizes = self._sizes(extents)
+        else:
+            bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
+            self._last = engine = self._made(bound)
+            parameters, towers = self._numbers, dict(bound.towers)
+            sizes = bounds(engine.plan, towers)
+        own = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items() if name not in tensors]
+        return Call(engine, own, parameters, sizes, towers)
 
     def _extents(self, tensors: Mapping[str, Tensor]) -> dict[str, int]:
         """The extents that are left open. InputError if the inputs do not agree on one."""
@@ -260,14 +285,6 @@ class Kernel:
             found = _kept(self._rooms, rounded, bounds(self._any.plan, towers))
         return found
 
-    def _towers(self, extents: Mapping[str, int]) -> dict[str, Tower]:
-        """The towers of the results. InputError if one is too large."""
-        key = tuple(extents.values())
-        found = self._ends.get(key)
-        if found is None:
-            found = _kept(self._ends, key, {name: self._tower(name, extents) for name in self._bound.outputs})
-        return found
-
     def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:
         """The tower of a tensor. InputError if it is too large."""
         shape = zip(self._bound.extents[name], self._bound.towers[name].shape, strict=True)
@@ -275,16 +292,6 @@ class Kernel:
         tower = Tower(self._bound.towers[name].levels, known)
         positions(name, tower)
         return tower
-
-    def _closed(self, tensors: Mapping[str, Tensor]) -> tuple[Elaborated, Engine]:
-        """The program for these extents, and what runs it."""
-        key = tuple(tensor.shape for tensor in tensors.values())
-        found = self._like.get(key)
-        if found is None:
-            bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
-            self._last = self._made(bound)
-            found = _kept(self._like, key, (bound, self._last))
-        return found
 
 
 def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> Program:

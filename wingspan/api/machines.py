@@ -45,6 +45,7 @@ def native(bound: Elaborated) -> Native:
 
 def compiled(bound: Elaborated) -> Compiled:
     """The plan of a bound program, ready to run on threads."""
+    _require_order(bound)
     return Compiled(bound)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
+from warnings import warn
 
 import numpy as np
 
+from wingspan.api import forecast
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
@@ -57,6 +59,7 @@ def run(
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Run:
     """Run the program once, by one of the `ENGINES`, or `auto`: by `compiled` or `native`, as `chosen` chooses.
 
@@ -64,6 +67,9 @@ def run(
     as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
     test finds unsafe is `Unsafe`, unless that is asked for; `compiled` does so as compiled C, and refuses an unsafe
     program in any case; `reference` computes the sequential semantics.
+
+    Before a run under the rules that takes long, `note` is told how many steps that will be and which engine takes
+    seconds; without it, that is a RuntimeWarning.
 
     A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
     """
@@ -73,6 +79,8 @@ def run(
     match engine:
         case "semantics" | "native-controlled":
             machine: Any = semantics(bound) if engine == "semantics" else native(bound)
+            if engine == "semantics" and (count := forecast.steps(bound)) >= forecast.LONG:
+                (note or _warn)(_long(count, chosen(bound, unsafe)[0]))
             state = machine.run(progress)
             tensors, variables = machine.results(state), machine.variables(state)
         case "reference":
@@ -89,6 +97,16 @@ def run(
         case _:
             raise InputError(f"there is no engine {engine}", fix=f"use one of {', '.join(ENGINES)}")
     return Run(tensors, variables, engine, reason, time.perf_counter() - began)
+
+
+def _long(count: int, faster: str) -> str:
+    """What to say of a run of so many steps."""
+    about = f"{float(f'{count:.1e}'):,.0f}".replace(",", " ")
+    return f"about {about} steps of the rules, {forecast.duration(count)} or so; engine {faster} takes seconds at most"
+
+
+def _warn(text: str) -> None:
+    warn(text, RuntimeWarning, stacklevel=3)
 
 
 @contextmanager
@@ -151,7 +169,7 @@ class BuiltIn:
             results = evaluate(program)
             kinds = {name: program.towers[name].kind for name in program.outputs}
             return {name: rounded(results.tensors[name], kind) for name, kind in kinds.items()} | results.variables
-        made = run(program, engine=self.name, unsafe=True)
+        made = run(program, engine=self.name, unsafe=True, note=lambda _: None)
         return {**made.tensors, **made.variables}
 
 

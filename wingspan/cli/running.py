@@ -61,11 +61,9 @@ def run(
     check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
     try:
         with spinner(progress.running, sys.stderr) as line:
-            tell: api.Progress | None = line
-            if engine in ("semantics", "native-controlled"):
-                stored = sum(tensor.nnz for tensor in bound.inputs.values())
-                tell = progress.Slow(stored, lambda text: remark(text, line), line)
-            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=tell)
+            stored = sum(tensor.nnz for tensor in bound.inputs.values()) if engine == "native-controlled" else 0
+            slow = progress.Slow(stored, lambda text: remark(text, line), line)
+            made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=slow, note=slow.note)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")
         fail(incident(fault.incident, bound.plain, replace(told, machine=machine)), STATUS[fault.incident.topic])

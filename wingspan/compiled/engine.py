@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import build
-from wingspan.compiled.emit_c import Site, borrowed, from_zero, together, with_sites
+from wingspan.compiled.emit_c import Site, borrowed, together, with_sites
 from wingspan.compiled.inputs import cells
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan, Width
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan
 from wingspan.plan.layout import Bounds
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting, ordering
-from wingspan.runtime.memory import buffers
+from wingspan.runtime.handed import Handed, Inputs
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
 from wingspan.runtime.results import Results, decoded, exact, left
-from wingspan.tensors.frozen import Key, fixed
+from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor
 
 
@@ -64,13 +65,14 @@ class Engine:
         self.plan, self._racy = plan, racy
         self._code = code or code_of(plan, racy)
         self.source = self._code.source
-        self._lent = frozenset() if racy else borrowed(plan)
-        self._spare: Spare = []
+        self._ends = [e.type for e in plan.ends]
+        self._spare = Spare()
+        self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
-    @faulting()
+    @faulting
     def run(
         self,
-        inputs: Mapping[str, Mapping[Key, Stored]],
+        given: Sequence[Handed],
         *,
         parameters: Mapping[str, int] | None = None,
         sizes: Bounds | None = None,
@@ -78,40 +80,19 @@ class Engine:
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
-        """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
+        """Run the plan on inputs in read mode, which `inputs` hands over.
 
         `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
         `layout.bounds`. `mode` and `seed` matter where tasks may race. A Fault if the run meets one; KeyboardInterrupt
         and the like end it.
         """
-        lease = Lease(self._spare, limits or USUAL, self.plan, sizes, self._racy)
-        for name, arrays in inputs.items():
-            for key, stored in arrays.items():
-                lease.give(name, key, stored, self._borrowed)
-        given, ends = [(parameters or {})[name] for name, _ in self.plan.parameters], self.plan.ends
-        words, fault = lease.memory.run(
-            self._code.body, struct.pack(f"<{len(given)}q", *given), len(ends), *ordering(mode), seed % 2**64
-        )
+        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, self._racy)
+        numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
+        words = struct.pack(f"<{len(numbers)}q", *numbers)
+        words, fault = lease.memory.run(self._code.body, words, len(self._ends), *ordering(mode), seed % 2**64)
         if fault is not None:
             raise self._fault(lease, *fault)
-        return Results(lease.arrays, *left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)]))
-
-    def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
-        """An array that C can read where it is: of columns, whose indices and pointers count from 0 there.
-
-        What is borrowed as it came, or of what nobody can write, is kept with what was stored: it takes as long as a
-        small run.
-        """
-        if buffer.tensor not in self._lent:
-            return None
-        key = buffer.width, from_zero(buffer)
-        known: dict[tuple[Width, bool], Stored] = stored.__dict__.setdefault("_lent", {})
-        found = known.get(key)
-        if found is None:
-            found = Stored(cells(buffer, stored, borrowed=True))
-            if found.values is stored.values or fixed(stored.values):
-                known[key] = found
-        return found
+        return Results(lease.arrays, *left(self.plan, [decoded(type_, words, k) for k, type_ in enumerate(self._ends)]))
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""
@@ -139,7 +120,7 @@ class Compiled:
     def __init__(self, bound: Elaborated, engine: Engine | None = None, *, racy: bool = False) -> None:
         """`engine`: what runs the program, if it is there already."""
         self.bound, self.engine = bound, engine or Engine(lower(bound), racy=racy)
-        self.inputs = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
+        self.given = [self.engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
         self, *, limits: Limits | None = None, mode: Mode = "plain", seed: int = 0
@@ -148,8 +129,13 @@ class Compiled:
 
         The tensors look at the memory of the run. A Fault if the run meets one.
         """
-        results = self.engine.run(self.inputs, limits=limits, mode=mode, seed=seed)
+        results = self.engine.run(self.given, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables
+
+
+def _lends(lent: Collection[str], buffer: Buffer, stored: Stored) -> Stored | None:
+    """An array that C can read where it is: of columns, whose indices and pointers count from 0 there."""
+    return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in lent else None
 
 
 def _told(lease: Lease, about: Sequence[Expr]) -> list[Any]:

@@ -17,7 +17,7 @@ from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.tensor import Tensor, adapt, checked, hold, read_file
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, hold, read_file, require_order
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,21 @@ def reload(name: str, tower: Tower, data: Any) -> Tensor:
     return _bound(Source(name, tower.levels[0], extents, False, None), data).load(tower)
 
 
-def fitted(name: str, levels: tuple[Level, ...], data: Any) -> Tensor:
-    """An input of any extents in these levels; it shares arrays with the caller where they fit. InputError if not."""
-    form = Tower(levels, ())
+def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
+    """An input of any extents in the levels of a tower whose fill value is exactly this. InputError if it does not fit.
+
+    It shares arrays with the caller where they fit.
+    """
     known = isinstance(data, Tensor) and isinstance(data.data, Frozen)
-    if known and data.tower.levels[0] == levels[0] and data.fill == form.fill:
+    if known and data.tower.levels[0] == form.levels[0] and data.fill == fill:
+        require_order(name, data)
         return cast(Tensor, data)
-    rank = form.rank
-    source = replace(_bound(Source(name, levels[0], (None,) * rank, False, None), data), lent=None)
-    return source.load(Tower(levels, source.data.shape))
+    if isinstance(data, np.ndarray) or scipy.sparse.issparse(data):
+        tower = Tower(form.levels, data.shape)
+        if (arrays := at_hand(tower, data)) is not None:
+            return Tensor(tower, arrays, fill)
+    source = replace(_bound(Source(name, form.levels[0], (None,) * form.rank, False, None), data), lent=None)
+    return source.load(Tower(form.levels, source.data.shape))
 
 
 def _devices(definition: ir.Define | None) -> list[str]:

@@ -6,7 +6,8 @@ views of the engine's memory, which lives as long as one of them does; then the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Spare, faulting, ordering
+from wingspan.runtime.handed import Handed, Inputs
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
 from wingspan.runtime.results import Results
-from wingspan.tensors.frozen import Key
+from wingspan.runtime.spare import Spare
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
@@ -39,12 +41,13 @@ class Engine:
     def __init__(self, code: Code) -> None:
         self.code, self.plan = code, code.plan
         self._program = _engine.Program(code.table, len(code.types))
-        self._spare: Spare = []
+        self._spare = Spare()
+        self.inputs = Inputs(self.plan, partial(_lends, code.written))
 
-    @faulting()
+    @faulting
     def run(
         self,
-        inputs: Mapping[str, Mapping[Key, Stored]],
+        given: Sequence[Handed],
         *,
         parameters: Mapping[str, int] | None = None,
         sizes: Bounds | None = None,
@@ -52,26 +55,25 @@ class Engine:
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
-        """Run the plan on inputs in read mode, by tensor, depth of the level, buffer and instance.
+        """Run the plan on inputs in read mode, which `inputs` hands over.
 
         `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
         `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after
         that.
         """
-        lease = Lease(self._spare, limits or USUAL, self.plan, sizes)
+        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
         registers = (self.code.given(parameters) if parameters else self.code).initial
         for name, reg in self.code.plan.roots:
-            registers = self.code.put(registers, reg, lease.roots[name])
-            for key, stored in inputs.get(name, {}).items():
-                lease.give(name, key, stored, self._borrowed)
+            registers = self.code.put(registers, reg, lease.root(name))
         registers, fault = self._program.run(lease.memory, registers, *ordering(mode), seed % 2**64)
         if fault is not None:
             raise explain(self.code, *fault)
         return Results(lease.arrays, *self.code.left(registers))
 
-    def _borrowed(self, buffer: Buffer, stored: Stored) -> Stored | None:
-        """An array that the engine can read where it is."""
-        return stored if buffer not in self.code.written and _as_it_is(stored, buffer) else None
+
+def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:
+    """An array that the engine can read where it is."""
+    return stored if buffer not in written and _as_it_is(stored, buffer) else None
 
 
 def _as_it_is(stored: Stored, buffer: Buffer) -> bool:

@@ -17,7 +17,6 @@ from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.runtime.lease import Limits, Mode
-from wingspan.runtime.memory import buffers
 from wingspan.tensors.tensor import Tensor
 
 LIKE = 64
@@ -71,7 +70,7 @@ class Compiled:
     def __init__(self, bound: Elaborated) -> None:
         self.bound = bound
         self._engine = Engine(code_of(bound))
-        self._inputs = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}
+        self._given = [self._engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
         self, *, limits: Limits | None = None, mode: Mode = "plain", seed: int = 0
@@ -80,5 +79,5 @@ class Compiled:
 
         The tensors look at the engine's memory. A Fault if the run meets one.
         """
-        results = self._engine.run(self._inputs, limits=limits, mode=mode, seed=seed)
+        results = self._engine.run(self._given, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables

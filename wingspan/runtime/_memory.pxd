@@ -2,7 +2,15 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from wingspan.runtime.runtime cimport ws_body, ws_group, ws_run, ws_shape, ws_task
+from wingspan.runtime.runtime cimport ws_body, ws_buffer, ws_group, ws_run, ws_shape, ws_task, ws_width
+
+
+cdef class Piece:
+    cdef int64_t root, number, shift
+    cdef tuple way
+    cdef object array, at
+    cdef bint lent
+    cdef ws_width width
 
 
 cdef class Memory:
@@ -13,7 +21,11 @@ cdef class Memory:
     cdef bint opened
     cdef ws_task outside  # whoever prepares a run
     cdef list borrowed
+    cdef uint64_t spare  # bytes that are counted as spare
     cdef object signal  # what the handler of a signal has raised during the run
 
+    cdef bint place(self, Piece piece) except -1
+    cdef bint fill(self, ws_buffer *b, const void *contents, size_t bytes)
+    cdef bint scatter(self, ws_buffer *b, const int64_t[::1] at, const int64_t[::1] values) except -1
     cdef object about(self)
     cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed)

@@ -4,7 +4,7 @@ Instances are known by their addresses, which are good as long as their memory. 
 Arguments are trusted: whoever calls checks them.
 """
 
-from cpython.buffer cimport PyBUF_FORMAT, PyObject_GetBuffer, PyBuffer_Release
+from cpython.buffer cimport PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
@@ -12,6 +12,21 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from wingspan.runtime.runtime cimport *
+
+
+cdef class Piece:
+    """What one buffer of an input holds: an array with one axis, in one piece, which is not empty.
+
+    `root` is the group of the tensor's root, `way` are the (group, key) from there to the buffer's instance, `number` is
+    that of the buffer. What is `lent` is read where it is, whatever its width, and a cell's value is its number + shift;
+    else the array is as wide as the buffer, and copied. Of a hashed buffer, cells `at` hold the numbers in the array.
+    """
+
+    def __cinit__(self, int64_t root, tuple way, int64_t number, array, bint lent, int64_t shift=0, at=None):
+        self.root, self.way, self.number, self.array, self.lent = root, way, number, array, lent
+        self.shift, self.at = shift, at
+        if lent:
+            self.width = FORMATS[array.dtype.char]
 
 
 cdef class Memory:
@@ -37,11 +52,13 @@ cdef class Memory:
                 k += 1
         self.opened = ws_open(&self.state, self.groups, self.count)
         self.state.limit, self.state.reservation = limit, reservation
+        self.state.reclaim = reclaim
         self.outside.run = &self.state
         self.borrowed = []
 
     def __dealloc__(self):
         if self.opened:
+            __atomic_sub_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
             ws_close(&self.state)
         free(self.groups)
         free(self.shapes)
@@ -51,12 +68,20 @@ cdef class Memory:
         """The bytes that are counted as used."""
         return self.state.committed
 
+    def rest(self):
+        """Count as spare, and forget what was borrowed, until the memory is `reset`."""
+        self.spare = self.state.committed
+        __atomic_add_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
+        self.borrowed = []
+
     def reset(self, uint64_t limit):
-        """Make all cells zero, but those that are kept, and forget what was borrowed, for another run."""
+        """Make all cells zero, but those that are kept, for another run; whether it may use as much as there is."""
+        __atomic_sub_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
+        self.spare = 0
         with nogil:
             ws_reset(&self.state)
         self.state.limit = limit
-        self.borrowed = []
+        return ws_charge(&self.state, 0)
 
     def fault(self):
         """Why nothing came of the last call: the fault and its two values."""
@@ -66,9 +91,55 @@ cdef class Memory:
         """The one instance of a group without a parent; 0 if there is no room for it."""
         return <uintptr_t>ws_root(&self.outside, group)
 
-    def child(self, int64_t group, uintptr_t parent, int64_t key):
-        """The instance with a key in another; 0 if there is no room for it, or no such key."""
-        return <uintptr_t>ws_child(&self.outside, group, <ws_instance *>parent, key)
+    def hand(self, tuple pieces):
+        """Let buffers hold what is handed over; how many pieces there is room for."""
+        cdef Piece piece
+        cdef int64_t count = 0
+        for piece in pieces:
+            if not self.place(piece):
+                break
+            count += 1
+        return count
+
+    cdef bint place(self, Piece piece) except -1:
+        cdef ws_instance *x = ws_root(&self.outside, piece.root)
+        for group, key in piece.way:
+            if x == NULL:
+                return False
+            x = ws_child(&self.outside, group, x, key)
+        if x == NULL:
+            return False
+        cdef ws_buffer *b = &x.buffers[piece.number]
+        if piece.at is not None:
+            return self.scatter(b, piece.at, piece.array)
+        cdef Py_buffer view
+        PyObject_GetBuffer(piece.array, &view, PyBUF_SIMPLE)
+        cdef bint good = True
+        if piece.lent:
+            ws_borrow(b, view.buf, view.len // ws_bytes[piece.width], piece.width, piece.shift)
+            self.borrowed.append(piece.array)
+        else:
+            good = self.fill(b, view.buf, view.len)
+        PyBuffer_Release(&view)
+        return good
+
+    cdef bint fill(self, ws_buffer *b, const void *contents, size_t bytes):
+        """Copy the bytes of the cells from 1 on into a buffer; false if there is no room."""
+        if not ws_grow(&self.outside, b, bytes // ws_bytes[b.width]):
+            return False
+        with nogil:
+            memcpy(b.data, contents, bytes)
+        return True
+
+    cdef bint scatter(self, ws_buffer *b, const int64_t[::1] at, const int64_t[::1] values) except -1:
+        """Set some cells of a hashed buffer; false if there is no room."""
+        cdef ws_value x
+        cdef Py_ssize_t k
+        for k in range(len(at)):
+            x.i = values[k]
+            if not ws_store(&self.outside, b, at[k], x, WS_PLAIN):
+                return False
+        return True
 
     def instances(self):
         """(instance, group, parent or 0, key) of all instances that this run has used."""
@@ -79,38 +150,6 @@ cdef class Memory:
                 found.append((<uintptr_t>x, x.group - self.groups, <uintptr_t>x.parent, x.key))
             x = x.made_before
         return found
-
-    def borrow(self, uintptr_t instance, int64_t number, array, int64_t shift):
-        """Let a buffer read an array with one axis, in one piece, of any width; a cell's value is its number + shift."""
-        cdef Py_buffer view
-        PyObject_GetBuffer(array, &view, PyBUF_FORMAT)
-        cdef ws_width width = FORMATS[view.format.decode().strip("<=@")]
-        ws_borrow(&(<ws_instance *>instance).buffers[number], view.buf, view.len // view.itemsize, width, shift)
-        PyBuffer_Release(&view)
-        self.borrowed.append(array)
-
-    def fill(self, uintptr_t instance, int64_t number, const unsigned char[::1] contents):
-        """Copy the bytes of the cells from 1 on into a buffer; false if there is no room."""
-        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
-        cdef int64_t cells = len(contents) // ws_bytes[b.width]
-        if cells == 0:
-            return True
-        if not ws_grow(&self.outside, b, cells):
-            return False
-        with nogil:
-            memcpy(b.data, &contents[0], cells * ws_bytes[b.width])
-        return True
-
-    def scatter(self, uintptr_t instance, int64_t number, const int64_t[::1] at, const int64_t[::1] values):
-        """Set some cells of a hashed buffer; false if there is no room."""
-        cdef ws_buffer *b = &(<ws_instance *>instance).buffers[number]
-        cdef ws_value x
-        cdef Py_ssize_t k
-        for k in range(len(at)):
-            x.i = values[k]
-            if not ws_store(&self.outside, b, at[k], x, WS_PLAIN):
-                return False
-        return True
 
     def entries(self, uintptr_t instance, int64_t number):
         """The (cell, value) of a hashed buffer's cells that are not zero, as bytes of 64-bit integers."""
@@ -130,7 +169,6 @@ cdef class Memory:
         made.owner = owner
         made.shape = made.buffer.cells
         return made
-
 
     def run(self, uintptr_t body, bytes given, size_t results, bint in_order, bint yields, uint64_t seed):
         """Run a function of compiled C on the values given; what it leaves in their place, and the fault or None.
@@ -184,6 +222,19 @@ cdef int ask(void *memory) noexcept with gil:
     except BaseException as error:
         (<Memory>memory).signal = error
     return (<Memory>memory).signal is not None
+
+
+cdef object reclaimer
+
+
+def reclaim_by(function):
+    """Have a function give spare memory back where a run would use more than it may."""
+    global reclaimer
+    reclaimer = function
+
+
+cdef void reclaim() noexcept with gil:
+    reclaimer()
 
 
 cdef const char *LETTERS = b"q\0d\0i\0B"

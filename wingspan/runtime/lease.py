@@ -7,31 +7,34 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from functools import cached_property, wraps
+from typing import Literal, ParamSpec, TypeVar, get_args
 
 import numpy as np
 
 from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
-from wingspan.plan.ir import Buffer, Group, Plan, walk
-from wingspan.plan.layout import DTYPES, Bounds, bounds
+from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.layout import Bounds, bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
+from wingspan.runtime.handed import Handed
+from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
-T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
 a task lets others go first, so that rare orders happen.
 """
+MODES = get_args(Mode)
 
-Spare = list[tuple[int, Bounds, _memory.Memory]]
-"""Memory that no run has, with the reservation and the sizes of buffers that it was made for."""
+ROOT = -1
+"""The key of the root instance of a tensor."""
 
 atexit.register(_memory.dismiss)
 
@@ -41,7 +44,9 @@ class Limits:
     """What a run may use, in bytes."""
 
     memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
-    """memory in all, without what is taken from arrays as it is; four fifths of what the machine has"""
+    """memory in all, without arrays that are taken as they are and results of earlier runs, and with what is spare (see
+    `release`), which is given back if it is in the way; four fifths of what the machine has
+    """
     reservation: int = 2**36
     """address space for each buffer; only what is written takes memory"""
 
@@ -60,51 +65,58 @@ USUAL = Limits()
 
 def ordering(mode: Mode) -> tuple[bool, bool]:
     """Whether accesses are sequentially consistent in a mode, and whether tasks let others go first."""
-    if mode not in get_args(Mode):
-        raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(get_args(Mode))}")
+    if mode not in MODES:
+        raise InputError(f"there is no mode {mode}", fix=f"use {', '.join(MODES)}")
     return mode != "plain", mode == "yields"
 
 
-@contextmanager
-def faulting() -> Iterator[None]:
+def faulting(run: Callable[P, R]) -> Callable[P, R]:
     """A Fault where there is no memory."""
-    try:
-        yield
-    except MemoryError:
-        message, fix = limit(SPACE, 0)
-        raise Fault(message, fix=fix) from None
+
+    @wraps(run)
+    def faults(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return run(*args, **kwargs)
+        except MemoryError:
+            message, fix = limit(SPACE, 0)
+            raise Fault(message, fix=fix) from None
+
+    return faults
 
 
 class Lease:
     """The memory of one run of a plan, for as long as anybody looks at it; then it is spare again."""
 
     def __init__(
-        self, spare: Spare, limits: Limits, plan: Plan, sizes: Bounds | None = None, racy: bool = True
+        self,
+        spare: Spare,
+        limits: Limits,
+        plan: Plan,
+        given: Sequence[Handed],
+        sizes: Bounds | None = None,
+        racy: bool = True,
     ) -> None:
         """Take memory that is spare, or new memory, for buffers of at most these sizes, or of those that the plan has.
 
-        Other threads that run the same plan take it, too. All cells are 0, but for those of a plan that is not `racy`
-        whose buffers are assigned.
+        Other threads that run the same plan take it, too. Buffers hold what is given; all other cells are 0, but for
+        those of a plan that is not `racy` whose buffers are assigned.
         """
         self.limits, self.plan, self._racy = limits, plan, racy
         self._sizes = sizes or bounds(plan)
-        self._borrowed: dict[tuple[int, int], Stored] = {}
+        self._lent = {handed.tensor: handed.lent for handed in given}
         self._spare = spare
         self._opened = False
         self._open()
-        self._groups = {group.tensor: group for group in reversed(plan.groups) if group.parent is None}
-        self.roots = {name: self.made(self.memory.root(self._groups[name].id)) for name, _ in plan.roots}
-        """the root instance of each tensor"""
+        for handed in given:
+            count = self.memory.hand(handed.pieces)
+            if count < len(handed.pieces):
+                raise self._refused(handed.buffers[count])
 
     def _open(self) -> None:
-        while True:
-            try:
-                reservation, sizes, self.memory = self._spare.pop()
-            except IndexError:
-                break
-            self.memory.reset(self.limits.memory)
+        while (kept := self._spare.take()) is not None:
+            reservation, sizes, self.memory = kept
             enough = reservation == self.limits.reservation and _holds(sizes, self._sizes)
-            if enough and self.memory.committed <= self.limits.memory:
+            if enough and self.memory.reset(self.limits.memory):
                 self._sizes, self._opened = sizes, True
                 return
         groups = [
@@ -118,33 +130,19 @@ class Lease:
         kept = [b.assigned and not self._racy for b in group.buffers]
         return [(b.width, b.hashed, size, k) for b, size, k in zip(group.buffers, sizes, kept, strict=True)]
 
-    def made(self, good: T, buffer: Buffer | None = None) -> T:
-        """What was asked of the memory; a Fault if it could not give it."""
-        if not good:
-            kind, x, _ = self.memory.fault()
-            message, fix = limit(kind, x, buffer)
-            raise Fault(message, fix=fix)
-        return good
+    def root(self, tensor: str) -> int:
+        """The root instance of a tensor."""
+        group = next(group for group in self.plan.groups if group.tensor == tensor and group.parent is None)
+        instance = self.memory.root(group.id)
+        if not instance:
+            raise self._refused(None)
+        return instance
 
-    def give(self, tensor: str, key: Key, stored: Stored, borrowed: Callable[[Buffer, Stored], Stored | None]) -> None:
-        """Let a buffer of an input hold what is stored: what may be `borrowed` for it, or a copy where that is None."""
-        depth, name, path = key
-        groups, buffer = _place(self.plan, tensor, depth, name, tuple(tag for tag, _ in path))
-        if buffer is None or not len(stored.values):
-            return
-        instance = self.roots[tensor]
-        for group, (_, number) in zip(groups, path, strict=True):
-            instance = self.made(self.memory.child(group, instance, number))
-        if buffer.hashed:
-            at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
-            values = stored.values.astype(np.int64) + stored.shift
-            self.made(self.memory.scatter(instance, buffer.number, at.astype(np.int64), values), buffer)
-        elif (lent := borrowed(buffer, stored)) is not None:
-            self.memory.borrow(instance, buffer.number, lent.values, lent.shift)
-            self._borrowed[instance, buffer.number] = stored
-        else:
-            contents = np.ascontiguousarray(stored.logical(DTYPES[buffer.width])).view(np.uint8)
-            self.made(self.memory.fill(instance, buffer.number, contents), buffer)
+    def _refused(self, buffer: Buffer | None) -> Fault:
+        """Why the memory could not give what was asked of it."""
+        kind, x, _ = self.memory.fault()
+        message, fix = limit(kind, x, buffer)
+        return Fault(message, fix=fix)
 
     def arrays(self, tensor: str) -> Arrays:
         """What the buffers of a tensor hold, as views of the memory; arrays may end in cells not in use."""
@@ -152,33 +150,27 @@ class Lease:
 
     def views(self, tensor: str) -> dict[Key, Stored]:
         """The same, at once."""
-        return {
-            (buffer.depth, buffer.name, path): stored
-            for instance, path, group in self._instances(tensor)
-            for buffer in group.buffers
-            if not buffer.scratch and len((stored := self._stored(instance, buffer)).values)
-        }
+        lent = self._lent.get(tensor, {})
+        found = {}
+        for instance, path, group in self._instances(tensor):
+            for buffer in group.buffers:
+                if not buffer.scratch:
+                    key = buffer.depth, buffer.name, path
+                    found[key] = lent.get(key) or self._stored(instance, buffer)
+        return {key: stored for key, stored in found.items() if len(stored.values)}
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
         """The instances of a tensor that the run has used, with what leads to them from its root."""
         found = {x: (self.plan.groups[g], parent, key) for x, g, parent, key in self.memory.instances()}
-        paths: dict[int, Instance | None] = {0: None, self.roots[tensor]: ()}
-
-        def path(x: int) -> Instance | None:
-            if x not in paths:
-                group, parent, key = found.get(x, (None, 0, 0))
-                above = path(parent)
-                step = () if group is None else ((group.tag, key),)
-                paths[x] = None if above is None else (*above, *step)
-            return paths[x]
-
-        for x, (group, _, _) in found.items():
-            if group.tensor == tensor and (leads := path(x)) is not None:
-                yield x, leads, group
+        paths: dict[int, Instance] = {}
+        for x, (group, parent, key) in reversed(found.items()):  # a parent comes before its children then
+            if group.tensor == tensor and group.parent is None and key == ROOT:
+                paths[x] = ()
+            elif parent in paths:
+                paths[x] = (*paths[parent], (group.tag, key))
+        yield from ((x, path, found[x][0]) for x, path in paths.items())
 
     def _stored(self, instance: int, buffer: Buffer) -> Stored:
-        if (instance, buffer.number) in self._borrowed:
-            return self._borrowed[instance, buffer.number]
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
             return Stored.scattered(entries[:, 0], entries[:, 1])
@@ -186,8 +178,8 @@ class Lease:
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
 
     def __del__(self) -> None:
-        if self._opened and not self._spare:
-            self._spare.append((self.limits.reservation, self._sizes, self.memory))
+        if self._opened:
+            self._spare.put(self.limits.reservation, self._sizes, self.memory)
 
 
 class Arrays(Mapping[Key, Stored]):
@@ -210,25 +202,9 @@ class Arrays(Mapping[Key, Stored]):
         return len(self._views)
 
 
-Place = tuple[tuple[int, ...], Buffer | None]
-
-
-def _place(plan: Plan, tensor: str, depth: int, name: str, tags: tuple[str, ...]) -> Place:
-    """The groups on the way to a buffer of an input, and the buffer, if anybody looks at it. Kept in the plan."""
-    known: dict[Any, Place] = plan.__dict__.setdefault("_places", {})
-    key = tensor, depth, name, tags
-    if key not in known:
-        group, way = next(g for g in plan.groups if g.tensor == tensor and g.parent is None), []
-        for tag in tags:
-            group = next(g for g in plan.groups if g.parent == group.id and g.tag == tag)
-            way.append(group.id)
-        buffer = next((b for b in group.buffers if (b.depth, b.name) == (depth, name)), None)
-        seen = tensor in plan.outputs or any(s.ref.buffer == buffer for s in walk(plan.body) if hasattr(s, "ref"))
-        known[key] = tuple(way), buffer if seen else None
-    return known[key]
-
-
 def _holds(have: Bounds, need: Bounds) -> bool:
     """Whether there is room for buffers of some sizes where there is for those of others."""
+    if have == need:
+        return True
     pairs = (pair for sizes in zip(have, need, strict=True) for pair in zip(*sizes, strict=True))
-    return have == need or all(room == 0 or 0 < size <= room for room, size in pairs)
+    return all(room == 0 or 0 < size <= room for room, size in pairs)

@@ -20,6 +20,11 @@ def buffers(name: str, tensor: Tensor) -> Mapping[Key, Stored]:
     of its levels: nothing may run on such an input.
     """
     require_order(name, tensor)
+    return arrays_of(tensor)
+
+
+def arrays_of(tensor: Tensor) -> Mapping[Key, Stored]:
+    """The same of a tensor whose arrays are known to be in order."""
     frozen = tensor.data if isinstance(tensor.data, Frozen) else collect(tensor.tower, tensor.data.values)
     return frozen.arrays
 

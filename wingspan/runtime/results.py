@@ -29,8 +29,8 @@ class Results(NamedTuple):
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They look at the memory of the run."""
-        found = ((towers[name], name, fill) for name, fill in self.fills.items())
-        return {name: Tensor(tower, Frozen(tower, self.arrays(name)), fill) for tower, name, fill in found}
+        made = {name: Frozen(towers[name], self.arrays(name)) for name in self.fills}
+        return {name: Tensor(made[name].tower, made[name], fill) for name, fill in self.fills.items()}
 
 
 class Left(NamedTuple):
@@ -43,9 +43,11 @@ class Left(NamedTuple):
 def left(plan: Plan, values: Iterable[Value]) -> Left:
     """What a run of a plan leaves behind, given the values of `plan.ends`; doubles become rationals."""
     ends = iter(values)
-    variables = {name: exact(value) for (name, _), value in zip(plan.variables, ends, strict=False)}
-    variables |= {name: int(variables[name]) for (name, _), whole in zip(plan.whole, ends, strict=False) if whole}
-    return Left(variables, {name: exact(value) for (name, _), value in zip(plan.fills, ends, strict=True)})
+    variables = {name: exact(next(ends)) for name, _ in plan.variables}
+    for name, _ in plan.whole:
+        if next(ends):
+            variables[name] = int(variables[name])
+    return Left(variables, {name: exact(next(ends)) for name, _ in plan.fills})
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -127,6 +127,8 @@ typedef struct ws_run {
     ws_group *groups;
     int64_t count;
     uint64_t limit, committed, reservation; /* bytes */
+    uint64_t *spare;                        /* bytes of memory that no run has, which count as used */
+    void (*reclaim)(void);                  /* gives that memory back */
     pthread_mutex_t mutex;                  /* guards arenas, instances, growing and what is noted of the fault */
     ws_arena *arenas[2];                    /* for what is smaller than a huge page, and for what is not */
     ws_instance *instances;
@@ -278,10 +280,14 @@ WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
     return a->base + at;
 }
 
-/* Count more bytes as used; false if that is more than the run may use. */
-WS_API inline bool ws_charge(ws_run *run, uint64_t bytes) {
-    uint64_t now = __atomic_add_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
-    if (WS_LIKELY(now <= run->limit)) return true;
+/* Count more bytes as used; false if that is more than the run may use. Spare memory that is in the way is given back. */
+WS_API bool ws_charge(ws_run *run, uint64_t bytes) {
+    const uint64_t now = __atomic_add_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
+    if (WS_LIKELY(now + __atomic_load_n(run->spare, __ATOMIC_RELAXED) <= run->limit)) return true;
+    if (now <= run->limit) {
+        run->reclaim();
+        return true;
+    }
     __atomic_sub_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
     return false;
 }
@@ -858,6 +864,7 @@ WS_API inline void ws_borrow(ws_buffer *b, const void *data, uint64_t cells, ws_
 /* ------------------------------------------------------------------------------------------------------------- runs */
 
 static ws_team ws_own_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
+static uint64_t ws_own_spare;
 static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
 
 /* A thread that reminds the callers of runs to look for signals, since nobody tells those; it sleeps while there are no
@@ -886,6 +893,7 @@ WS_API bool ws_open(ws_run *run, ws_group *groups, int64_t count) {
     memset(run, 0, sizeof *run);
     pthread_once(&ws_team_once, ws_team_open);
     run->team = &ws_own_team;
+    run->spare = &ws_own_spare;
     run->groups = groups;
     run->count = count;
     run->limit = UINT64_MAX;

@@ -44,6 +44,8 @@ cdef extern from "runtime.h" nogil:
     ctypedef struct ws_run:
         ws_instance *instances
         uint64_t limit, committed, reservation, seed
+        uint64_t *spare
+        void (*reclaim)() noexcept
         ws_order order
         bint yields
         int (*ask)(void *) noexcept
@@ -64,6 +66,7 @@ cdef extern from "runtime.h" nogil:
     bint ws_leaves(ws_run *)
     bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
     void ws_interrupt(ws_run *)
+    bint ws_charge(ws_run *, uint64_t)
     bint ws_grow(ws_task *, ws_buffer *, int64_t)
     ws_value ws_load(const ws_buffer *, int64_t, ws_order)
     bint ws_store(ws_task *, ws_buffer *, int64_t, ws_value, ws_order)
@@ -95,6 +98,9 @@ cdef extern from "runtime.h" nogil:
     int64_t ws_rest(int64_t)
     int64_t ws_count(int64_t)
     bint ws_int(double, int64_t *)
+    uint64_t __atomic_add_fetch(uint64_t *, uint64_t, int)
+    uint64_t __atomic_sub_fetch(uint64_t *, uint64_t, int)
+    int __ATOMIC_RELAXED
     bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
     bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
     bint __builtin_mul_overflow(int64_t, int64_t, int64_t *)

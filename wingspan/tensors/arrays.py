@@ -15,6 +15,7 @@ from wingspan.errors import InputError
 from wingspan.lang.algebra import convert, exact
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
+from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, disorder
 from wingspan.tensors.pack import EXACT, Entries, pack
@@ -208,6 +209,39 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
         return None
 
 
+CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
+
+
+def at_hand(tower: Tower, data: Any) -> Frozen | None:
+    """What `frozen` makes of data that nobody has `checked`, if that is in order and its arrays fit as they are.
+
+    That is a CSC matrix for a SparseList in a Dense, or an array in column-major order for Dense levels.
+    """
+    columns, sparse = Columns.of(tower), type(data) in CSC
+    if columns is None or columns.sparse != sparse or not (sparse or type(data) is np.ndarray):
+        return None
+    arrays = (data.data, data.indptr, data.indices) if sparse else (data,)
+    values, *lists = arrays
+    if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
+        return None
+    if values.dtype != DTYPES[tower.kind] or not values.flags.aligned or len(data.shape) != tower.rank:
+        return None
+    if tower.kind == "float" and not np.isfinite(values).all():
+        return None
+    if sparse:
+        ptr, idx = lists
+        if values.ndim != 1 or not len(values) == len(idx) == ptr[-1]:
+            return None
+        if not ordered(ptr, 0, idx, 0, len(values), columns.fibers, columns.extent):
+            return None
+    return columns.frozen(*(_read_only(array.reshape(-1, order="F")) for array in arrays))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
 def _as_it_lies(columns: Columns, data: Any, lent: Any) -> Frozen | None:
     """The data if it lies in memory as the tensor does: CSC in order, or a dense array for dense levels."""
     kind = columns.tower.kind
@@ -254,11 +288,19 @@ def _converted(array: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
-    """The array, in one piece, not to be written; a copy if it is a part of what is lent."""
+    """The array, in one piece, not to be written; a copy if it is a part of what is lent.
+
+    What is no part of it was made here, and nobody can write it any more. Without anything lent it may be the caller's.
+    """
     kept = np.require(array, requirements=["C", "A"])
-    view = kept.copy() if any(np.may_share_memory(kept, each) for each in _parts(lent)) else kept.view()
-    view.flags.writeable = False
-    return view
+    if lent is None:
+        return _read_only(kept.view())
+    if any(np.may_share_memory(kept, each) for each in _parts(lent)):
+        return _read_only(kept.copy())
+    base = kept.base
+    while isinstance(base, np.ndarray):
+        base = _read_only(base).base
+    return _read_only(kept)
 
 
 def _parts(data: Any) -> list[np.ndarray]:

@@ -23,6 +23,7 @@ from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.sparse_list import SparseList
+from wingspan.tensors._checks import ordered
 
 Key = tuple[int, str, Instance]
 """A buffer in an instance: the depth of its level, its name, the keys that lead there."""
@@ -68,8 +69,12 @@ class Frozen(Mapping[Cell, Any]):
     @cached_property
     def disorder(self) -> str | None:
         """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
-        columns = Columns.of(self.tower)
-        return columns.disorder(self) if columns else None
+        return self.columns.disorder(self) if self.columns else None
+
+    @cached_property
+    def columns(self) -> Columns | None:
+        """How its elements lie in one array, if they do."""
+        return Columns.of(self.tower)
 
     def __len__(self) -> int:
         return sum(len(stored.values) for stored in self.arrays.values())
@@ -153,9 +158,9 @@ class Columns:
     @staticmethod
     def of(tower: Tower) -> Columns | None:
         """None if the tower has other levels."""
-        kinds = [type(level) for level in tower.levels]
-        outer, last, leaf = set(kinds[:-2]), set(kinds[-2:-1]), kinds[-1]
-        plain = outer <= {Dense} and last <= {Dense, SparseList} and leaf in (Element, Atomic)
+        *outer, leaf = [type(level) for level in tower.levels]
+        last = outer.pop() if outer else Dense
+        plain = leaf in (Element, Atomic) and last in (Dense, SparseList) and outer.count(Dense) == len(outer)
         return Columns(tower) if plain else None
 
     @property
@@ -207,19 +212,24 @@ class Columns:
 
     def _arrays(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
         leaf = len(self.tower.levels) - 1
-        find = frozen.arrays.get
-        val = find((leaf, "val", ())) or Stored(np.zeros(0, DTYPES[self.tower.kind]))
-        ptr, idx = find((leaf - 1, "ptr", ()), NOTHING), find((leaf - 1, "idx", ()), NOTHING)
-        return val.values, Stored(ptr.values[: self.fibers + 1], ptr.shift), idx
+        val = frozen.arrays.get((leaf, "val", ()))
+        ptr, idx = frozen.arrays.get((leaf - 1, "ptr", ())), frozen.arrays.get((leaf - 1, "idx", ()))
+        values = np.zeros(0, DTYPES[self.tower.kind]) if val is None else val.values
+        ptr = NOTHING if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
+        return values, ptr, NOTHING if idx is None else idx
 
 
 NOTHING = Stored(np.zeros(0, np.int64))
+"""A buffer of integers that is empty."""
+
 UNSORTED = "the indices of a fiber do not ascend"
 
 
 def disorder(ptr: Stored, idx: Stored, children: int, fibers: int, extent: int) -> str | None:
     """What breaks the invariant of a frozen SparseList with so many fibers and children; None if nothing does."""
     first, pointers, indices = 1 - ptr.shift, ptr.values, idx.values
+    if ordered(pointers, first, indices, 1 - idx.shift, children, fibers, extent):
+        return None
     if len(pointers) != fibers + 1:
         return f"it has {len(pointers)} pointers for {fibers} fibers"
     if pointers[0] != first:

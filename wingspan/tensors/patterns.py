@@ -13,7 +13,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
-from wingspan.tensors.frozen import Columns, Frozen, fixed
+from wingspan.tensors.frozen import Frozen, fixed
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -32,10 +32,9 @@ def same_pattern(x: Tensor, y: Tensor) -> bool:
     Arrays that both share are not compared, and what nobody can write is compared once.
     """
     known = _compared.get(x)
-    if known is not None and y in known:
-        return known[y]
-    a, b = _stored(x), _stored(y)
-    if x.shape != y.shape or a is None or b is None:
+    if known is not None and (found := known.get(y)) is not None:
+        return found
+    if x.shape != y.shape or (a := _stored(x)) is None or (b := _stored(y)) is None or len(a[0]) != len(b[0]):
         return False
     found = _equal(a[1:], b[1:]) and x.disorder() is None
     if all(fixed(each.values) for each in (*a[1:], *b[1:])):
@@ -67,8 +66,9 @@ def with_entries(x: Tensor, tower: Tower, vector: Tensor) -> Tensor:
 
 def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
     """The elements, and the pointers and indices of the last level; None if that is no SparseList around them."""
-    columns = Columns.of(x.tower)
-    return columns.stored(x.data) if columns and columns.sparse and isinstance(x.data, Frozen) else None
+    if not isinstance(x.data, Frozen) or x.data.columns is None or not x.data.columns.sparse:
+        return None
+    return x.data.columns.stored(x.data)
 
 
 def _equal(a: tuple[Stored, ...], b: tuple[Stored, ...]) -> bool:
@@ -77,7 +77,7 @@ def _equal(a: tuple[Stored, ...], b: tuple[Stored, ...]) -> bool:
 
 def _same(x: Stored, y: Stored) -> bool:
     """Whether two arrays of numbers are equal. Which memory they lie in is looked at first, then a few of them."""
-    if x.shift == y.shift and _memory(x.values) == _memory(y.values):
+    if x.shift == y.shift and (x.values is y.values or _memory(x.values) == _memory(y.values)):
         return True
     few, others = Stored(x.values[:FEW], x.shift), Stored(y.values[:FEW], y.shift)
     return np.array_equal(few.minus_1(), others.minus_1()) and np.array_equal(x.minus_1(), y.minus_1())

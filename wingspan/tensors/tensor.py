@@ -20,7 +20,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
 from wingspan.levels import MOST_AXES, Tower, resolve
 from wingspan.paths import named
-from wingspan.tensors.arrays import as_array, checked, dense_entries, entries_of, frozen, size_of
+from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.frozen import DTYPES, Columns, Frozen, exact_elements
@@ -31,6 +31,7 @@ __all__ = [
     "Entry",
     "Tensor",
     "adapt",
+    "at_hand",
     "checked",
     "entries_of",
     "from_exact",
@@ -146,7 +147,7 @@ class Tensor:
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
         array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
-        subscripts, values = self._coordinates()
+        subscripts, values = self.coordinates()
         if len(values):
             array[tuple(subscripts)] = values if self.shape else values[0]
         return array
@@ -191,22 +192,22 @@ class Tensor:
 
     def disorder(self) -> str | None:
         """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
-        if isinstance(self.data, Frozen) and self.data.fixed:
-            return self.data.disorder
-        columns = Columns.of(self.tower)
-        return columns.disorder(self.data) if columns and isinstance(self.data, Frozen) else None
+        if not isinstance(self.data, Frozen) or self.data.columns is None:
+            return None
+        return self.data.disorder if self.data.fixed else self.data.columns.disorder(self.data)
 
     def parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
         """The elements, pointers and indices, cut to what is in use, if they lie in one array each and are in order."""
-        columns = Columns.of(self.tower)
-        return columns.parts(self.data) if columns and isinstance(self.data, Frozen) else None
+        if not isinstance(self.data, Frozen) or self.data.columns is None:
+            return None
+        return self.data.columns.parts(self.data)
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
-    def _coordinates(self) -> Elements:
-        """Subscripts, from 0, and values as arrays; doubles are the nearest ones."""
+    def coordinates(self) -> Elements:
+        """Subscripts, from 0, and values of stored elements, in column-major order; doubles are the nearest ones."""
         found = self._elements()
         if found is not None:
             return found
@@ -216,7 +217,7 @@ class Tensor:
         return list(at.T - 1), values
 
     def _coo(self) -> Any:
-        subscripts, values = self._coordinates()
+        subscripts, values = self.coordinates()
         return scipy.sparse.coo_array((values, tuple(subscripts)), shape=self.shape)
 
     def _leaves(self) -> Iterator[Entry]:

@@ -14,7 +14,6 @@ from wingspan.native.engine import Engine
 from wingspan.native.machine import Native
 from wingspan.plan.layout import bounds
 from wingspan.plan.pipeline import lower
-from wingspan.runtime.memory import buffers
 
 
 class LeftOpen:
@@ -26,7 +25,7 @@ class LeftOpen:
         """What the plan computes with the numbers of the program."""
         general = opened(program)
         engine = Engine(assemble(lower(general)))
-        given = {name: buffers(name, tensor) for name, tensor in program.inputs.items()}
+        given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
         found = engine.run(given, parameters=general.numbers, sizes=bounds(engine.plan, program.towers))
         return {**found.tensors(program.towers), **found.variables}
 

@@ -39,13 +39,13 @@ def running(done: int, left: int) -> str:
 
 
 MANY = 200 * 1024
-"""Steps of the rules, or elements to read, that take several seconds."""
+"""Steps, or elements to read, that take several seconds."""
 
 
 class Slow:
     """Progress of a run of one access at a time. It says once, before or during the run, which engine is faster.
 
-    `stored` is how many elements the inputs store.
+    `stored` is how many elements the inputs store, if each of them is to be read.
 
     >>> said = []
     >>> slow = Slow(0, said.append)
@@ -59,19 +59,22 @@ class Slow:
     def __init__(self, stored: int, say: Callable[[str], None], tell: Callable[[int, int], None] | None = None) -> None:
         self.say, self.tell, self.said = say, tell, False
         if stored >= MANY:
-            self.note(f"the inputs store {digits(stored)} elements, and this engine takes several steps for each")
+            self._slow(f"the inputs store {digits(stored)} elements, and this engine takes several steps for each")
 
     def __call__(self, done: int, left: int) -> None:
         if done >= MANY:
-            self.note(f"{digits(done)} steps so far, one for each access to memory")
+            self._slow(f"{digits(done)} steps so far, one for each access to memory")
         if self.tell is not None:
             self.tell(done, left)
 
-    def note(self, why: str) -> None:
-        """Say it, unless it has been said."""
+    def note(self, text: str) -> None:
+        """Say it, unless something has been said."""
         if not self.said:
-            self.say(f"note: {why}; --engine native takes seconds for many millions")
+            self.say(f"note: {text}")
         self.said = True
+
+    def _slow(self, why: str) -> None:
+        self.note(f"{why}; --engine native takes seconds for many millions")
 
 
 def racing(done: int, left: int) -> str:

@@ -1,0 +1,100 @@
+"""Inputs as the runs of one plan take them: which of its buffers hold which arrays, found once for each tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from wingspan.buffers.stored import Stored
+from wingspan.plan.ir import Buffer, Plan, walk
+from wingspan.plan.layout import DTYPES
+from wingspan.runtime._memory import Piece
+from wingspan.runtime.memory import arrays_of
+from wingspan.tensors.frozen import Key, fixed
+from wingspan.tensors.tensor import Tensor
+
+Lends = Callable[[Buffer, Stored], Stored | None]
+"""What a buffer may read where it is, for what it is to hold; None if it takes a copy."""
+
+Place = tuple[Buffer, int, tuple[int, ...]]
+"""A buffer, the group of its tensor's root, and the groups from there to its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """An input for runs of one plan."""
+
+    tensor: str
+    pieces: tuple[Piece, ...]
+    buffers: tuple[Buffer, ...]
+    """those that hold the pieces"""
+    lent: Mapping[Key, Stored]
+    """what the buffers hold that read it where it is"""
+    lasts: bool
+    """whether it is good for as long as the tensor: none of it was computed from what somebody may change"""
+
+
+class Inputs:
+    """The inputs of a plan. What lasts of those that were handed over is kept for as long as their tensors."""
+
+    def __init__(self, plan: Plan, lends: Lends) -> None:
+        self._lends = lends
+        self._places = _places(plan)
+        self._kept: dict[str, WeakKeyDictionary[Tensor, Handed]] = {T: WeakKeyDictionary() for T in plan.inputs}
+
+    def of(self, name: str, tensor: Tensor) -> Handed:
+        """A tensor as an input, whose arrays are known to be in order: see `tensor.require_order`."""
+        found = self._kept[name].get(tensor)
+        if found is None:
+            found = self.handed(name, arrays_of(tensor))
+            if found.lasts:
+                self._kept[name][tensor] = found
+        return found
+
+    def handed(self, name: str, arrays: Mapping[Key, Stored]) -> Handed:
+        """Arrays as an input, by depth of the level, buffer and instance; nobody looks at the other ones."""
+        pieces, buffers, lasts = [], [], True
+        lent: dict[Key, Stored] = {}
+        for key, stored in arrays.items():
+            depth, buffer_name, path = key
+            place = self._places.get((name, depth, buffer_name, tuple([tag for tag, _ in path])))
+            if place is None or not len(stored.values):
+                continue
+            buffer, root, groups = place
+            way = tuple([(group, number) for group, (_, number) in zip(groups, path, strict=True)])
+            made = None if buffer.hashed else self._lends(buffer, stored)
+            if buffer.hashed:
+                at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at.astype(np.int64)
+                values = stored.values.astype(np.int64) + stored.shift
+                piece = Piece(root, way, buffer.number, values, False, 0, at)
+            elif made is not None:
+                lent[key], values = stored, made.values
+                piece = Piece(root, way, buffer.number, values, True, made.shift)
+            else:
+                values = np.ascontiguousarray(stored.logical(DTYPES[buffer.width]))
+                piece = Piece(root, way, buffer.number, values, False)
+            pieces.append(piece)
+            buffers.append(buffer)
+            lasts = lasts and (values is stored.values or fixed(stored.values))
+        return Handed(name, tuple(pieces), tuple(buffers), lent, lasts)
+
+
+def _places(plan: Plan) -> dict[tuple[str, int, str, tuple[str, ...]], Place]:
+    """Where the buffers are that anybody looks at, by tensor, depth of the level, name and the keys on the way."""
+    seen = {s.ref.buffer for s in walk(plan.body) if hasattr(s, "ref")}
+    ways: dict[int, tuple[int, tuple[int, ...], tuple[str, ...]]] = {}
+    found: dict[tuple[str, int, str, tuple[str, ...]], Place] = {}
+    for group in plan.groups:
+        if group.parent is None:
+            ways[group.id] = group.id, (), ()
+        else:
+            root, groups, tags = ways[group.parent]
+            ways[group.id] = root, (*groups, group.id), (*tags, group.tag)
+        root, groups, tags = ways[group.id]
+        for b in group.buffers:
+            if b in seen or b.tensor in plan.outputs:
+                found.setdefault((b.tensor, b.depth, b.name, tags), (b, root, groups))
+    return found

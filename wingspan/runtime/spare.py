@@ -1,0 +1,50 @@
+"""Memory between runs: an engine keeps that of its last run for the next one, until somebody wants it back."""
+
+from __future__ import annotations
+
+from weakref import WeakValueDictionary
+
+from wingspan.plan.layout import Bounds
+from wingspan.runtime import _memory
+
+Kept = tuple[int, Bounds, _memory.Memory]
+"""Memory, with the reservation and the sizes of buffers that it was made for."""
+
+
+class Spare:
+    """The memory that no run of an engine has."""
+
+    def __init__(self) -> None:
+        self._kept: list[Kept] = []
+        _all[id(self)] = self
+
+    def put(self, reservation: int, sizes: Bounds, memory: _memory.Memory) -> None:
+        """Keep memory for the next run, or give it back if there is some already."""
+        if not self._kept:
+            memory.rest()
+            self._kept.append((reservation, sizes, memory))
+
+    def take(self) -> Kept | None:
+        """The memory, which is spare no longer; None if there is none."""
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return None
+
+
+_all: WeakValueDictionary[int, Spare] = WeakValueDictionary()
+
+
+def release() -> int:
+    """Give back to the system what memory is kept for later runs, of kernels and others; how many bytes that is.
+
+    Results stay as they are. The next run of each kernel takes new memory.
+    """
+    released = 0
+    for found in _all.valuerefs():
+        while (spare := found()) is not None and (kept := spare.take()) is not None:
+            released += kept[2].committed
+    return released
+
+
+_memory.reclaim_by(release)

@@ -1,0 +1,71 @@
+"""What lists that come from outside are asked each time, in one pass without copies."""
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyObject_GetBuffer, PyBuffer_Release
+from libc.stdint cimport int32_t, int64_t
+
+ctypedef fused Pointer:
+    int32_t
+    int64_t
+
+ctypedef fused Index:
+    int32_t
+    int64_t
+
+
+cdef bint ascend(
+    const Pointer *ptr, int64_t first, const Index *idx, int64_t least, int64_t most, int64_t fibers, int64_t extent
+) noexcept nogil:
+    """See `ordered`. No entry beyond `most` is read, whatever others write into the arrays meanwhile."""
+    cdef int64_t last = ptr[fibers], start = first, stop, before, f, k
+    if ptr[0] != first or last < first or last - first > most:
+        return False
+    for f in range(fibers):
+        stop = ptr[f + 1]
+        if stop < start or stop > last:
+            return False
+        before = least - 1
+        for k in range(start - first, stop - first):
+            if idx[k] <= before:
+                return False
+            before = idx[k]
+        if before - least >= extent:
+            return False
+        start = stop
+    return True
+
+
+def ordered(ptr, int64_t first, idx, int64_t least, int64_t children, int64_t fibers, int64_t extent):
+    """Whether lists are in order: pointers to so many fibers that ascend from `first`, to at most so many children, and
+    in each fiber indices that ascend from `least` on. False also of arrays that are not in one piece, or of other types.
+    """
+    cdef Py_buffer p, i
+    cdef bint good = False
+    try:
+        PyObject_GetBuffer(ptr, &p, PyBUF_FORMAT | PyBUF_ND)
+    except (ValueError, BufferError):
+        return False
+    try:
+        PyObject_GetBuffer(idx, &i, PyBUF_FORMAT | PyBUF_ND)
+    except (ValueError, BufferError):
+        PyBuffer_Release(&p)
+        return False
+    cdef int64_t most = min(children, i.len // i.itemsize)
+    if whole(&p) and whole(&i) and p.len // p.itemsize == fibers + 1:
+        with nogil:
+            if p.itemsize == 4 and i.itemsize == 4:
+                good = ascend(<const int32_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
+            elif p.itemsize == 4:
+                good = ascend(<const int32_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
+            elif i.itemsize == 4:
+                good = ascend(<const int64_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
+            else:
+                good = ascend(<const int64_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
+    PyBuffer_Release(&p)
+    PyBuffer_Release(&i)
+    return good
+
+
+cdef bint whole(const Py_buffer *view) noexcept:
+    """Whether an array with one axis holds integers of 32 or 64 bits, where the processor wants them."""
+    cdef bint integers = view.format[0] in (c"i", c"l", c"q") and view.format[1] == 0
+    return integers and view.ndim == 1 and <size_t>view.buf % <size_t>view.itemsize == 0
