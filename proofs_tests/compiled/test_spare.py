@@ -18,6 +18,7 @@ import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan import Limits, api
 from wingspan.compiled import build
+from wingspan.runtime import _memory
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
@@ -98,3 +99,21 @@ def test_spare_memory_keeps_no_input() -> None:
     del v
     gc.collect()
     assert gone() is None
+
+
+def test_ctrl_c_while_memory_is_given_back_is_not_lost() -> None:
+    """It arrives in the middle of a run that needs more room, and is raised as soon as anybody looks for it."""
+    large, small = copies(), copies("native")
+    large(v=np.ones(N))
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    _memory.reclaim_by(interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            small(v=np.ones(N), limits=Limits(memory=60 * MB))
+            for _ in range(10):
+                pass
+    finally:
+        _memory.reclaim_by(wingspan.release)

@@ -6,7 +6,7 @@ Arguments are trusted: whoever calls checks them.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_CheckSignals
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetInterrupt
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -173,7 +173,8 @@ cdef class Memory:
     def run(self, uintptr_t body, bytes given, size_t results, bint in_order, bint yields, uint64_t seed):
         """Run a function of compiled C on the values given; what it leaves in their place, and the fault or None.
 
-        See `drive` for how. The fault is (what, its two values, where), and if there is a buffer that it is about (group, number), or None.
+        See `drive` for how. The fault is (what, its two values, where), and if there is a buffer that it is about
+        (group, number), or None.
         """
         cdef bytes left = PyBytes_FromStringAndSize(NULL, max(<size_t>len(given), 8 * results))
         memset(PyBytes_AS_STRING(left), 0, len(left))
@@ -234,7 +235,10 @@ def reclaim_by(function):
 
 
 cdef void reclaim() noexcept with gil:
-    reclaimer()
+    try:
+        reclaimer()
+    except KeyboardInterrupt:
+        PyErr_SetInterrupt()  # for who asks next: nobody above can raise it
 
 
 cdef const char *LETTERS = b"q\0d\0i\0B"
