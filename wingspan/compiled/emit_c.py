@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from wingspan.plan.ir import Buffer, Expr, Group, Load, Par, Plan, Ref, Reg, Stm
 from wingspan.plan.passes.room import whole
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.show import show
-from wingspan.plan.uses import refs, registers, sets
+from wingspan.plan.uses import refs, registers, sets, with_blocks
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
@@ -142,6 +142,7 @@ class Printer:
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.plan = replace(self.plan, body=_own(self.plan.body))
         self.borrowed = frozenset() if self.racy else borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
@@ -573,6 +574,17 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
 
 PARALLEL = 1000
 """The height of a parallel region, more than that of any nest of loops."""
+
+
+def _own(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A block without the plain form of statements that C has code of its own for."""
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, plan.Meet):
+            out += [replace(s, plain=())] if s.lists else _own(s.plain)
+        else:
+            out.append(with_blocks(s, _own))
+    return tuple(out)
 
 
 def _height(s: Stmt) -> int:

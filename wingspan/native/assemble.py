@@ -324,8 +324,7 @@ class _Assembler:
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
-            case Meet(plain=plain, lists=lists):
-                assert not lists, "only C compares lists"
+            case Meet(plain=plain):
                 self.block(plain)
             case Par():
                 self.par(s)

@@ -341,8 +341,8 @@ class Listed:
 class Meet:
     """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
 
-    `plain` are the statements that do so. In a plan for C there may be two `lists` instead: C has code of its own that
-    moves on to the next index that both have, or one of them to its end.
+    `plain` are the statements that do so. If there are two `lists`, these move on to the next index that both have, or
+    one of them to its end, and C has code of its own for that.
     """
 
     plain: tuple[Stmt, ...]

@@ -61,8 +61,9 @@ class _Printer:
                 if not test:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
-            case plan.Meet(plain=plain) if plain:
-                return ["meet:", *self.inner(plain)]
+            case plan.Meet(plain=plain, lists=lists):
+                told = ", ".join(f" {cell(each.ref, each.at)} up to {text(each.end)}" for each in lists)
+                return [f"meet{told}:", *self.inner(plain)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
@@ -105,8 +106,6 @@ def _simple(s: Stmt) -> str:
             return f"{reg.name} = an instance of this task's own"
         case plan.Drop(reg=reg):
             return f"drop {reg.name}"
-        case plan.Meet(lists=lists):
-            return f"meet {', '.join(f'{cell(each.ref, each.at)} up to {text(each.end)}' for each in lists)}"
     raise AssertionError(s)
 
 
