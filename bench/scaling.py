@@ -10,6 +10,7 @@ results/scaling.jsonl, from which bench/performance.py makes a table and a plot.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import multiprocessing
 import resource
 import sys
@@ -39,6 +40,7 @@ def matrix(rows: int) -> Any:
 
 def growth(run: Callable[[], Any]) -> int:
     """By how many bytes a process grows at most when it calls this for the first time."""
+    ctypes.CDLL(None).malloc_trim(0)  # it would use again what this process has freed
     here, there = multiprocessing.get_context("fork").Pipe()
 
     def call() -> None:
