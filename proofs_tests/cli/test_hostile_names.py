@@ -67,7 +67,7 @@ def test_a_library_printed_from_hostile_names_does_only_what_its_program_does():
 
 
 NAMES = """
-k f t x frame results told region region_tasks region_tasks_cells root root_A root_A_val root_A_val_cells groups sites
+k f t x frame results told region region_shared region_shared_cells root root_A root_A_val root_A_val_cells groups sites
 main ws_run WS_TRY int int64_t uint64_t double bool linux errno stdin NAN EOF NULL INFINITY INT64_MIN SIGINT PRId64
 L_tmpnam si_pid sa_handler M_PI fabs nullptr constexpr thread first last A1_q position val
 """

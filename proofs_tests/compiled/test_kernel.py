@@ -8,7 +8,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import product
@@ -82,9 +82,17 @@ def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **bi
 # ------------------------------------------------------------------------------------------------------- all extents
 
 
-NAMES = [
-    "spgemm_gustavson", "spmspv", "spadd", "spgemm_outer", "mttkrp_sparse", "mttkrp_rows", "mttkrp_sparse_rows",
-]  # fmt: skip
+SHAPES: dict[str, Callable[[int, int, int], dict[str, tuple[int, ...]]]] = {
+    "spgemm_gustavson": lambda m, k, n: {"A": (m, k), "B": (k, n)},
+    "spmspv": lambda m, k, n: {"A": (m, n), "x": (n,)},
+    "spadd": lambda m, k, n: {"A": (m, n), "B": (m, n)},
+    "spgemm_outer": lambda m, k, n: {"A": (m, k), "BT": (n, k)},
+    "mttkrp_sparse": lambda m, k, n: {"BT": (m, k, n), "C": (m, 3), "D": (k, 3)},
+    "mttkrp_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (3, k), "DT": (3, m)},
+    "mttkrp_sparse_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (17, k), "DT": (17, m)},
+}
+"""The shapes of the inputs of each kernel, for three extents."""
+NAMES = list(SHAPES)
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 4))
@@ -93,17 +101,8 @@ def test_one_plan_serves_all_extents(name: str, engine: str) -> None:
     path = EXAMPLES / f"{name}.ws"
     kernel = wingspan.compile(path, params=NT, engine=engine)
     source, plan = kernel.source if engine == "compiled" else "", kernel.plan
-    shapes = {
-        "spgemm_gustavson": lambda m, k, n: {"A": (m, k), "B": (k, n)},
-        "spgemm_outer": lambda m, k, n: {"A": (m, k), "BT": (n, k)},
-        "spadd": lambda m, k, n: {"A": (m, n), "B": (m, n)},
-        "spmspv": lambda m, k, n: {"A": (m, n), "x": (n,)},
-        "mttkrp_sparse": lambda m, k, n: {"BT": (m, k, n), "C": (m, 3), "D": (k, 3)},
-        "mttkrp_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (3, k), "DT": (3, m)},
-        "mttkrp_sparse_rows": lambda m, k, n: {"BT": (m, k, n), "CT": (17, k), "DT": (17, m)},
-    }[name]
     for m, k, n in [(0, 0, 0), (1, 1, 1), (1, 0, 3), (3, 4, 0), (7, 8, 9), (16, 17, 15), (2, 40, 33)]:
-        agrees(kernel, path, {T: quarters(*shape) for T, shape in shapes(m, k, n).items()}, params=NT)
+        agrees(kernel, path, {T: quarters(*shape) for T, shape in SHAPES[name](m, k, n).items()}, params=NT)
     assert kernel.plan is plan and (engine == "native" or kernel.source == source)
 
 

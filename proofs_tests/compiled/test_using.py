@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
-from proofs_tests.compiled.test_kernel import NAMES, NT, SMALL, agrees, left_open, quarters
+from proofs_tests.compiled.test_kernel import NAMES, NT, SHAPES, SMALL, agrees, left_open, quarters
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Unsafe, WingspanError, api
@@ -23,13 +23,6 @@ from wingspan.testing.cases import Case, groups
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 RANDOM = np.random.default_rng(5)
-INPUTS: dict[str, dict[str, tuple[int, ...]]] = {
-    "spgemm_gustavson": {"A": (7, 8), "B": (8, 9)},
-    "spgemm_outer": {"A": (7, 8), "BT": (9, 8)},
-    "spadd": {"A": (7, 9), "B": (7, 9)},
-    "spmspv": {"A": (7, 9), "x": (9,)},
-    "mttkrp_sparse": {"BT": (7, 8, 9), "C": (7, 3), "D": (8, 3)},
-}
 OTHERS: list[dict[str, Any]] = [
     {"threads": 1},
     {"threads": 3},
@@ -48,7 +41,7 @@ def test_one_plan_serves_all_numbers(name: str, engine: str, monkeypatch: pytest
     """Nothing is lowered or compiled for other ones, and what is computed stays the same."""
     path = EXAMPLES / f"{name}.ws"
     kernel = wingspan.compile(path, params=NT, engine=engine)
-    given = {T: quarters(*shape) for T, shape in INPUTS[name].items()}
+    given = {T: quarters(*shape) for T, shape in SHAPES[name](7, 8, 9).items()}
     agrees(kernel, path, given, params=NT)
     monkeypatch.setattr(compiling, "lower", refuse)
     monkeypatch.setattr(build, "library", refuse)
@@ -139,6 +132,29 @@ def test_inputs_with_one_pattern_are_run_with_the_numbers_asked_for() -> None:
     within = other.same_pattern
     assert within is not None and within.plan is kernel.same_pattern.plan
     assert within._numbers == {"threads of t": 5, "chunk of entry": 9}
+
+
+def test_what_one_of_many_tasks_writes_is_kept() -> None:
+    """Whether a column is stored is known when its tasks have ended: at least one has written there, or none."""
+    text = """
+        A = Tensor(Dense(Dense(Element(0))))
+        C = Tensor(SparseList(Dense(Atomic(0))))
+        C .= 0
+        for j = _
+            for i = parallel(_, cpu(2))
+                if A[i, j] > 0
+                    C[i, j] += A[i, j]
+                end
+            end
+        end
+        return C
+    """
+    kernel = wingspan.compile(api.parse(text))
+    A = np.zeros((40, 5), int)
+    A[0, 1], A[39, 3], A[20, 4] = 1, 2, 3
+    for threads in (1, 2, 7, 60):
+        found = kernel.using(threads=threads)(A=A)
+        assert np.array_equal(found.to_numpy(), A) and {j for (_, j), _ in found.entries()} == {2, 4, 5}
 
 
 def test_memory_of_more_threads_and_of_fewer_is_used_again() -> None:

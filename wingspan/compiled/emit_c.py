@@ -502,21 +502,15 @@ class Function:
         return lines if s.test else [f"if ({self.text(s.condition)}) {{", *_indented(lines), "}"]
 
     def par(self, s: Par) -> list[str]:
-        """A parallel region as a function; here, its tasks are given the registers that it reads."""
+        """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
         given = self.printer.apart[id(s)]
         name = self.names.new("region")
         self.printer.functions += Part(self.printer, s.body, name, given, s.joined, s.task).function()
-        names = [self.names.register(reg) for reg in given]
-        frame = ", ".join(f".{name} = {name}" for name in names)
-        n = self.text(s.tasks)
-        tasks = self.names.new(f"{name}_tasks")
-        each = f"for (int64_t ws_k = 0; ws_k < {n}; ws_k++)"
-        lines = [f"struct {name} {tasks}[{n}];", f"{each} {tasks}[ws_k] = (struct {name}){{{frame}}};"]
-        lines.append(self.fails("WS_TRY", f"ws_par(t, {n}, {name}, {tasks}, sizeof *{tasks})", s))
-        for reg in s.joined:
-            joined = self.names.register(reg)
-            lines += [f"{self.to(s, reg)} = false;", f"{each} {joined} |= {tasks}[ws_k].{joined};"]
-        return lines
+        frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
+        shared = self.names.new(f"{name}_shared")
+        run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
+        joined = (f"{self.to(s, reg)} = {shared}.ws_{self.names.register(reg)};" for reg in s.joined)
+        return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
 
 
 class Part(Function):
@@ -535,8 +529,13 @@ class Part(Function):
         self.name, self.given, self.left, self.task = name, given, left, task
 
     def function(self) -> list[str]:
-        """The struct with what it is given, and what it does; registers that are `left` are put back there."""
-        lines = [f"struct {self.name} {{", *(f"    {_declare(self.names, reg)};" for reg in self.given), "};", ""]
+        """The struct with what it is given, and what it does; registers that are `left` are put back there.
+
+        Tasks share a struct. What they leave are truth values, each in a second field, true if it is true for one.
+        """
+        left = [self.names.register(reg) for reg in self.left]
+        fields = [_declare(self.names, reg) for reg in self.given] + [f"bool ws_{x}" for x in left if self.task]
+        lines = [f"struct {self.name} {{", *(f"    {field};" for field in fields), "};", ""]
         inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
         for reg in self.given:
             inner.append(f"{_declare(self.names, reg)} = f->{self.names.register(reg)};")
@@ -544,7 +543,8 @@ class Part(Function):
         if self.task in self.printer.useful:
             inner.append(f"const int64_t {self.names.register(self.task)} = t->number;")
         inner += self.lines()
-        inner += [f"f->{self.names.register(reg)} = {self.names.register(reg)};" for reg in self.left]
+        back = "if ({0}) __atomic_store_n(&f->ws_{0}, true, __ATOMIC_RELAXED);" if self.task else "f->{0} = {0};"
+        inner += map(back.format, left)
         apart = "" if self.task else "__attribute__((noinline)) "
         head = f"static {apart}void {self.name}(ws_task *t, void *frame) {{"
         return [*lines, head, *_indented(inner), "}", ""]
