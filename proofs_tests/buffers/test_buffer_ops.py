@@ -39,7 +39,7 @@ from wingspan.lang.devices import ROOT, Device
 from wingspan.levels import Buffer, Modifier, Storage, Tower
 from wingspan.levels.element import Element
 from wingspan.tensors.cells import Cells
-from wingspan.tensors.tensor import Tensor
+from wingspan.tensors.tensor import Tensor, entries_of, load
 from wingspan.testing.formats import tensors
 
 
@@ -336,7 +336,8 @@ def test_stepping_and_the_eager_functions_agree(made):
     """Frames that rest at every access, with dead registers blanked, and functions that do neither."""
     form, array = made
     cells, elements = written(form, array)
-    at_once = Tensor.from_numpy(form, array, devices=COUNTS)
+    tower = Tensor.from_numpy(form, array, devices=COUNTS).tower
+    at_once = load(tower, entries_of(array, tower.fill))
     stored = {at: value for at, value in at_once.entries() if at in elements}
     assert stored == elements and len(elements) == at_once.nnz
     if "Dense" not in form:

@@ -155,7 +155,7 @@ class Printer:
             return mentions(body).keys() & ((every - mentions((s,))).keys() | ends)
 
         self.apart = {
-            id(s): _ordered((shared(s, s.body) | sizes(s.body) | set(s.joined)) - {s.task})
+            id(s): _ordered((shared(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
