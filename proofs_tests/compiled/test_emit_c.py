@@ -22,11 +22,12 @@ from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import borrowed, columns, emit_c, nests, read_only
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ProgramError, WingspanError
-from wingspan.lang.devices import SERIAL
+from wingspan.lang.devices import SERIAL, Device
 from wingspan.plan.ir import (
     Buffer,
     Claim,
     Const,
+    Group,
     Load,
     Origin,
     Par,
@@ -43,7 +44,7 @@ from wingspan.plan.ir import (
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
-from wingspan.testing.printed import Printed, PrintedC
+from wingspan.testing.printed import Printed, PrintedC, compiled
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
@@ -208,6 +209,15 @@ def test_a_fault_tells_where_and_of_what(text, message):
         PrintedC().run(api.bind(api.parse(text, "f.ws")), {})
     place, told = fault.value.message.split(": ", 1)
     assert place.startswith("f.ws:") and told == message
+
+
+def test_what_is_loaded_and_not_read_needs_no_instance():
+    """Before a region and in one."""
+    one, other = (Load(Reg(name, "float"), X, Const(1), Place(), HERE) for name in ("one", "other"))
+    region = Par(Device("dev", 2), Reg("task"), (other,), (), HERE)
+    made = Plan((Group(0, "C", (C,)),), (("C", X.instance),), (one, region), (), ())
+    text = emit_c(made)
+    assert ".x = x" not in text and compiled(text, STRICT)
 
 
 # ----------------------------------------------------------------------------------------------------- the command line
