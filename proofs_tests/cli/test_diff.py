@@ -243,10 +243,17 @@ COMPILED = pytest.param("compiled", marks=pytest.mark.skipif(not compiler(), rea
 
 @pytest.mark.parametrize("engine", ["native", COMPILED])
 def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted(engine):
-    made = api.race(RACY, runs=1000, mode="yields", engine=engine)
-    assert made.verdict.complete and made.surprises == ()
-    assert {one.end for one in made.observed if one.runs} == {outcome(c) for c in LOST}
-    assert sum(one.runs for one in made.observed) == made.runs == 1000
+    """Where processors are busy, tasks may run one after the other for long: so it is tried for some time."""
+    ended: set[object] = set()
+    expected = {outcome(c) for c in LOST}
+    for seed in range(0, 20_000, 1000):
+        made = api.race(RACY, runs=1000, mode="yields", engine=engine, seed=seed)
+        assert made.verdict.complete and made.surprises == ()
+        assert sum(one.runs for one in made.observed) == made.runs == 1000
+        ended |= {one.end for one in made.observed if one.runs}
+        if ended == expected:
+            break
+    assert ended == expected
 
 
 @pytest.mark.parametrize("name", few(sorted(path.name for path in (ROOT / "examples").glob("quiz_*.ws")), 5))
