@@ -58,7 +58,7 @@ HEAD = """# How fast kernels are
 of the programs in examples/, beside the libraries that one would call instead. A number above 1 says how many times
 as long as ours a library takes; below 1, it is faster. All call in one process, in turns; the least of all calls
 counts: processor time on one thread, the clock on two. Results have sorted columns, but for those of *MKL, unsorted*.
-What a call from Python costs by itself, some 70 µs, is part of our time. Threads take 64 columns at a time of products,
+What a call from Python costs by itself, some 20 µs, is part of our time. Threads take 64 columns at a time of products,
 1,024 of SpAdd and Hadamard, 4,096 of SpMSpV.
 
 MTTKRP has factors of rank 32, dense or a quarter full. *C by hand* is a loop nest that we wrote for the dense one as
