@@ -45,6 +45,23 @@ def test_random_safe_programs_agree(part: int) -> None:
     assert done.texts >= 25 and done.cases >= 90, done
 
 
+@pytest.mark.parametrize("kind", ["0", "0.0", "false"])
+def test_each_element_of_a_merged_copy_is_known_to_be_written(kind: str) -> None:
+    """Flags that tell so are bytes, and tasks set them in one step: more of them than a word has bytes."""
+    value = {"0": "k", "0.0": "k * 0.5", "false": "k > 3"}[kind]
+    text = f"""
+        dev = cpu(:dev, 3)
+        C = Tensor(Merge(dev, Dense(Atomic({kind}))), 20)
+        C .= {kind}
+        for k = parallel(1:20, dev)
+            C[k] = {value}
+        end
+        return C
+    """
+    found = api.diff(api.parse(textwrap.dedent(text).strip()), engines=["reference", "compiled", "native"])
+    assert found.difference is None, found.difference
+
+
 class Counting(Together):
     """It keeps how many programs were compiled at once, each time, and how many ran."""
 

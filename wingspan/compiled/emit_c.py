@@ -471,7 +471,7 @@ class Function:
         match s:
             case plan.Atomic(ref=ref, index=index, op=op, value=value):
                 told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
-                call = f"ws_atomic_{SUFFIX[ref.buffer.type]}(t, {self.buffer(ref)}, {told})"
+                call = f"ws_atomic_{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
                 origin = s.origin
                 message = f"{origin.prefix}{op} is not defined for {{0}} and {{1}}"
                 site = self.printer.site(origin.span, message, "II", s)
