@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+EFFORT ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
@@ -26,11 +27,11 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in four minutes on two cores
+test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in six minutes on two cores
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep'
 
-test-deep: $(READY) ## run the long campaigns, whole
-	WINGSPAN_EFFORT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
+test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each
+	WINGSPAN_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
