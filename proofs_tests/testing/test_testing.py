@@ -65,8 +65,8 @@ def test_a_good_share_of_the_parallel_programs_is_safe(made, share):
         if "parallel(" in text:
             seen[accepted(text)] += 1
 
-    drawn(made, many(150), look)
-    assert seen[True] > share * seen.total() > due(30) and seen[False], seen
+    drawn(made, 300, look)  # at any effort, since shares of fewer vary: programs drawn one after another are alike
+    assert seen[True] > share * seen.total() > 50 and seen[False], seen
 
 
 def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
