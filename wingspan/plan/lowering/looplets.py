@@ -54,8 +54,27 @@ class Loop:
         return self.lo == self.hi
 
 
-Visit = Callable[[Loop, ir.Statement, Sequence[ir.Fiber], Sequence[ir.Fiber]], None]
-"""Lowers the body of a loop at one index, in the fibers that it reads and in those that it updates."""
+@dataclass(frozen=True)
+class Phase:
+    """A loop over a range in which all looplets stay what they are: what it does at an index, and in which fibers."""
+
+    loop: Loop
+    body: ir.Statement
+    reads: Sequence[ir.Fiber]
+    updates: Sequence[ir.Fiber]
+
+    def maybe(self, there: Mapping[ir.Fiber, Expr]) -> Phase:
+        """The phase where these fibers have a child at the index on these conditions."""
+        return replace(self, loop=replace(self.loop, maybe={**self.loop.maybe, **there}))
+
+    def sure(self, fibers: Sequence[ir.Fiber]) -> Phase:
+        """The phase where these fibers are known to have a child at the index."""
+        maybe = {F: c for F, c in self.loop.maybe.items() if F not in fibers}
+        return replace(self, loop=replace(self.loop, maybe=maybe))
+
+
+Visit = Callable[[Phase], None]
+"""Lowers the body of a loop at one index."""
 
 
 class Coiteration:
@@ -123,76 +142,57 @@ class Coiteration:
     def phase(self, loop: Loop, body: ir.Statement, there: Sequence[ir.Fiber]) -> None:
         """One phase, in which the fibers `there` have all indices."""
         reads = [F for F in there if self.state.handle(F.tensor).mode == "read"]
-        updates = [F for F in there if F not in reads]
+        phase = Phase(loop, body, reads, [F for F in there if F not in reads])
         if loop.single:
             self.builder.set(loop.index, loop.lo, self.builder.origin(None, "SerialFor"))
-            self.visit(loop, body, reads, updates)
-            return
-        steppers = [F for F in reads if not self.state.level(F).lookup]
-        self.coiterate(loop, body, reads, steppers, updates)
+            self.visit(phase)
+        else:
+            self.coiterate(phase)
+
+    def without(self, phase: Phase, F: ir.Fiber) -> Phase:
+        """A phase where a fiber that it reads is all fill."""
+        rest = self.state.filled(phase.body, F, phase.loop.name)
+        return replace(phase, body=rest, reads=[R for R in phase.reads if R != F])
 
     # ---------------------------------------------------------------------------------------------------- coiteration
 
-    def coiterate(
-        self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        steppers: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-    ) -> None:
+    def coiterate(self, phase: Phase) -> None:
         """Visit the indices at which the body does something."""
+        steppers = [F for F in phase.reads if not self.state.level(F).lookup]
+        jumpers = [F for F in steppers if isinstance(self.without(phase, F).body, ir.Skip)]
         if not steppers:
-            self.run(loop, loop.lo, loop.hi, body, reads, updates)
-            return
-        jumpers = [F for F in steppers if isinstance(self.state.filled(body, F, loop.name), ir.Skip)]
-        if jumpers:
-            self.jump(loop, body, reads, jumpers, [F for F in steppers if F not in jumpers], updates)
+            self.run(phase, phase.loop.lo, phase.loop.hi)
+        elif jumpers:
+            self.jump(phase, jumpers, [F for F in steppers if F not in jumpers])
         else:
-            self.step(loop, body, reads, steppers, updates)
+            self.step(phase, steppers)
 
-    def run(
-        self,
-        loop: Loop,
-        lo: Expr,
-        hi: Expr,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-    ) -> None:
+    def run(self, phase: Phase, lo: Expr, hi: Expr) -> None:
         """Runs and lookups only: every index, unless nothing is done there."""
-        if isinstance(body, ir.Skip):
+        if isinstance(phase.body, ir.Skip):
             return
-        origin = self.builder.origin(None, "SerialFor")
-        self.builder.set(loop.index, lo, origin)
+        index, origin = phase.loop.index, self.builder.origin(None, "SerialFor")
+        self.builder.set(index, lo, origin)
 
         def once() -> None:
-            self.visit(loop, body, reads, updates)
-            self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
+            self.visit(phase)
+            self.builder.set(index, op("+", index, Const(1)), origin)
 
-        self.builder.emit(plan.While((), op("<=", loop.index, hi), self.builder.block(once)))
+        self.builder.emit(plan.While((), op("<=", index, hi), self.builder.block(once)))
 
-    def step(
-        self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        steppers: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-    ) -> None:
+    def step(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Steppers: a run of what is left without them up to the next child of any, and that spike."""
-        rest = reduce(lambda s, F: self.state.filled(s, F, loop.name), steppers, body)
+        loop, rest = phase.loop, reduce(self.without, steppers, phase)
         origin = self.builder.origin(None, "SerialFor")
-        if isinstance(rest, ir.Skip) and len(steppers) == 2 and all(self.settled(loop, F) for F in steppers):
-            self.two(loop, body, reads, steppers, updates)
+        idle = isinstance(rest.body, ir.Skip)
+        if idle and len(steppers) == 2 and all(self.settled(loop, F) for F in steppers):
+            self.two(phase, steppers)
             return
-        lookups = [F for F in reads if F not in steppers]
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
-        idle = isinstance(rest, ir.Skip)
         if not idle:
-            if not _small(body, 1):
-                self.every(loop, body, reads, steppers, updates, past)
+            if not _small(phase.body, 1):
+                self.every(phase, steppers, past)
                 return
             self.builder.set(loop.index, loop.lo, origin)
 
@@ -206,14 +206,14 @@ class Coiteration:
         def once() -> None:
             if not idle:
                 last = self.builder.keep("last", op("-", op("min", stop, past), Const(1)), origin)
-                self.run(loop, loop.index, last, rest, lookups, updates)
+                self.run(rest, loop.index, last)
             self.builder.when(op("<=", stop, loop.hi), spike)
 
         def spike() -> None:
             self.builder.set(loop.index, stop, origin)
             self.builder.set(loop.front, op("+", stop, Const(1)), origin)
             here = {F: op("==", found[F], stop) if len(steppers) > 1 else Const(True) for F in steppers}
-            self.present(loop, body, reads, steppers, here, updates, moving=True)
+            self.present(phase, steppers, here, moving=True)
             if not idle:
                 self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
@@ -223,64 +223,40 @@ class Coiteration:
             more = op("<=", loop.index, loop.hi)
             self.builder.emit(plan.While((), more, (*test, *self.builder.block(once))))
 
-    def two(
-        self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        steppers: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-    ) -> None:
+    def two(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Two steppers, and nothing where neither has a child: as long as both have some left, then what one has."""
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
         more = [self.left(loop, F) for F in steppers]
 
         def both() -> None:
             self.builder.assume(*more)
             found = {F: self.standing(loop, F) for F in steppers}
-            first = self.builder.keep("stop", op("min", *found.values()), self.builder.origin(None, "SerialFor"))
-            self.builder.set(loop.index, first, self.builder.origin(None, "SerialFor"))
-            here = {F: op("==", found[F], first) for F in steppers}
-            self.present(loop, body, reads, steppers, here, updates, moving=True)
+            first = self.builder.keep("stop", op("min", *found.values()), origin)
+            self.builder.set(loop.index, first, origin)
+            self.present(phase, steppers, {F: op("==", found[F], first) for F in steppers}, moving=True)
 
         self.builder.emit(plan.While((), op("and", *more), self.builder.block(both)))
-        for F, other in zip(steppers, reversed(steppers), strict=True):
-            alone = self.state.filled(body, other, loop.name)
-            self.coiterate(loop, alone, [each for each in reads if each != other], [F], updates)
+        for other in reversed(steppers):
+            self.coiterate(self.without(phase, other))
 
-    def every(
-        self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        steppers: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-        past: Expr,
-    ) -> None:
+    def every(self, phase: Phase, steppers: Sequence[ir.Fiber], past: Expr) -> None:
         """Every index, in a body that is too large to be written twice: the steppers may have a child there."""
-        origin = self.builder.origin(None, "SerialFor")
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
         self.builder.set(loop.index, loop.lo, origin)
 
         def once() -> None:
             here = {F: op("==", self.next_index(loop, F, past), loop.index) for F in steppers}
             self.builder.set(loop.front, op("+", loop.index, Const(1)), origin)
-            self.visit(replace(loop, maybe={**loop.maybe, **here}), body, reads, updates)
+            self.visit(phase.maybe(here))
             for F in steppers:
                 self.builder.when(here[F], partial(self.advance, loop, F))
             self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
         self.builder.emit(plan.While((), op("<=", loop.index, loop.hi), self.builder.block(once)))
 
-    def jump(
-        self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
-        jumpers: Sequence[ir.Fiber],
-        others: Sequence[ir.Fiber],
-        updates: Sequence[ir.Fiber],
-    ) -> None:
+    def jump(self, phase: Phase, jumpers: Sequence[ir.Fiber], others: Sequence[ir.Fiber]) -> None:
         """Jumpers: on to the farthest of their next children, until all have a child there."""
-        origin = self.builder.origin(None, "SerialFor")
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
 
@@ -316,7 +292,7 @@ class Coiteration:
                 here[F] = op("==", self.standing(loop, F), stop)
             for F in jumpers:
                 self.spike(loop, F)
-            self.present(_without(loop, jumpers), body, reads, others, here, updates, moving=False)
+            self.present(phase.sure(jumpers), others, here, moving=False)
             for F in jumpers:
                 self.advance(loop, F)
 
@@ -335,12 +311,9 @@ class Coiteration:
 
     def present(
         self,
-        loop: Loop,
-        body: ir.Statement,
-        reads: Sequence[ir.Fiber],
+        phase: Phase,
         unsure: Sequence[ir.Fiber],
         here: Mapping[ir.Fiber, Expr],
-        updates: Sequence[ir.Fiber],
         moving: bool,
         known: tuple[ir.Fiber, ...] = (),
     ) -> None:
@@ -348,9 +321,9 @@ class Coiteration:
 
         `known` are those that are there. If `moving`, one of all is, and those that are there move on.
         """
-        if not unsure or not _small(body, len(unsure)):
-            maybe = {**loop.maybe, **{F: here[F] for F in unsure}}
-            self.visit(replace(loop, maybe=maybe), body, reads, updates)
+        loop = phase.loop
+        if not unsure or not _small(phase.body, len(unsure)):
+            self.visit(phase.maybe({F: here[F] for F in unsure}))
             for F in (*known, *unsure) if moving else ():
                 self.builder.when(Const(True) if F in known else here[F], partial(self.advance, loop, F))
             return
@@ -358,11 +331,10 @@ class Coiteration:
 
         def there() -> None:
             self.spike(loop, F)
-            self.present(_without(loop, [F]), body, reads, rest, here, updates, moving, (*known, F))
+            self.present(phase.sure([F]), rest, here, moving, (*known, F))
 
         def elsewhere() -> None:
-            without = [R for R in reads if R != F]
-            self.present(loop, self.state.filled(body, F, loop.name), without, rest, here, updates, moving, known)
+            self.present(self.without(phase, F), rest, here, moving, known)
 
         certain = moving and not rest and not known
         self.builder.when(Const(True) if certain else here[F], there, elsewhere)
@@ -439,11 +411,6 @@ LONGEST = 300
 def _small(body: ir.Statement, choices: int) -> bool:
     """Whether a body may be written anew for each combination of so many choices."""
     return sum(1 for _ in body.walk()) << choices <= LONGEST
-
-
-def _without(loop: Loop, fibers: Sequence[ir.Fiber]) -> Loop:
-    """The loop where these fibers are known to have a child."""
-    return replace(loop, maybe={F: c for F, c in loop.maybe.items() if F not in fibers})
 
 
 def _ascending(extents: Iterable[Expr]) -> list[Expr]:

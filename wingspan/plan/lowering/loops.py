@@ -16,7 +16,7 @@ from wingspan.levels.base import FIBER, Level
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, Reg
 from wingspan.plan.lowering.inline import Instance
-from wingspan.plan.lowering.looplets import Coiteration, Loop
+from wingspan.plan.lowering.looplets import Coiteration, Loop, Phase
 from wingspan.plan.lowering.scope import Fiber
 from wingspan.plan.lowering.state import State
 from wingspan.plan.ranges import range_of
@@ -122,11 +122,11 @@ class Loops:
 
     # --------------------------------------------------------------------------------------------------- one iteration
 
-    def visit(self, loop: Loop, body: ir.Statement, reads: Sequence[ir.Fiber], updates: Sequence[ir.Fiber]) -> None:
+    def visit(self, phase: Phase) -> None:
         """Enter the fibers at an index, first those that are read; run the body; leave them."""
-        around = self.builder.indices
+        loop, around = phase.loop, self.builder.indices
         self.builder.indices = {**around, loop.name: loop.index}
-        self.descend(loop, body, [F for F in reads if mentions(body, F)], updates)
+        self.descend(loop, phase.body, [F for F in phase.reads if mentions(phase.body, F)], phase.updates)
         self.builder.indices = around
 
     def descend(self, loop: Loop, body: ir.Statement, reads: Sequence[ir.Fiber], updates: Sequence[ir.Fiber]) -> None:
