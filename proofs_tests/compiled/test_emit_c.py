@@ -16,26 +16,23 @@ import numpy as np
 import pytest
 
 from proofs_tests.effort import due, few, many
+from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import borrowed, columns, emit_c, nests, read_only
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ProgramError, WingspanError
-from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.devices import Device
 from wingspan.plan.ir import (
     Buffer,
     Claim,
     Const,
     Group,
-    Load,
-    Origin,
     Par,
-    Place,
     Plan,
     Ref,
     Reg,
-    Set,
     Store,
     When,
     While,
@@ -161,23 +158,22 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
 C = Buffer("C", 1, "val", "value", "float", "f64", 0, 0)
 X = Ref(C, Reg("x", "instance"))
 OTHER = replace(X, buffer=replace(C, name="idx", number=1))
-HERE = Origin(None, "")
 
 
 def cell(index, value, ref=X):
-    return Store(ref, index, Const(value), Place(), HERE)
+    return store(ref, index, Const(value))
 
 
 @pytest.mark.parametrize(
     ("between", "kept"),
     [
         ((), 1),
-        ((Load(Reg("v", "float"), OTHER, Reg("q"), Place(), HERE),), 1),
+        ((load(Reg("v", "float"), OTHER, Reg("q")),), 1),
         ((cell(Reg("q"), 3.0, OTHER),), 1),
-        ((Load(Reg("v", "float"), X, Reg("p"), Place(), HERE),), 2),
-        ((Set(Reg("q"), Const(2), HERE),), 2),
+        ((load(Reg("v", "float"), X, Reg("p")),), 2),
+        ((put(Reg("q"), Const(2)),), 2),
         ((When(Reg("b", "bool"), ()),), 2),
-        ((Load(Reg("q"), OTHER, Const(1), Place(), HERE),), 2),
+        ((load(Reg("q"), OTHER, Const(1)),), 2),
     ],
 )
 def test_only_a_store_that_is_made_good_unseen_is_spared(between, kept):
@@ -213,9 +209,9 @@ def test_a_fault_tells_where_and_of_what(text, message):
 
 def test_what_is_loaded_and_not_read_needs_no_instance():
     """Before a region and in one."""
-    one, other = (Load(Reg(name, "float"), X, Const(1), Place(), HERE) for name in ("one", "other"))
-    region = Par(Device("dev", 2), Reg("task"), (other,), (), HERE)
-    made = Plan((Group(0, "C", (C,)),), (("C", X.instance),), (one, region), (), ())
+    one, other = (load(Reg(name, "float"), X, Const(1)) for name in ("one", "other"))
+    tasks = Par(Device("dev", 2), Reg("task"), (other,), (), HERE)
+    made = Plan((Group(0, "C", (C,)),), (("C", X.instance),), (one, tasks), (), ())
     text = emit_c(made)
     assert ".x = x" not in text and compiled(text, STRICT)
 
@@ -313,19 +309,18 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
 
 def loops(height: int) -> While:
     """Loops inside of each other."""
-    here = Origin(None, "a test")
-    return While((), Reg("b", "bool"), (loops(height - 1),) if height > 1 else (Set(Reg("x"), Const(1), here),))
+    return While((), Reg("b", "bool"), (loops(height - 1),) if height > 1 else (put(Reg("x"), Const(1)),))
 
 
 @pytest.mark.parametrize(("rows", "each", "chunk"), [(1, [], []), (2, [], [2]), (3, [2], [2]), (4, [3], [3])])
 def test_a_function_is_called_for_each_row_or_for_each_chunk(rows: int, each: list[int], chunk: list[int]) -> None:
     """Rows are the loops of a task, one by one or in chunks; what is inside of a fiber is no function of its own."""
-    here, n = Origin(None, "a test"), Const(9)
-    taken = While((Claim(Reg("i"), COUNTER, n, Const(1), here),), Reg("b", "bool"), (loops(rows),))
+    taken = While((Claim(Reg("i"), COUNTER, Const(9), Const(1), HERE),), Reg("b", "bool"), (loops(rows),))
     heights = [[height(loop) for loop in nests((around,))] for around in (loops(rows), taken)]
     assert heights == [each, chunk]
-    around = Par(SERIAL, Reg("t"), (loops(rows),), (), here)
-    assert not [loop for loop in nests((While((), Reg("b", "bool"), (around,)),)) if height(loop) != rows - 1]
+    assert not [
+        loop for loop in nests((While((), Reg("b", "bool"), (region(loops(rows)),)),)) if height(loop) != rows - 1
+    ]
 
 
 COUNTER = Ref(Buffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0), Reg("root", "instance"))

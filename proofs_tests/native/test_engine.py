@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.plan.small_plans import HERE
 from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
@@ -36,7 +37,6 @@ from wingspan.plan.ir import (
     Group,
     Load,
     Op,
-    Origin,
     Par,
     Place,
     Plan,
@@ -51,7 +51,6 @@ from wingspan.plan.ir import (
 )  # fmt: skip
 from wingspan.runtime.lease import Limits
 
-HERE = Origin(None, "a test")
 NOWHERE = Place()
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9) | st.sampled_from([2**63 - 1, -(2**63), 2**31])
 EXACT = st.integers(-(2**20), 2**20).map(lambda n: n / 8)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.plan import small_plans
+from proofs_tests.plan.small_plans import HERE, plus
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.plan.ir import (
     Atomic,
@@ -15,8 +17,6 @@ from wingspan.plan.ir import (
     Const,
     Fresh,
     Load,
-    Op,
-    Origin,
     Par,
     Place,
     Plan,
@@ -31,7 +31,6 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.cells import kept
 
-HERE = Origin(None, "")
 FILL = Buffer("C", 2, "fill", "position", "int", "i32", 0, 0, bound=1)
 X, ROOT, T, V, GO = Reg("x", "instance"), Reg("root", "instance"), Reg("t"), Reg("v"), Reg("go", "bool")
 CELL = Ref(FILL, X)
@@ -39,11 +38,11 @@ SHARD, OWN = Child(X, 1, ROOT, T, HERE), Fresh(X, 1, HERE)
 
 
 def load(ref: Ref = CELL, index: int = 1) -> Load:
-    return Load(V, ref, Const(index), Place(), HERE)
+    return small_plans.load(V, ref, Const(index))
 
 
 def store(ref: Ref = CELL) -> Store:
-    return Store(ref, Const(1), Op("+", (V, Const(1))), Place(), HERE)
+    return small_plans.store(ref, Const(1), plus(V, 1))
 
 
 def loop(*body: Stmt) -> While:

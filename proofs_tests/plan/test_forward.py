@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import OPCODES, assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import Const, Op, Origin, Par, Plan, Reg, Set, When, While
+from wingspan.plan.ir import Const, Op, Par, Plan, Reg, Set, When, While
 from wingspan.plan.passes.forward import forward
 
-HERE = Origin(None, "a test")
 COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge
 }  # fmt: skip

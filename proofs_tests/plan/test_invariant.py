@@ -5,58 +5,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 
 from proofs_tests.exploring import explore_graph
+from proofs_tests.plan import small_plans
+from proofs_tests.plan.small_plans import HERE, plus, put, ref, region, step
 from wingspan import api
-from wingspan.lang.devices import SERIAL
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
 from wingspan.plan import pipeline
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Buffer,
-    Check,
-    Const,
-    Group,
-    Load,
-    Origin,
-    Par,
-    Place,
-    Plan,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    When,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Check, Const, Expr, Load, Place, Reg, Stmt, When, While, walk
 from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.invariant import invariant
 
-HERE = Origin(None, "a test")
-BUFFER = Buffer("A", 0, "val", "value", "int", "i64", 0, 0)
-ROOT = Reg("root", "instance")
+CELLS = ref("A", "val")
 j, n, p, q, x, y, total = map(Reg, ("j", "n", "p", "q", "x", "y", "total"))
 LEFT = op("<=", j, n)
-NEXT = Set(j, op("+", j, Const(1)), HERE)
-ADD = Set(total, op("+", total, x), HERE)
+NEXT = step(j)
+ADD = put(total, op("+", total, x))
+plan = partial(small_plans.plan, refs=[CELLS], result=total)
 
 
-def load(reg: Reg = x, at: Any = q, frozen: bool = True) -> Load:
-    return Load(reg, Ref(BUFFER, ROOT, frozen), at, Place(), HERE)
+def load(reg: Reg = x, at: Expr = q, frozen: bool = True) -> Load:
+    return small_plans.load(reg, replace(CELLS, frozen=frozen), at)
 
 
 def loop(*body: Stmt) -> While:
     return While((), LEFT, (*body, NEXT))
-
-
-def plan(*body: Stmt) -> Plan:
-    return Plan((Group(0, "A", (BUFFER,)),), (("A", ROOT),), body, ("A",), (), (("total", total),))
 
 
 def moved(loop: While, *loads: Load) -> When:
@@ -74,8 +52,8 @@ MOVED: dict[str, tuple[Callable[[], tuple[Stmt, ...]], tuple[Stmt, ...]]] = {
         (moved(loop(load(y, j), ADD), load()),),
     ),
     "in a task": (
-        lambda: (Par(SERIAL, Reg("t"), (loop(load(), ADD),), (), HERE),),
-        (Par(SERIAL, Reg("t"), (moved(loop(ADD), load()),), (), HERE),),
+        lambda: (region(loop(load(), ADD)),),
+        (region(moved(loop(ADD), load())),),
     ),
 }
 
@@ -97,12 +75,12 @@ def test_reports_on_it_do_not_tell_the_index_of_the_loop() -> None:
 STAY = {
     "somebody may write the cell": (load(frozen=False), ADD),
     "each round loads another cell": (load(at=j), ADD),
-    "another statement sets the register": (load(), ADD, Set(x, Const(0), HERE)),
+    "another statement sets the register": (load(), ADD, put(x, Const(0))),
     "another load sets it": (load(), ADD, load(at=p)),
     "the first round reads what was there": (ADD, load()),
     "a round may fault before": (Check(op("<", q, n), "too large", (), HERE), load(), ADD),
     "a round may not load": (When(op("<", q, n), (load(),)), ADD),
-    "a later statement changes where it lies": (load(), ADD, Set(q, op("+", q, Const(1)), HERE)),
+    "a later statement changes where it lies": (load(), ADD, step(q)),
     "reports tell what the loop changes": (replace(load(), place=Place(j)), ADD),
 }
 
@@ -113,7 +91,7 @@ def test_other_loads_stay(body: tuple[Stmt, ...]) -> None:
 
 
 def test_loops_that_work_out_their_condition_or_go_by_what_they_load_are_left_alone() -> None:
-    tested = While((Set(y, op("+", j, Const(1)), HERE),), op("<", y, n), (load(), ADD, NEXT))
+    tested = While((put(y, plus(j, 1)),), op("<", y, n), (load(), ADD, NEXT))
     by_it = While((), op("<=", j, x), (load(), ADD, NEXT))
     assert invariant(plan(tested, by_it)) == plan(tested, by_it)
 
@@ -151,7 +129,7 @@ def test_verdicts_and_outcomes_are_those_of_the_plan_before(B: str, leaf: str) -
 
 def test_stores_between_two_loads_do_not_hold_one_back() -> None:
     """A store is to another buffer: nobody writes what is in read mode."""
-    store = Store(Ref(BUFFER, ROOT), j, x, Place(), HERE)
+    store = small_plans.store(CELLS, j, x)
     made = invariant(plan(loop(load(), store, load(y), ADD)))
     assert [type(s) for s in made.body[0].then] == [Load, Load, While]  # type: ignore[union-attr]
     assert Counter(type(s) for s in walk(made.body))[Load] == 2

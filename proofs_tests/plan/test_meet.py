@@ -3,77 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from proofs_tests.plan import small_plans
+from proofs_tests.plan.small_plans import load, put, ref, region, step, store
 from wingspan import api
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Buffer,
-    Const,
-    Group,
-    Listed,
-    Load,
-    Meet,
-    Origin,
-    Par,
-    Place,
-    Plan,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    When,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Listed, Meet, Ref, Reg, Stmt, When, While, walk
 from wingspan.plan.passes.meet import meet
 from wingspan.plan.pipeline import for_c, lower
 
-HERE = Origin(None, "a test")
-ROOT = Reg("root", "instance")
-LISTS = [Buffer(tensor, 0, "idx", "index", "int", "i32", 0, k) for k, tensor in enumerate("AB")]
-X, Y = (Ref(b, ROOT, True) for b in LISTS)
+X, Y = (ref(tensor, "idx", group=k, width="i32") for k, tensor in enumerate("AB"))
 q, end, i, k, stop, j, at, x, y, total = map(Reg, ("q", "end", "i", "k", "stop", "j", "at", "x", "y", "total"))
 BOTH = op("and", op("<", q, end), op("<", k, stop))
 EQUAL = op("and", op("==", i, at), op("==", j, at))
-ADD = Set(total, op("+", total, i), HERE)
-ON = Meet((Set(q, op("+", q, Const(1)), HERE),))
+ADD = put(total, op("+", total, i))
+ON = Meet((step(q),))
+plan = partial(small_plans.plan, refs=[X, Y], result=total)
 
 
-def step(cursor: Reg, last: Reg, index: Reg, by: Reg, ref: Ref) -> tuple[Stmt, ...]:
+def onward(cursor: Reg, last: Reg, index: Reg, by: Reg, ref: Ref) -> tuple[Stmt, ...]:
     """A cursor moves on, and the next index is loaded, if there is one."""
-    ahead = Load(by, ref, cursor, Place(), HERE), Set(index, by, HERE)
-    return Set(cursor, op("+", cursor, Const(1)), HERE), When(op("<", cursor, last), ahead)
+    return step(cursor), When(op("<", cursor, last), (load(by, ref, cursor), put(index, by)))
 
 
 def loop(*body: Stmt, ref: Ref = X, other: Ref = Y) -> While:
     """A loop over what two lists have in common."""
-    equal = (*body, *step(q, end, i, x, ref), *step(k, stop, j, y, other))
-    return While((), BOTH, (Set(at, op("max", i, j), HERE), When(EQUAL, equal, (ON,))))
-
-
-def plan(*body: Stmt) -> Plan:
-    return Plan((Group(0, "A", tuple(LISTS)),), (("A", ROOT),), body, ("A",), (), (("total", total),))
+    equal = (*body, *onward(q, end, i, x, ref), *onward(k, stop, j, y, other))
+    return While((), BOTH, (put(at, op("max", i, j)), When(EQUAL, equal, (ON,))))
 
 
 def test_a_loop_goes_over_the_pairs_of_two_lists() -> None:
-    heads = (step(q, end, i, x, X)[1], step(k, stop, j, y, Y)[1])
+    heads = (onward(q, end, i, x, X)[1], onward(k, stop, j, y, Y)[1])
     apart = While((), op("and", BOTH, op("!=", i, j)), (loop().body[0], *ON.plain))
     pairs = Meet((*heads, apart), (Listed(X, q, end), Listed(Y, k, stop)))
-    first = Load(at, X, q, Place(), HERE), Set(i, at, HERE), Set(j, at, HERE)
-    onward = (Set(cursor, op("+", cursor, Const(1)), HERE) for cursor in (q, k))
-    assert meet(plan(loop(ADD))).body == (While((pairs,), BOTH, (*first, ADD, *onward)),)
+    first = load(at, X, q), put(i, at), put(j, at)
+    assert meet(plan(loop(ADD))).body == (While((pairs,), BOTH, (*first, ADD, step(q), step(k))),)
 
 
 @pytest.mark.parametrize("around", ["task", "branch", "loop"])
 def test_a_loop_inside_of_something_is_one_as_well(around: str) -> None:
-    from wingspan.lang.devices import SERIAL
-
     inner = loop(ADD)
     outers: dict[str, Stmt] = {
-        "task": Par(SERIAL, Reg("t"), (inner,), (), HERE),
+        "task": region(inner),
         "branch": When(op("<", end, Const(9)), (inner,)),
         "loop": While((), op("<", end, Const(9)), (inner,)),
     }
@@ -85,13 +59,11 @@ LEFT_ALONE: dict[str, While] = {
     "indices are of 64 bits": loop(ADD, other=replace(Y, buffer=replace(Y.buffer, width="i64"))),
     "indices are kept in a hash table": loop(ADD, ref=replace(X, buffer=replace(X.buffer, hashed=True))),
     "somebody may write a list": loop(ADD, other=replace(Y, frozen=False)),
-    "the body moves a cursor": loop(ADD, Set(q, op("+", q, Const(1)), HERE)),
-    "the body changes where a list ends": loop(Set(stop, Const(3), HERE)),
-    "the body sets an index": loop(Set(j, Const(0), HERE)),
-    "the body changes the instance": loop(Set(ROOT, Reg("other", "instance"), HERE)),
-    "it is another index that is loaded": replace(
-        loop(ADD), body=(Set(at, op("max", i, total), HERE), loop(ADD).body[1])
-    ),
+    "the body moves a cursor": loop(ADD, step(q)),
+    "the body changes where a list ends": loop(put(stop, Const(3))),
+    "the body sets an index": loop(put(j, Const(0))),
+    "the body changes the instance": loop(put(X.instance, Reg("other", "instance"))),
+    "it is another index that is loaded": replace(loop(ADD), body=(put(at, op("max", i, total)), loop(ADD).body[1])),
     "the lists end elsewhere": replace(loop(ADD), condition=op("and", op("<", q, end), op("<", k, end))),
     "only one index has to be the larger one": replace(
         loop(ADD),
@@ -111,7 +83,7 @@ def test_other_loops_are_left_alone(made: While) -> None:
 
 
 def test_a_loop_is_left_alone_whose_index_is_read_later() -> None:
-    later = Store(Ref(LISTS[0], ROOT), Const(1), i, Place(), HERE)
+    later = store(X, Const(1), i)
     assert meet(plan(loop(ADD), later)) == plan(loop(ADD), later)
 
 

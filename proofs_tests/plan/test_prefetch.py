@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,75 +14,37 @@ from hypothesis import strategies as st
 import wingspan
 from proofs_tests.effort import many
 from proofs_tests.places import ROOT
+from proofs_tests.plan import small_plans
+from proofs_tests.plan.small_plans import HERE, plus, put, ref, region, root, step, store
 from wingspan import api
 from wingspan.compiled import build
-from wingspan.lang.devices import SERIAL, Device
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    COMPUTES,
-    Buffer,
-    Check,
-    Const,
-    Expr,
-    Group,
-    Load,
-    Op,
-    Origin,
-    Par,
-    Place,
-    Plan,
-    Prefetch,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    When,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Check, Const, Expr, Load, Op, Plan, Prefetch, Reg, Stmt, When, While, walk
 from wingspan.plan.passes.prefetch import DISTANCE, prefetch
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.show import cell
 
-HERE = Origin(None, "a test")
-ROOT_A, ROOT_B = Reg("root A", "instance"), Reg("root B", "instance")
 BUFFERS = {
-    f"{tensor}.{name}": Ref(
-        Buffer(tensor, 0, name, kind, "float" if kind == "value" else "int", "i64", number, group),
-        root,
-    )
-    for group, (tensor, root) in enumerate((("A", ROOT_A), ("B", ROOT_B)))
-    for number, (name, kind) in enumerate((("ptr", "position"), ("idx", "index"), ("val", "value")))
+    f"{tensor}.{name}": ref(tensor, name, number, group)
+    for group, tensor in enumerate("AB")
+    for number, name in enumerate(("ptr", "idx", "val"))
 }
 j, last, q, end, k, p, stop, n, i = map(Reg, ("j", "last", "q", "end", "k", "p", "stop", "n", "i"))
 begin, start, total, x = Reg("begin"), Reg("start"), Reg("total", "float"), Reg("x", "float")
 SOON, LATER = DISTANCE // 2, DISTANCE
 
 
+plan = partial(small_plans.plan, refs=BUFFERS.values(), result=total)
+
+
 def load(reg: Reg, name: str, index: Expr) -> Load:
-    return Load(reg, BUFFERS[name], index, Place(), HERE)
+    return small_plans.load(reg, BUFFERS[name], index)
 
 
-def plus(e: Expr, by: int) -> Expr:
-    return op("+", e, Const(by))
-
-
-def step(reg: Reg, by: int = 1) -> Set:
-    return Set(reg, plus(reg, by), HERE)
-
-
-def plan(*body: Stmt) -> Plan:
-    groups = tuple(
-        Group(g, t, tuple(r.buffer for r in BUFFERS.values() if r.buffer.tensor == t)) for g, t in enumerate("AB")
-    )
-    return Plan(groups, (("A", ROOT_A), ("B", ROOT_B)), body, ("A", "B"), (), (("total", total),))
-
-
-READ = (load(x, "A.val", p), Set(total, op("+", total, x), HERE), step(p))
-OPEN = (load(start, "A.ptr", k), Set(p, start, HERE), load(stop, "A.ptr", plus(k, 1)))
+READ = (load(x, "A.val", p), put(total, op("+", total, x)), step(p))
+OPEN = (load(start, "A.ptr", k), put(p, start), load(stop, "A.ptr", plus(k, 1)))
 FIBER = While((), op("<", p, stop), READ)
-UNFURL = (load(begin, "B.ptr", j), Set(q, begin, HERE), load(end, "B.ptr", plus(j, 1)))
+UNFURL = (load(begin, "B.ptr", j), put(q, begin), load(end, "B.ptr", plus(j, 1)))
 
 
 def entries(*body: Stmt) -> While:
@@ -96,7 +57,7 @@ LIST = entries(*OPEN, FIBER)
 
 def columns(*body: Stmt) -> tuple[Stmt, ...]:
     """A loop over columns of B."""
-    return (Set(j, Const(1), HERE), While((), op("<=", j, last), (*UNFURL, *body, step(j))))
+    return (put(j, Const(1)), While((), op("<=", j, last), (*UNFURL, *body, step(j))))
 
 
 def fetched(until: Reg) -> tuple[Stmt, ...]:
@@ -128,7 +89,7 @@ ELSEWHERE: dict[str, tuple[Stmt, ...]] = {
     "every other column": (*UNFURL, LIST, step(j, 2)),
     "columns that overlap": (*UNFURL[:2], load(end, "B.ptr", plus(j, 2)), LIST, step(j)),
     "a last column that moves": (*UNFURL, LIST, step(last), step(j)),
-    "columns that are written": (*UNFURL, LIST, Store(BUFFERS["B.ptr"], n, n, Place(), HERE), step(j)),
+    "columns that are written": (*UNFURL, LIST, store(BUFFERS["B.ptr"], n, n), step(j)),
     "lists that begin elsewhere": (*UNFURL, step(q), LIST, step(j)),
     "fibers that the column tells, too": (
         *UNFURL, entries(load(start, "A.ptr", op("+", k, j)), *OPEN[1:], FIBER), step(j),
@@ -145,8 +106,8 @@ def test_a_column_at_a_time_is_prefetched_where_the_others_are_elsewhere(body: t
 
 
 def test_a_fiber_that_is_read_twice_is_prefetched_once() -> None:
-    made = prefetch(plan(entries(*OPEN, FIBER, Set(p, start, HERE), FIBER)))
-    assert made.body == (entries(*OPEN, *fetched(end), FIBER, Set(p, start, HERE), FIBER),)
+    made = prefetch(plan(entries(*OPEN, FIBER, put(p, start), FIBER)))
+    assert made.body == (entries(*OPEN, *fetched(end), FIBER, put(p, start), FIBER),)
 
 
 def test_conditions_of_the_later_round_are_asked_for() -> None:
@@ -161,9 +122,9 @@ def test_conditions_of_the_later_round_are_asked_for() -> None:
 def test_what_a_round_loads_for_the_next_is_known() -> None:
     """The list is read at the end of each round, and the loop ends early."""
     later, left = Reg("later"), op("<", q, end)
-    test = (Set(later, Op("select", (left, k, n)), HERE),)
-    opened = (load(start, "A.ptr", later), Set(p, start, HERE), load(stop, "A.ptr", plus(later, 1)))
-    loop = While(test, op("<", later, n), (*opened, FIBER, step(q), When(left, (load(i, "B.idx", q), Set(k, i, HERE)))))
+    test = (put(later, Op("select", (left, k, n))),)
+    opened = (load(start, "A.ptr", later), put(p, start), load(stop, "A.ptr", plus(later, 1)))
+    loop = While(test, op("<", later, n), (*opened, FIBER, step(q), When(left, (load(i, "B.idx", q), put(k, i)))))
     made = prefetch(plan(loop))
     (found,) = (s for s in walk(made.body) if isinstance(s, Load) and s.reg == Reg(f"start {SOON} ahead"))
     around = [s.condition for s in walk(made.body) if isinstance(s, When) and found in walk(s.then)]
@@ -174,26 +135,22 @@ MAYBE = When(op("<", total, x), (load(start, "A.ptr", k),))
 HASHED = replace(BUFFERS["A.val"], buffer=replace(BUFFERS["A.val"].buffer, hashed=True))
 ROW = op("+", op("*", op("-", k, Const(1)), n), i)
 LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
-    "rows of a dense matrix": (
-        entries(Set(i, Const(1), HERE), While((), op("<=", i, n), (load(x, "A.val", ROW), step(i)))),
-    ),
+    "rows of a dense matrix": (entries(put(i, Const(1)), While((), op("<=", i, n), (load(x, "A.val", ROW), step(i)))),),
     "fibers that lie one after the other": (entries(load(start, "A.ptr", q), *OPEN[1:], FIBER),),
     "a cell that the inner loop does not move on from": (
         entries(*OPEN, While((), op("<", p, stop), (load(x, "A.val", k), step(p)))),
     ),
     "no inner loop": (entries(load(start, "A.ptr", k), load(x, "A.val", start)),),
-    "a list that is written": (Store(BUFFERS["B.idx"], Const(1), n, Place(), HERE), entries(*OPEN, FIBER)),
-    "positions that are written": (entries(*OPEN, FIBER, Store(BUFFERS["A.ptr"], Const(1), n, Place(), HERE)),),
-    "cells in a hash table": (
-        entries(*OPEN, While((), op("<", p, stop), (Load(x, HASHED, p, Place(), HERE), step(p)))),
-    ),
-    "another instance in each round": (entries(*OPEN, Set(ROOT_A, ROOT_B, HERE), FIBER),),
+    "a list that is written": (store(BUFFERS["B.idx"], Const(1), n), entries(*OPEN, FIBER)),
+    "positions that are written": (entries(*OPEN, FIBER, store(BUFFERS["A.ptr"], Const(1), n)),),
+    "cells in a hash table": (entries(*OPEN, While((), op("<", p, stop), (small_plans.load(x, HASHED, p), step(p)))),),
+    "another instance in each round": (entries(*OPEN, put(root("A"), root("B")), FIBER),),
     "a cursor that moves by two": (While((), op("<", q, end), (*LIST.body[:-1], step(q, 2))),),
     "a cursor that moves under a condition": (
         While((), op("<", q, end), (*LIST.body[:-1], When(op("<", total, x), (step(q),)))),
     ),
     "a cursor that has moved": (While((), op("<", q, end), (load(k, "B.idx", q), *OPEN, step(q), FIBER)),),
-    "an index that is something else by then": (entries(Set(k, n, HERE), *OPEN, FIBER),),
+    "an index that is something else by then": (entries(put(k, n), *OPEN, FIBER),),
     "a load under a condition that is not known": (entries(When(op("<", total, x), (*OPEN, FIBER))),),
     "what may fail before": (entries(Check(op("<", total, x), "", (), HERE), *OPEN, FIBER),),
     "what may fail in a loop before": (
@@ -203,9 +160,9 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     "an end that moves": (While((), op("<", q, end), (*LIST.body, step(end, 2))),),
     "an end that moves along": (While((), op("<", q, end), (*LIST.body, step(end))),),
     "a cursor that jumps now and then": (
-        While((), op("<", q, end), (*LIST.body[:-1], When(op("<", total, x), (Set(q, n, HERE),)), step(q))),
+        While((), op("<", q, end), (*LIST.body[:-1], When(op("<", total, x), (put(q, n),)), step(q))),
     ),
-    "tasks that are started in each round": (entries(*OPEN, Par(Device("dev", 2, SERIAL), n, (FIBER,), (), HERE)),),
+    "tasks that are started in each round": (entries(*OPEN, region(FIBER)),),
     "a position that may be another one": (entries(load(start, "A.ptr", k), MAYBE, *OPEN[1:], FIBER),),
 }
 
@@ -218,42 +175,26 @@ def test_other_loops_are_left_alone(body: tuple[Stmt, ...]) -> None:
 # ---------------------------------------------------------------------------------------------------- what is accessed
 
 
-class Tried:
-    """What a plan over two matrices does, statement by statement: which cells it loads, and which it prefetches."""
+class Tried(small_plans.Tried):
+    """What a plan over two matrices accesses: which cells it loads, and which it prefetches."""
 
     def __init__(self, made: Plan, cells: dict[str, list[int]], registers: dict[str, int]) -> None:
-        self.cells, self.registers = cells, {"total": 0, **registers}
+        super().__init__({"total": 0, **registers})
+        self.cells = cells
         self.loads: set[str] = set()
         self.fetches: list[str] = []
         self.run(made.body)
 
-    def value(self, e: Expr) -> Any:
-        match e:
-            case Const(value=value):
-                return value
-            case Reg(name=name):
-                return self.registers[name]
-            case Op(op=name, args=args):
-                return COMPUTES[name](*map(self.value, args))
-
-    def run(self, body: Iterable[Stmt]) -> None:
-        for s in body:
-            match s:
-                case Set(reg=reg, value=value):
-                    self.registers[reg.name] = self.value(value)
-                case When(condition=condition, then=then):
-                    self.run(then if self.value(condition) else ())
-                case While(condition=condition, body=inner):
-                    while self.value(condition):
-                        self.run(inner)
-                case Load(reg=reg, ref=ref, index=index):
-                    at = self.value(index)
-                    name = f"{ref.buffer.tensor}.{ref.buffer.name}"
-                    assert 1 <= at <= len(self.cells[name]), cell(ref, index)
-                    self.loads.add(f"{name}[{at}]")
-                    self.registers[reg.name] = self.cells[name][at - 1]
-                case Prefetch(ref=ref, index=index):
-                    self.fetches.append(f"{ref.buffer.tensor}.{ref.buffer.name}[{self.value(index)}]")
+    def access(self, s: Stmt) -> None:
+        match s:
+            case Load(reg=reg, ref=ref, index=index):
+                at = self.value(index)
+                name = f"{ref.buffer.tensor}.{ref.buffer.name}"
+                assert 1 <= at <= len(self.cells[name]), cell(ref, index)
+                self.loads.add(f"{name}[{at}]")
+                self.registers[reg.name] = self.cells[name][at - 1]
+            case Prefetch(ref=ref, index=index):
+                self.fetches.append(f"{ref.buffer.tensor}.{ref.buffer.name}[{self.value(index)}]")
 
 
 def fibers(tensor: str, lists: list[list[int]]) -> dict[str, list[int]]:
@@ -271,7 +212,7 @@ COLUMNS = st.lists(st.lists(st.integers(1, 3), max_size=2 * LATER + 2), min_size
 def test_all_that_is_loaded_is_loaded_anyway(listed: list[list[int]], opened: list[int], first: int) -> None:
     """Fibers of any length, columns from any one on: what is prefetched is what the rounds to come begin with."""
     cells = fibers("A", [[1] * length for length in opened]) | fibers("B", listed)
-    count, columns_from = len(listed), (Set(j, Const(first), HERE), columns(entries(*OPEN, FIBER))[1])
+    count, columns_from = len(listed), (put(j, Const(first)), columns(entries(*OPEN, FIBER))[1])
     before = Tried(plan(*columns_from), cells, {"last": count})
     after = Tried(prefetch(plan(*columns_from)), cells, {"last": count})
     assert (after.loads, after.registers["total"]) == (before.loads, before.registers["total"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,48 +14,22 @@ from hypothesis import strategies as st
 
 import wingspan
 from proofs_tests.effort import many
+from proofs_tests.plan import small_plans
+from proofs_tests.plan.small_plans import HERE, plus, put, ref, root, step
 from wingspan import Fault, Limits
 from wingspan.compiled import build
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    COMPUTES,
-    Buffer,
-    Const,
-    Expr,
-    Group,
-    Op,
-    Origin,
-    Place,
-    Plan,
-    Ref,
-    Reg,
-    Room,
-    Set,
-    Stmt,
-    Store,
-    When,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, Ref, Reg, Room, Stmt, Store, When, While, walk
 from wingspan.plan.passes.room import room
 
-HERE = Origin(None, "a test")
-BUFFER = Buffer("C", 0, "idx", "index", "int", "i64", 0, 0)
-ROOT, OTHER = Reg("root", "instance"), Reg("other", "instance")
+LIST = replace(ref("C", "idx"), frozen=False)
 q, r, end, stop, n, odd = map(Reg, ("q", "r", "end", "stop", "n", "odd"))
 BOTH = op("and", op("<", q, end), op("<=", r, stop))
+plan = partial(small_plans.plan, refs=[LIST])
 
 
-def step(reg: Reg, by: int = 1) -> Set:
-    return Set(reg, op("+", reg, Const(by)), HERE)
-
-
-def store(at: Expr = n, into: Reg = ROOT) -> Store:
-    return Store(Ref(BUFFER, into), at, Const(7), Place(), HERE)
-
-
-def plan(*body: Stmt) -> Plan:
-    return Plan((Group(0, "C", (BUFFER,)),), (("C", ROOT),), body, (), ("C",), ())
+def store(at: Expr = n, into: Ref = LIST) -> Store:
+    return small_plans.store(into, at, Const(7))
 
 
 def asked(*body: Stmt, condition: Expr = BOTH) -> list[str]:
@@ -65,8 +41,8 @@ def test_a_loop_asks_for_all_of_its_rounds() -> None:
     """For what is left of both cursors together, and only if there is a round."""
     loop = While((), BOTH, (store(), step(n), When(odd, (step(q),), (step(r),))))
     rounds = op("+", op("-", end, q), op("+", op("-", stop, r), Const(1)))
-    sure = Store(Ref(BUFFER, ROOT), n, Const(7), Place(), HERE, sure=True)
-    expected = When(BOTH, (Room(Ref(BUFFER, ROOT), op("+", n, rounds), HERE),))
+    sure = replace(store(), sure=True)
+    expected = When(BOTH, (Room(LIST, op("+", n, rounds), HERE),))
     assert room(plan(loop)).body == (expected, While((), BOTH, (sure, *loop.body[1:])))
 
 
@@ -78,11 +54,11 @@ def test_a_loop_asks_for_all_of_its_rounds() -> None:
         (store(), step(n), When(odd, (step(n),)), step(q)),  # two cells in a round
         (store(), step(n, 2), step(q)),
         (store(), step(n), step(q, -1)),
-        (store(), Set(n, odd, HERE), step(q)),
+        (store(), put(n, odd), step(q)),
         (store(), step(n), step(q), While((), op("<", r, stop), (step(r),))),  # not the innermost
         (store(Const(3)), step(q)),  # the same cell in each round
         (store(op("*", n, Const(2))), step(n), step(q)),
-        (store(), step(n), step(q), Set(ROOT, OTHER, HERE)),  # another instance in each round
+        (store(), step(n), step(q), put(LIST.instance, root("B"))),  # another instance in each round
     ],
 )
 def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
@@ -98,42 +74,24 @@ def test_a_condition_that_says_more_does_not_matter() -> None:
     assert not asked(store(), step(n), step(q), condition=op("or", op("<", q, end), op("<", odd, stop)))
 
 
-class Tried:
-    """What a plan of one loop does, statement by statement, and whether a store goes beyond what was asked for."""
+class Tried(small_plans.Tried):
+    """Whether a store goes beyond what was asked for."""
 
     def __init__(self, registers: dict[str, int]) -> None:
-        self.registers, self.room, self.stored = registers, 0, 0
-        self.rounds = 0
+        super().__init__(registers, rounds=100)
+        self.room, self.stored = 0, 0
 
-    def value(self, e: Expr) -> Any:
-        match e:
-            case Const(value=value):
-                return value
-            case Reg(name=name):
-                return self.registers[name]
-            case Op(op=name, args=args):
-                return COMPUTES[name](*map(self.value, args))
-
-    def run(self, body: tuple[Stmt, ...]) -> None:
-        for s in body:
-            match s:
-                case Set(reg=reg, value=value):
-                    self.registers[reg.name] = self.value(value)
-                case When(condition=condition, then=then, otherwise=otherwise):
-                    self.run(then if self.value(condition) else otherwise)
-                case While(condition=condition, body=inner):
-                    while self.value(condition) and self.rounds < 100:
-                        self.rounds += 1
-                        self.run(inner)
-                case Room(index=index):
-                    self.room = max(self.room, self.value(index))
-                case Store(index=index, sure=True):
-                    self.stored += 1
-                    assert 1 <= self.value(index) <= self.room
+    def access(self, s: Stmt) -> None:
+        match s:
+            case Room(index=index):
+                self.room = max(self.room, self.value(index))
+            case Store(index=index, sure=True):
+                self.stored += 1
+                assert 1 <= self.value(index) <= self.room
 
 
 EITHER = When(op("<", odd, q), (step(q),), (step(r),))
-MOVES = st.sampled_from([store(), store(op("+", n, Const(1))), step(n), step(q), step(r), step(odd), EITHER])
+MOVES = st.sampled_from([store(), store(plus(n, 1)), step(n), step(q), step(r), step(odd), EITHER])
 BLOCKS: Any = st.recursive(
     st.lists(MOVES, max_size=4).map(tuple),
     lambda inner: st.tuples(MOVES, st.builds(lambda x, y: When(op("<", odd, q), x, y), inner, inner), MOVES),
