@@ -36,11 +36,12 @@ AREAS = {
         "wingspan/buffers/procedures.py", "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
         "wingspan/plan/passes/forward.py", "wingspan/plan/passes/hoist.py", "wingspan/plan/passes/tidy.py",
         "wingspan/plan/passes/stores.py", "wingspan/plan/passes/room.py", "wingspan/plan/passes/prefetch.py",
-        "wingspan/plan/passes/meet.py", "wingspan/compiled/meet.h",
+        "wingspan/plan/passes/meet.py", "wingspan/plan/passes/cursors.py", "wingspan/compiled/meet.h",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
         "wingspan/elaborate/opening.py", "wingspan/native/heap.py", "wingspan/plan/passes/invariant.py",
         "wingspan/elaborate/extents.py",
     ],
+    "unions": ["wingspan/plan/passes/unite.py", "wingspan/compiled/unite.h"],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
         "wingspan/tensors/files/__init__.py", "wingspan/reading.py", "wingspan/written.py",

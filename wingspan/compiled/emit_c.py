@@ -28,13 +28,13 @@ from wingspan.plan.uses import refs, registers, sets, with_blocks
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
-READING = (plan.Load, plan.Prefetch, plan.Meet)
+READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
 COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
 ROOM = Path(__file__).parent
 HEADERS = {
     "runtime.h": ROOM.parent / "runtime" / "runtime.h",
-    **{name: ROOM / name for name in ("program.h", "meet.h")},
+    **{name: ROOM / name for name in ("program.h", "meet.h", "unite.h")},
 }
 """What a printed file includes, and where it is: the team of threads is that of the register machine."""
 
@@ -192,7 +192,7 @@ class Printer:
     def _head(self, name: str, main: bool) -> Iterator[str]:
         at = f"./{name}" if name.startswith("-") else name
         how = [*COMPILE, f"{at}.c", "-lm", "-o", at] if main else [*COMPILE, "-shared", "-fPIC", f"{at}.c", "-lm", "-o"]
-        yield _comment(f"{PRINTED}. It includes program.h, meet.h and runtime.h, and is compiled by")
+        yield _comment(f"{PRINTED}. It includes program.h, meet.h, unite.h and runtime.h, and is compiled by")
         yield _comment(shlex.join(how if main else [*how, f"{at}.so"]))
         yield from ('#include "program.h"', "")
 
@@ -370,6 +370,8 @@ class Function:
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
                 return [*before, head, *_indented([*stops, *inner]), "}"]
+            case plan.Unite():
+                return self.unites(s)
             case Par():
                 return self.par(s)
             case plan.Set(reg=reg, value=value):
@@ -440,6 +442,33 @@ class Function:
             lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
         shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
         return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
+
+    def unites(self, s: plan.Unite) -> list[str]:
+        """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
+        union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
+        for listed in s.lists:
+            cells = self.cell_name(listed.ref.instance, listed.ref.buffer)
+            at, end = self.names.register(listed.at), self.text(listed.end)
+            lists.append(f"{cells}, {at}, {end}, {int(self.borrowed(listed.ref.buffer))}")
+            more.append(f"{at} < {end}")
+        for load, fill in s.loads:
+            b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
+            first = f"{self.cell_name(load.ref.instance, b)} + {offset(load.index, self.names)}"
+            has = f"{union}.{'x' if load.index == s.lists[0].at else 'y'}, {union}.n"
+            elements.append(f"{CELLS[b.width]} {named}[WS_UNITES];")
+            elements.append(f"ws_spread_{b.width}({named}, {first}, {has}, {self.text(fill)});")
+            each.append(f"{self.to(s, load.reg)} = {named}[{entry}];")
+        if s.at in self.printer.useful:
+            each.append(f"{self.to(s, s.at)} = {union}.at[{entry}];")
+        onward = (f"{self.names.register(x.at)} += {union}.in_{name};" for x, name in zip(s.lists, "xy", strict=True))
+        inner = [f"ws_union {union};", f"ws_unite(&{union}, {', '.join(lists)});", *elements]
+        inner += [
+            f"for (int64_t {entry} = 0; {entry} < {union}.n; {entry}++) {{",
+            *_indented([*each, *self.block(s.body)]),
+            "}",
+            *onward,
+        ]
+        return ["#if WS_UNITES", "do {", *_indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)

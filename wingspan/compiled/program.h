@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "meet.h"
+#include "unite.h"
 #include "runtime.h"
 
 /* Where the run may fail: a place in the source, and a message in which {0}, {1}, … stand for values of these types:
