@@ -33,8 +33,11 @@ AREAS = {
         "wingspan/plan/passes/tidy.py", "wingspan/buffers/procedures.py",
     ],
     "compiled": [
-        "wingspan/compiled/emit_c.py", "wingspan/compiled/program.h", "wingspan/compiled/engine.py",
-        "wingspan/compiled/inputs.py", "wingspan/compiled/build.py", "wingspan/compiled/meet.h",
+        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
+        "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
+        "wingspan/compiled/lexical.py", "wingspan/compiled/meet.h", "wingspan/compiled/nests.py",
+        "wingspan/compiled/printing.py", "wingspan/compiled/program.h", "wingspan/compiled/registers.py",
+        "wingspan/compiled/session.h",
     ],
     "native": [
         "wingspan/native/machine.py", "wingspan/native/heap.py", "wingspan/runtime/results.py",
