@@ -19,8 +19,10 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
+from wingspan.compiled.borrowing import borrowed, columns, read_only
 from wingspan.compiled.build import compiler
-from wingspan.compiled.emit_c import borrowed, columns, emit_c, nests, read_only
+from wingspan.compiled.emit_c import emit_c
+from wingspan.compiled.nests import nests
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ProgramError, WingspanError
 from wingspan.lang.devices import Device
@@ -226,6 +228,7 @@ def test_a_printed_command_runs_by_itself(tmp_path, command):
         "karate.c",
         "runtime.h",
         "program.h",
+        "session.h",
         "meet.h",
         "unite.h",
         "karate.inputs",
@@ -302,7 +305,7 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
         api.emit_c(racy, tmp_path)
     assert not list(tmp_path.iterdir())
     paths: list[Any] = api.emit_c(racy, tmp_path, unsafe=True)
-    assert [path.name for path in paths] == ["dependent.c", "runtime.h", "program.h", "meet.h", "unite.h"]
+    assert [path.name for path in paths] == ["dependent.c", "runtime.h", "program.h", "session.h", "meet.h", "unite.h"]
 
 
 # --------------------------------------------------------------------------------------------------- functions of loops

@@ -22,7 +22,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from wingspan.compiled.emit_c import COMPILE, HEADERS
+from wingspan.compiled.headers import COMPILE, HEADERS
 from wingspan.errors import InputError, InternalError
 from wingspan.written import write_together
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import build
-from wingspan.compiled.emit_c import Site, borrowed, together, with_sites
+from wingspan.compiled.borrowing import borrowed
+from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
+from wingspan.compiled.printing import Site
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
@@ -40,15 +42,13 @@ class Code:
 
 def code_of(plan: Plan, racy: bool = False) -> Code:
     """A plan as a library of its own, which is kept. InputError if there is no compiler."""
-    source, sites = with_sites(plan, racy)
-    library = build.library(source)
-    library.ws_printed_body.restype = ctypes.c_void_p
-    return Code(source, library.ws_printed_body(), sites)
+    (code,) = codes_of([plan], build.library, racy)
+    return code
 
 
-def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL]) -> list[Code]:
+def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL], racy: bool = False) -> list[Code]:
     """Plans that share a library, which is made of the text."""
-    source, sites = together(plans)
+    source, sites = together(plans, racy)
     bodies = (ctypes.c_void_p * len(plans)).in_dll(library(source), "ws_bodies")
     return [Code(source, body or 0, each) for body, each in zip(bodies, sites, strict=True)]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wingspan.compiled import inputs as c_inputs
-from wingspan.compiled.emit_c import HEADERS, PRINTED, emit_c
+from wingspan.compiled.emit_c import emit_c
+from wingspan.compiled.headers import HEADERS, PRINTED
 from wingspan.errors import InputError
 from wingspan.plan.ir import Plan
 from wingspan.written import writable, write_together

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 
 from wingspan.buffers.stored import Stored
-from wingspan.compiled.emit_c import borrowed, from_zero, identity
+from wingspan.compiled.borrowing import borrowed, from_zero
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import DTYPES
+from wingspan.plan.show import show
 from wingspan.tensors.frozen import Key
 
 Inputs = Mapping[str, Mapping[Key, Stored]]
@@ -55,11 +57,11 @@ def cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
 
 
 HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)
-"""How the file begins. Change it with the form of the file, here and in program.h."""
+"""How the file begins. Change it with the form of the file, here and in session.h."""
 
 
 def file(plan: Plan, inputs: Inputs) -> bytes:
-    """The inputs as the file of records that program.h reads."""
+    """The inputs as the file of records that session.h reads."""
     parts = []
     for each in given(plan, inputs):
         head = (each.group.id, each.buffer.number, len(each.keys), len(each.cells), *each.keys)
@@ -67,6 +69,13 @@ def file(plan: Plan, inputs: Inputs) -> bytes:
         parts += [np.array(head, "<i8").tobytes(), data, bytes(-len(data) % 8)]
     records = b"".join(parts)
     return HEAD + np.array([identity(plan), len(records), checksum(records)], "<u8").tobytes() + records
+
+
+def identity(made: Plan) -> int:
+    """What tells programs apart whose buffers, statements, ranges or extents differ."""
+    lines = [line for line in show(made).splitlines() if not line.lstrip().startswith("#")]  # no text of the program
+    lines += (str([b.bound for b in group.buffers]) for group in made.groups)
+    return int.from_bytes(sha256("\n".join(lines).encode()).digest()[:8], "little")
 
 
 def checksum(records: bytes) -> int:

@@ -54,6 +54,22 @@ class Names:
         return name
 
 
+def declare(names: Names, reg: Reg) -> str:
+    """The declaration of the variable that a register is."""
+    kind = TYPES[reg.type]
+    return f"{kind}{'' if kind.endswith('*') else ' '}{names.register(reg)}"
+
+
+def zero(reg: Reg) -> str:
+    """What a variable holds that nothing has set."""
+    return {"float": "0.0", "bool": "false", "instance": "NULL"}.get(reg.type, "0")
+
+
+def ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
+    """In an order in which they can be declared: what tells how large buffers are before the instances of these."""
+    return tuple(sorted(regs, key=lambda reg: (reg.type == "instance", reg.name, reg.type)))
+
+
 def reads(s: Stmt) -> Iterator[Reg]:
     """The registers that a statement itself reads, blocks inside of it apart."""
     return (reg for e in operands(s) for reg in registers(e))

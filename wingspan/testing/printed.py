@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from wingspan.buffers.stored import Stored
-from wingspan.compiled import emit_c
+from wingspan.compiled.borrowing import read_only
 from wingspan.compiled.build import INCLUDES, compiler
+from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.inputs import given
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
@@ -37,7 +38,7 @@ class Printed:
 
     def __init__(self, bound: Elaborated, options: Sequence[str] = ("-O3",)) -> None:
         self.bound, self.plan = bound, lower(bound)
-        self.source = emit_c.emit_c(self.plan)
+        self.source = emit_c(self.plan)
         self._given = list(given(self.plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}))
         self._library = compiled(self.source, options)
         for name, returns in SIGNATURES.items():
@@ -82,7 +83,7 @@ class Printed:
 
     def tensors(self) -> dict[str, Tensor]:
         """The outputs, as copies."""
-        kept, fills = emit_c.read_only(self.plan), self._left().fills
+        kept, fills = read_only(self.plan), self._left().fills
         return {
             name: self.bound.inputs[name]
             if name in kept

@@ -1,0 +1,362 @@
+"""Plans as C functions: one for the root task, one for each parallel region, one for each nest of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from wingspan.compiled.borrowing import from_zero
+from wingspan.compiled.expressions import SUFFIX, expression, offset, told
+from wingspan.compiled.lexical import comment, indented
+from wingspan.compiled.printing import Printing
+from wingspan.compiled.registers import Declared, declare, declared, within, zero
+from wingspan.errors import InternalError, Span
+from wingspan.lang.ir import REDUCTIONS
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
+from wingspan.plan.passes.room import whole
+from wingspan.plan.uses import refs, sets
+
+CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
+ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
+READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
+"""Statements that write no cell."""
+COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
+
+
+class Function:
+    """Writes the body of a C function: the root task's, or a parallel region's."""
+
+    def __init__(self, printing: Printing, body: tuple[Stmt, ...], given: tuple[Reg, ...], ends: Iterable[Reg]) -> None:
+        self.printing, self.names, self.body = printing, printing.names, body
+        own = {id(s) for s in body if isinstance(s, plan.While)}
+        self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
+        """what is in functions apart, without the nest that this one may be"""
+        self.declared: Declared = declared(body, given, ends, self.apart)
+        self.used: dict[Reg, dict[Buffer, set[str]]] = {}
+        """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
+        for s in within(body, self.apart):
+            if not (isinstance(s, Load) and s.reg not in printing.useful):
+                kinds = {plan.Store: "write", plan.Room: "write"} | dict.fromkeys(READING, "read")
+                for ref in refs(s):
+                    how = kinds.get(type(s), "more")
+                    self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
+        self.line: Span | None = None
+        self.loops = 0
+        """the loops around the statement that is being written: what stops a run is noticed between two of them"""
+
+    def lines(self) -> list[str]:
+        """All statements, after the variables that no statement declares."""
+        printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
+        first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
+        zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
+        unknown = [line for reg in self.declared.first if reg.type == "instance" for line in self.unknown(reg)]
+        return [*zeros, *unknown, *self.block(self.body)]
+
+    def block(self, body: tuple[Stmt, ...]) -> list[str]:
+        lines: list[str] = []
+        for s in body:
+            made = self.statement(s)
+            if made and self.printing.racy and isinstance(s, plan.Access):
+                made = ["WS_YIELD;", *made]
+            lines += [*self.source(s), *made] if made else []
+        return lines
+
+    def source(self, s: Stmt) -> Iterator[str]:
+        """The source line of a statement, if the one before came from another."""
+        origin = getattr(s, "origin", None)
+        span: Span | None = origin.span if origin else None
+        if span is not None and (self.line is None or self.line.line != span.line):
+            self.line = span
+            yield comment(f"{span.line} │ {span.source.line(span.line).strip()}")
+
+    # --------------------------------------------------------------------------------------------------------- buffers
+
+    def cells(self, x: Reg, declared: bool = True) -> Iterator[str]:
+        """Where the cells of an instance lie that this function accesses; variables for that, or new values of them."""
+        instance = self.names.register(x)
+        for b, how in self.accessed(x):
+            cells = self.cell_name(x, b)
+            yield f"{f'{self.pointer(b)}const ' if declared else ''}{cells} = WS_CELLS({instance}, {b.number});"
+            if "write" in how and (most := whole(b)) is not None:
+                yield f"WS_ALL({instance}, {b.number}, {self.text(most)}, {self.printing.site(None, '')});"
+            elif "write" in how:
+                room = self.room_name(x, b)
+                yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
+
+    def unknown(self, x: Reg) -> Iterator[str]:
+        """The variables for that while it is not known which instance it is."""
+        for b, how in self.accessed(x):
+            yield f"{self.pointer(b)}{self.cell_name(x, b)} = NULL;"
+            if "write" in how and whole(b) is None:
+                yield f"uint64_t {self.room_name(x, b)} = 0;"
+
+    def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
+        """The buffers of an instance whose cells this function reads and writes unchecked, by itself."""
+        if self.printing.racy:
+            return []
+        used = sorted(self.used.get(x, {}).items(), key=lambda item: item[0].number)
+        return [(b, how) for b, how in used if not b.hashed and how != {"more"}]
+
+    def pointer(self, b: Buffer) -> str:
+        return f"const {CELLS[b.width]} *restrict " if self.borrowed(b) else f"{CELLS[b.width]} *"
+
+    def borrowed(self, b: Buffer) -> bool:
+        """Whether a buffer of an input lies where its owner has it."""
+        return b.tensor in self.printing.borrowed
+
+    def cell_name(self, x: Reg, b: Buffer) -> str:
+        """What the cells of a buffer of an instance are called."""
+        made, group = self.printing.cell_names, self.printing.plan.groups[b.group]
+        if (x, b.number) not in made:
+            level = b.level if sum(other.name == b.name for other in group.buffers) > 1 else ""
+            made[x, b.number] = self.names.new(f"{self.names.register(x)}_{'cell' if b.depth < 0 else b.name}{level}")
+        return made[x, b.number]
+
+    def room_name(self, x: Reg, b: Buffer) -> str:
+        """What the number of cells that may be written is called."""
+        made = self.printing.room_names
+        if (x, b.number) not in made:
+            made[x, b.number] = self.names.new(f"{self.cell_name(x, b)}_cells")
+        return made[x, b.number]
+
+    def buffer(self, ref: Ref) -> str:
+        return f"&{self.names.register(ref.instance)}->buffers[{ref.buffer.number}]"
+
+    # ------------------------------------------------------------------------------------------------------ statements
+
+    def statement(self, s: Stmt) -> list[str]:
+        match s:
+            case plan.When(condition=condition, then=then, otherwise=otherwise):
+                yes, no = self.block(then), self.block(otherwise)
+                lines = [f"if ({self.text(condition)}) {{", *indented(yes)]
+                return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
+            case plan.While() if id(s) in self.apart:
+                return self.nest(s)
+            case plan.While(test=test, condition=condition, body=body):
+                before = ["WS_GO_ON;"] if self.loops else []
+                stops = ["WS_GO_ON;"] if _waits(s) else []
+                self.loops += 1
+                match test:
+                    case ():
+                        head, inner = f"while ({self.text(condition)}) {{", self.block(body)
+                    case (plan.Meet(lists=(x, y)),):
+                        meeting = self.names.new("meeting")
+                        before.append(f"ws_meeting {meeting} = {{0}};")
+                        head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
+                    case _:
+                        leave = f"if (!({self.text(condition)})) break;"
+                        head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
+                self.loops -= 1
+                return [*before, head, *indented([*stops, *inner]), "}"]
+            case plan.Unite():
+                return self.unites(s)
+            case Par():
+                return self.par(s)
+            case plan.Set(reg=reg, value=value):
+                return [f"{self.to(s, reg)} = {self.text(value)};"] if reg in self.printing.useful else []
+            case plan.Load(reg=reg):
+                return [f"{self.to(s, reg)} = {self.load(s)};"] if reg in self.printing.useful else []
+            case plan.Store():
+                return self.store(s)
+            case plan.Room():
+                return [self.fails("WS_ASK", self.room(s), s)]
+            case plan.Prefetch(ref=ref, index=index):
+                cells = self.cell_name(ref.instance, ref.buffer)
+                return [f"__builtin_prefetch(&{cells}[{offset(index, self.names)}]);"]
+            case plan.Compute(reg=reg, op=op, args=args):
+                return self.compute(s, reg, op, args)
+            case plan.Check(condition=condition, message=message, values=values):
+                numbered = message.format(**{name: f"{{{k}}}" for k, (name, _) in enumerate(values)})
+                return [self.fails("WS_REQUIRE", self.text(condition), s, numbered, tuple(e for _, e in values))]
+            case plan.Child(reg=reg, group=group, parent=parent, key=key):
+                found = f"ws_child(t, {group}, {self.names.register(parent)}, {self.text(key)})"
+                return self.instance(s, reg, found)
+            case plan.Fresh(reg=reg, group=group):
+                return self.instance(s, reg, f"ws_fresh(t, {group})")
+            case plan.Drop(reg=reg):
+                return [f"ws_drop(t, {self.names.register(reg)});"]
+        return self.access(s)
+
+    def text(self, e: Expr) -> str:
+        return expression(e, self.names)
+
+    def to(self, s: Stmt, reg: Reg) -> str:
+        """The variable that a statement sets, declared if it is set for the first time."""
+        if reg in self.declared.at.get(id(s), ()):
+            constant = reg in self.declared.constant
+            return f"const {declare(self.names, reg)}" if constant else declare(self.names, reg)
+        return self.names.register(reg)
+
+    def address(self, s: Stmt, reg: Reg) -> tuple[list[str], str]:
+        """The same for a statement that sets it by its address."""
+        name = self.names.register(reg)
+        return [f"{declare(self.names, reg)};"] if reg in self.declared.at.get(id(s), ()) else [], f"&{name}"
+
+    def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
+        """Leave unless something succeeds."""
+        origin = s.origin  # type: ignore[union-attr]
+        site = self.printing.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values), s)
+        return f"{macro}({', '.join([success, str(site), *(told(e, self.names) for e in values)])});"
+
+    def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
+        name, declared = self.names.register(reg), reg in self.declared.at.get(id(s), ())
+        lines = [f"{'ws_instance *const ' if declared else ''}{name} = {found};", self.fails("WS_TRY", name, s)]
+        return [*lines, *self.cells(reg, declared)]
+
+    def load(self, s: Load) -> str:
+        b = s.ref.buffer
+        if b.hashed:
+            return f"ws_hash_load({self.buffer(s.ref)}, {self.text(s.index)})"
+        if self.printing.racy:
+            return f"ws_load_{b.width}({self.buffer(s.ref)}, {self.text(s.index)}, t->run->order)"
+        cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
+        return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
+
+    def meets(self, meeting: str, x: plan.Listed, y: plan.Listed) -> str:
+        """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
+        lists = []
+        for each in (x, y):
+            cells = self.cell_name(each.ref.instance, each.ref.buffer)
+            lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
+        shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
+        return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
+
+    def unites(self, s: plan.Unite) -> list[str]:
+        """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
+        union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
+        for listed in s.lists:
+            cells = self.cell_name(listed.ref.instance, listed.ref.buffer)
+            at, end = self.names.register(listed.at), self.text(listed.end)
+            lists.append(f"{cells}, {at}, {end}, {int(self.borrowed(listed.ref.buffer))}")
+            more.append(f"{at} < {end}")
+        for load, fill in s.loads:
+            b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
+            first = f"{self.cell_name(load.ref.instance, b)} + {offset(load.index, self.names)}"
+            has = f"{union}.{'x' if load.index == s.lists[0].at else 'y'}, {union}.n"
+            elements.append(f"{CELLS[b.width]} {named}[WS_UNITES];")
+            elements.append(f"ws_spread_{b.width}({named}, {first}, {has}, {self.text(fill)});")
+            each.append(f"{self.to(s, load.reg)} = {named}[{entry}];")
+        if s.at in self.printing.useful:
+            each.append(f"{self.to(s, s.at)} = {union}.at[{entry}];")
+        onward = (f"{self.names.register(x.at)} += {union}.in_{name};" for x, name in zip(s.lists, "xy", strict=True))
+        inner = [f"ws_union {union};", f"ws_unite(&{union}, {', '.join(lists)});", *elements]
+        inner += [
+            f"for (int64_t {entry} = 0; {entry} < {union}.n; {entry}++) {{",
+            *indented([*each, *self.block(s.body)]),
+            "}",
+            *onward,
+        ]
+        return ["#if WS_UNITES", "do {", *indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
+
+    def store(self, s: plan.Store) -> list[str]:
+        b, value = s.ref.buffer, self.text(s.value)
+        if b.hashed:
+            success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
+            return [self.fails("WS_TRY", success, s)]
+        if self.printing.racy:
+            stored = f"{self.buffer(s.ref)}, {self.text(s.index)}, {value}, t->run->order"
+            return [self.fails("WS_TRY", f"ws_store_{b.width}(t, {stored})", s)]
+        cells = self.cell_name(s.ref.instance, b)
+        asked = s.sure or whole(b) is not None
+        made = [] if asked else [self.fails("WS_ROOM", self.room(s), s)]
+        return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
+
+    def room(self, s: plan.Store | plan.Room) -> str:
+        """The arguments of what asks whether there is room for a cell."""
+        x, b = s.ref.instance, s.ref.buffer
+        return f"{self.room_name(x, b)}, {self.names.register(x)}, {b.number}, {self.text(s.index)}"
+
+    def compute(self, s: plan.Compute, reg: Reg, op: str, args: tuple[Expr, ...]) -> list[str]:
+        kind = SUFFIX[args[0].type]
+        function = f"ws_{op}" if op in ("isqrt", "int") else f"ws_{COMPUTES[op]}_{kind}"
+        before, to = self.address(s, reg)
+        success = f"{function}({', '.join([*map(self.text, args), to])})"
+        message = f"{op} is not defined for {' and '.join(f'{{{k}}}' for k in range(len(args)))}"
+        return [*before, self.fails("WS_DEFINED", success, s, message, args)]
+
+    def access(self, s: Stmt) -> list[str]:
+        match s:
+            case plan.Atomic(ref=ref, index=index, op=op, value=value):
+                told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
+                call = f"ws_atomic_{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
+                origin = s.origin
+                message = f"{origin.prefix}{op} is not defined for {{0}} and {{1}}"
+                site = self.printing.site(origin.span, message, "II", s)
+                return [f"WS_TRY({call}, {site});"]
+            case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
+                before, to = self.address(s, reg)
+                call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {self.text(step)}, {to})"
+                return [*before, self.fails("WS_TRY", call, s)]
+            case plan.Acquire(ref=ref, index=index):
+                return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
+            case plan.Release(ref=ref, index=index):
+                return [f"ws_release(t, {self.buffer(ref)}, {self.text(index)});"]
+            case plan.Sort(ref=ref, count=count):
+                return [self.fails("WS_TRY", f"ws_sort(t, {self.buffer(ref)}, {self.text(count)})", s)]
+        raise InternalError(f"not a statement of a plan: {s}")
+
+    # --------------------------------------------------------------------------------------------------------- regions
+
+    def nest(self, s: plan.While) -> list[str]:
+        """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
+        given, name = self.printing.apart[id(s)], self.names.new("nest")
+        left = [reg for reg in given if any(reg in sets(each) for each in walk((s,)))]
+        self.printing.functions += Part(self.printing, (s,), name, given, left).function()
+        frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
+        shared = self.names.new(f"{name}_shared")
+        lines = [f"struct {name} {shared} = {{{frame}}};", f"{name}(t, &{shared});", "WS_GO_ON;"]
+        lines += (f"{x} = {shared}.{x};" for x in map(self.names.register, left))
+        return lines if s.test else [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
+
+    def par(self, s: Par) -> list[str]:
+        """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
+        given = self.printing.apart[id(s)]
+        name = self.names.new("region")
+        self.printing.functions += Part(self.printing, s.body, name, given, s.joined, s.task).function()
+        frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
+        shared = self.names.new(f"{name}_shared")
+        run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
+        joined = (f"{self.to(s, reg)} = {shared}.ws_{self.names.register(reg)};" for reg in s.joined)
+        return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
+
+
+class Part(Function):
+    """Writes a function for a parallel region, or for a nest of loops: its variables are not those of others."""
+
+    def __init__(
+        self,
+        printing: Printing,
+        body: tuple[Stmt, ...],
+        name: str,
+        given: tuple[Reg, ...],
+        left: Sequence[Reg],
+        task: Reg | None = None,
+    ) -> None:
+        super().__init__(printing, body, given if task is None else (*given, task), ())
+        self.name, self.given, self.left, self.task = name, given, left, task
+
+    def function(self) -> list[str]:
+        """The struct with what it is given, and what it does; registers that are `left` are put back there.
+
+        Tasks share a struct. What they leave are truth values, each in a second field, true if it is true for one.
+        """
+        left = [self.names.register(reg) for reg in self.left]
+        fields = [declare(self.names, reg) for reg in self.given] + [f"bool ws_{x}" for x in left if self.task]
+        lines = [f"struct {self.name} {{", *(f"    {field};" for field in fields), "};", ""]
+        inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
+        for reg in self.given:
+            inner.append(f"{declare(self.names, reg)} = f->{self.names.register(reg)};")
+            inner += self.cells(reg)
+        if self.task in self.printing.useful:
+            inner.append(f"const int64_t {self.names.register(self.task)} = t->number;")
+        inner += self.lines()
+        back = "if ({0}) __atomic_store_n(&f->ws_{0}, true, __ATOMIC_RELAXED);" if self.task else "f->{0} = {0};"
+        inner += map(back.format, left)
+        apart = "" if self.task else "__attribute__((noinline)) "
+        head = f"static {apart}void {self.name}(ws_task *t, void *frame) {{"
+        return [*lines, head, *indented(inner), "}", ""]
+
+
+def _waits(s: plan.While) -> bool:
+    """Whether a loop waits for others, or takes its share of what there is to do."""
+    return any(isinstance(x, plan.Claim | plan.Acquire | Par) for x in walk((*s.test, *s.body)))

@@ -1,0 +1,80 @@
+"""What the functions that a plan is printed as share: names, registers, and places where a run may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from wingspan.compiled.borrowing import borrowed
+from wingspan.compiled.nests import nests
+from wingspan.compiled.registers import Names, mentions, ordered, useful
+from wingspan.errors import Span
+from wingspan.plan.ir import Meet, Par, Plan, Reg, Stmt, Store, walk
+from wingspan.plan.passes.room import whole
+from wingspan.plan.uses import registers, with_blocks
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place where a run may fail. In the message {0}, {1}, … stand for values of these types: see session.h."""
+
+    span: Span | None
+    message: str
+    types: str
+    statement: Stmt | None = field(default=None, compare=False)
+    """the first statement that fails there"""
+
+
+@dataclass
+class Printing:
+    """What the functions of one plan share while it is printed. Plans of one file share their names, too."""
+
+    plan: Plan
+    racy: bool = False
+    names: Names = field(default_factory=Names)
+    functions: list[str] = field(default_factory=list)
+    sites: dict[Site, int] = field(default_factory=dict)
+    cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
+    room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.plan = replace(self.plan, body=_without_plain(self.plan.body))
+        self.borrowed = frozenset() if self.racy else borrowed(self.plan)
+        roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
+        self.useful = useful(self.plan) | sizes(self.plan.body)
+        self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
+        self.parameters = {reg: k for k, (_, reg) in enumerate(self.plan.parameters) if reg in self.useful}
+        ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
+        every = mentions(self.plan.body)
+
+        def shared(s: Stmt, body: tuple[Stmt, ...]) -> set[Reg]:
+            return mentions(body).keys() & ((every - mentions((s,))).keys() | ends)
+
+        self.apart = {
+            id(s): ordered((shared(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
+            for s in walk(self.plan.body)
+            if isinstance(s, Par)
+        }
+        self.apart |= {id(s): ordered(shared(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)}
+        """the registers that each parallel region, and each nest of loops, shares with what is around it"""
+
+    def site(self, span: Span | None, message: str, types: str = "", statement: Stmt | None = None) -> int:
+        """The number of a place where the run may fail, with a message about values of these types: see session.h."""
+        return self.sites.setdefault(Site(span, message, types, statement), len(self.sites))
+
+
+def sizes(body: Iterable[Stmt]) -> set[Reg]:
+    """The registers that tell how many cells buffers have that are written somewhere in a block."""
+    written = {s.ref.buffer for s in walk(tuple(body)) if isinstance(s, Store)}
+    return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
+
+
+def _without_plain(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A block without the plain form of statements that C has code of its own for."""
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, Meet):
+            out += [replace(s, plain=())] if s.lists else _without_plain(s.plain)
+        else:
+            out.append(with_blocks(s, _without_plain))
+    return tuple(out)
