@@ -20,7 +20,7 @@ CASES = {
     "read again and again": (f"for k = 1:2\n{COPY}\nend", 0),
     "written again": (f"{COPY}\nfor i = 1:1\n    w[i] += 1\nend", 0),
     "read here, and in a scope after it": (
-        f"{COPY}\nif j > 1\n    for i = _\n        C[i, j] += w[i]\n    end\nend",
+        f"{COPY}\nif d[2] > 1\n    for i = _\n        C[i, j] += w[i]\n    end\nend",
         0,
     ),
 }

@@ -21,12 +21,19 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from wingspan.buffers import procedures
+from wingspan.errors import InternalError
 from wingspan.lang import ir
+from wingspan.lang.terms import mentions
+from wingspan.levels.atomic import Atomic
+from wingspan.levels.dense import Dense
+from wingspan.levels.element import Element
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
+from wingspan.plan.lowering import masks
 from wingspan.plan.lowering.state import State
+from wingspan.plan.ranges import range_of
 
 Cursors = Mapping[ir.Fiber, dict[str, Reg]]
 """The registers of each cursor, by the names that `levels.procedures.cursor` gives them."""
@@ -47,6 +54,8 @@ class Loop:
     """the first index that has not been visited, where runs of fill are skipped"""
     maybe: Mapping[ir.Fiber, Expr]
     """for fibers that may be missing, or have no child at the index: the condition that they have one"""
+    cut: bool = False
+    """whether it may leave children of its fibers to another part of the range, or to nobody"""
 
     @property
     def single(self) -> bool:
@@ -87,7 +96,9 @@ class Coiteration:
     # -------------------------------------------------------------------------------------------------- phases
 
     def phases(self, loop: Loop, body: ir.Statement) -> None:
-        """A Sequence of phases: in each the same fibers have all of the indices, or none."""
+        """A Sequence of phases: in each the same fibers have all of the indices, or none; comparisons are decided."""
+        if self.masked(loop, body):
+            return
         extents = {F: self.state.extent_of(F) for F in loop.cursors}
         least, greatest = self.builder.ranges[loop.index.name]
 
@@ -116,6 +127,65 @@ class Coiteration:
             lo, hi = self.builder.keep("from", lo, origin), self.builder.keep("to", hi, origin)
             part = replace(loop, lo=lo, hi=hi)
             self.builder.when(op("<=", lo, hi), partial(self.phase, part, body, there))
+
+    def masked(self, loop: Loop, body: ir.Statement) -> bool:
+        """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
+        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices)
+        if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
+            return False
+        at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
+        below, here, above = (self.state.simplified(masks.beside(body, loop.name, e, side)) for side in masks.SIDES)
+        least, greatest = range_of(at, self.builder.ranges)
+        lost = any(self.loses(F, body, part) for F in loop.cursors for part in (below, here, above))
+        if lost or not -LARGE < least <= greatest < LARGE or not _small(body, 2):
+            return False
+        before, after = op("-", at, Const(1)), op("+", at, Const(1))
+        parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
+        if below == here:
+            parts = [(loop.lo, at, here), parts[2]]
+        elif here == above:
+            parts = [parts[0], (at, loop.hi, here)]
+        for k, (lo, hi, part) in enumerate(parts):
+            first, last = self.builder.fresh("from"), self.builder.fresh("to")
+            ends = (first, op("max", loop.lo, lo) if k else lo), (last, op("min", loop.hi, hi))
+            for reg, value in ends:
+                self.builder.ranges[reg.name] = range_of(value, self.builder.ranges)
+                self.builder.set(reg, value, origin)
+            cursors = {F: cursor for F, cursor in loop.cursors.items() if mentions(part, F)}
+            rest = replace(loop, lo=first, hi=last, cursors=cursors, cut=True)
+            self.builder.when(op("<=", first, last), partial(self.part, rest, part))
+        return True
+
+    def bound(self, e: ir.Expression) -> Expr:
+        """What an index is compared with: see `masks`."""
+        match e:
+            case ir.Index(name=name):
+                return self.builder.indices[name]
+            case ir.Call(op=name, args=args):
+                return op(name, *map(self.bound, args))
+            case ir.Literal(value=value):
+                return Const(value)
+        raise InternalError(f"not a bound: {e}")
+
+    def loses(self, F: ir.Fiber, body: ir.Statement, part: ir.Statement) -> bool:
+        """Whether a part of a range does not go down into a fiber that the body updates, where that does something."""
+        if self.state.handle(F.tensor).mode == "read" or mentions(part, F) or not mentions(body, F):
+            return False
+        tower = self.state.tower(F)
+        return not all(type(level) in QUIET for level in tower.levels[tower.depths[F.level] :])
+
+    def part(self, loop: Loop, body: ir.Statement) -> None:
+        """A part of a range: cursors that stand before it move on to it."""
+        for F in loop.cursors:
+            if self.state.handle(F.tensor).mode == "read" and not self.state.level(F).lookup:
+                self.catch_up(loop, F, loop.lo)
+        self.phases(loop, body)
+
+    def catch_up(self, loop: Loop, F: ir.Fiber, least: Expr) -> None:
+        """Move a cursor on to an index, if it has not passed that."""
+        at = self.standing(loop, F)
+        behind = op("and", op("!=", at, Const(0)), op("<", at, least))
+        self.builder.when(behind, partial(self.seek, loop, F, least))
 
     def point(
         self,
@@ -286,9 +356,7 @@ class Coiteration:
             self.builder.set(loop.front, op("+", stop, Const(1)), origin)
             here: dict[ir.Fiber, Expr] = {}
             for F in others:
-                at = self.standing(loop, F)
-                behind = op("and", op("!=", at, Const(0)), op("<", at, stop))
-                self.builder.when(behind, partial(self.seek, loop, F, stop))
+                self.catch_up(loop, F, stop)
                 here[F] = op("==", self.standing(loop, F), stop)
             for F in jumpers:
                 self.spike(loop, F)
@@ -401,8 +469,14 @@ class Coiteration:
         """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
         steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
         reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]
-        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1)
+        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1) and not loop.cut
 
+
+QUIET = (Dense, Element, Atomic)
+"""Levels that an update which stores nothing does not touch."""
+
+LARGE = 2**62
+"""Larger than any index, with room for sums."""
 
 LONGEST = 300
 """What all the versions of a body may have together, in nodes of the program."""

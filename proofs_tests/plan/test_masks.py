@@ -1,0 +1,184 @@
+"""Comparisons of a loop's index: ranges are split where they begin or cease to hold, and nothing else changes.
+
+Costs are numbers of accesses to buffers, counted on the plan under the controlled scheduler.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proofs_tests.plan.test_looplets import counts
+from wingspan import api
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault
+from wingspan.testing import compare
+
+ENGINES = ("semantics", "reference", "native", "native-controlled")
+DENSE, LISTS, MAPS = "Dense(Dense(Element(0)))", "Dense(SparseList(Element(0)))", "Dense(SparseByteMap(Element(0)))"
+FORMATS = (DENSE, LISTS, MAPS, "Dense(SparseDict(Element(0)))")
+OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
+CONDITIONS = (
+    *(f"i {op} j" for op in OPERATORS),
+    *(f"j {op} i" for op in OPERATORS),
+    *(f"i {op} {at}" for op, at in product(("<", "==", ">="), (-1, 0, 1, 3, 9))),
+    "i <= j + 1 && j - 1 <= i",
+    "i == j || i == 2",
+    "!(i < j)",
+    "i == j && i == j + 1",
+    "i <= j && A[i, j] > 1",
+    "i != j && i != 2 && i != 4",
+)
+UPDATE = """
+A = Tensor({form}{data})
+y = Tensor({result}, {rows})
+y .= 0
+for j = _
+    for i = _
+        if {condition}
+            y[i{second}] += A[i, j]
+        end
+    end
+end
+return y
+"""
+
+
+def given(rows: int, columns: int) -> np.ndarray:
+    """Numbers, of which some are zero."""
+    return np.random.default_rng(rows * 8 + columns).integers(-2, 4, (rows, columns))
+
+
+def update(condition: str, form: str = DENSE, shape: tuple[int, int] = (4, 4), result: str = "") -> Elaborated:
+    """The sum of the elements of a row for which a condition holds, or if there is such a `result`, these elements."""
+    rows = f"{shape[0]}, {shape[1]}" if result else f"{shape[0]}"
+    text = UPDATE.format(
+        form=form, data="", result=result or "Dense(Element(0))", rows=rows, condition=condition,
+        second=", j" if result else "",
+    )  # fmt: skip
+    return api.bind(api.parse(text), inputs={"A": given(*shape)})
+
+
+def agreed(bound: Elaborated) -> None:
+    found = compare(bound, [api.engine(name) for name in ENGINES])
+    assert found.difference is None, found.difference
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_what_is_computed_is_what_the_rules_compute(condition: str, form: str) -> None:
+    agreed(update(condition, form))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (1, 5), (5, 1), (3, 0), (2, 7)])
+@pytest.mark.parametrize("condition", ["i <= j", "i == j", "i > j", "i == j + 1 || i == 7"])
+def test_ranges_may_be_empty_and_end_before_the_bound(condition: str, shape: tuple[int, int]) -> None:
+    for form in FORMATS:
+        agreed(update(condition, form, shape))
+
+
+@pytest.mark.parametrize("result", FORMATS)
+@pytest.mark.parametrize("condition", ["i <= j", "i == j", "i != j"])
+def test_results_of_any_format_are_what_the_rules_make(condition: str, result: str) -> None:
+    """Where an update that stores nothing does something, as in a list, the loop goes there as before."""
+    for form in (DENSE, LISTS):
+        agreed(update(condition, form, result=result))
+
+
+OTHERS = {
+    "the bound is the index of an inner loop": "for i = _; for j = _; if j <= i; s[] += A[i, j]; end; end; end",
+    "the bound changes in the loop": """
+        k = 1
+        for j = _
+            for i = _
+                if i <= k; k = k + 1; s[] += A[i, j]; end
+            end
+        end""",
+    "what is compared is no index": """
+        for j = _
+            for i = _
+                x = A[i, j]
+                if x <= j; s[] += x; end
+            end
+        end""",
+    "a comparison is a value": """
+        t = Tensor(Element(false))
+        t .= false
+        for j = _; for i = _; t[] <<||>>= i == j && A[i, j] > 2; end; end
+        if t[]; s[] += 7; end""",
+    "a workspace is read in part": """
+        w = Tensor(SparseByteMap(Element(0)), 4)
+        for j = _
+            w .= 0
+            for i = _; w[i] += A[i, j]; end
+            for i = _
+                if i < j; s[] += i * w[i]; end
+            end
+        end""",
+    "two lists are compared": """
+        B = Tensor(Dense(SparseList(Element(0))), [1 2 0 1; 0 0 1 0; 3 1 0 0; 1 1 1 1])
+        for j = _
+            for i = _
+                if i >= j; s[] += A[i, j] * B[i, j] + A[i, 1]; end
+            end
+        end""",
+    "an iteration beyond the bound would fail": """
+        for j = 1:4
+            for i = 1:9
+                if i <= j; s[] += A[i, j]; end
+            end
+        end""",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_loops_compute_what_the_rules_compute(name: str) -> None:
+    for form in (LISTS, MAPS, DENSE):
+        text = f"A = Tensor({form})\ns = Tensor(Element(0))\ns .= 0\n{OTHERS[name]}\nreturn s"
+        agreed(api.bind(api.parse(text), inputs={"A": given(4, 4)}))
+
+
+def test_a_fault_that_a_condition_guards_against_stays_away_and_others_come() -> None:
+    """As by the rules, where the condition holds for no index beyond the axis, or for one."""
+    for limit, fails in ((4, False), (5, True)):
+        text = f"A = Tensor({DENSE})\ns = Tensor(Element(0))\ns .= 0\n" + (
+            f"for j = 1:4; for i = 1:9; if i <= {limit}; s[] += A[i, j]; end; end; end\nreturn s"
+        )
+        bound = api.bind(api.parse(text), inputs={"A": given(4, 4)})
+        agreed(bound)
+        with pytest.raises(Fault) if fails else nullcontext():
+            api.run(bound, engine="native")
+
+
+# --------------------------------------------------------------------------------------------------------------- costs
+
+
+def touched(condition: str, n: int, form: str = DENSE) -> Any:
+    """How often elements of a matrix without zeros are read."""
+    text = UPDATE.format(form=form, data="", result="Dense(Element(0))", rows=n, condition=condition, second="")
+    return counts(api.bind(api.parse(text), inputs={"A": np.ones((n, n), int)}))["A.val"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_triangle_costs_its_elements(form: str) -> None:
+    n = 16
+    assert touched("i <= j", n, form) == touched("j <= i", n, form) == n * (n + 1) // 2
+    assert touched("i == j", n, form) == n
+    assert touched("i <= j + 1 && i >= j - 1", n, form) == 3 * n - 2
+    assert touched("i < 1", n, form) == 0
+
+
+@pytest.mark.parametrize("form", ["SparseList", "SparseDict"])
+def test_what_is_left_out_of_a_list_is_not_gone_through(form: str) -> None:
+    """From a long column, what lies on one side of the diagonal is left, or reached by a search."""
+    n = 1000
+    text = f"A = Tensor(Dense({form}(Element(0))))\ns = Tensor(Element(0))\ns .= 0\n" + (
+        "for j = 1:2; for i = _; if {}; s[] += A[i, j]; end; end; end\nreturn s"
+    )
+    for condition, most in (("i <= j", 20), (f"i >= j + {n - 3}", 80)):
+        found = counts(api.bind(api.parse(text.format(condition)), inputs={"A": np.ones((n, 2), int)}))
+        assert found["A.idx"] <= most, found

@@ -1,0 +1,73 @@
+"""Comparisons of a loop's index with what the loop does not change: where they hold is a part of its range.
+
+    for i = 1:n                            for i = 1:min(n, j)
+        if i <= j                              y[i] += A[i, j] * x[j]
+            y[i] += A[i, j] * x[j]   →     end
+        end
+    end
+
+Below the bound, at it and above it, each comparison is a literal, and algebra does the rest: a triangle costs half of a
+square. What a comparison is with has a value whatever the loop does, and computing it
+cannot fail: the index of a loop around this one, a literal, or a sum of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import permutations
+from typing import Literal
+
+from wingspan.lang import ir
+
+Side = Literal["<", "==", ">"]
+"""Where an index lies: below a bound, at it, or above it."""
+SIDES: tuple[Side, ...] = ("<", "==", ">")
+
+HOLDS: dict[str, frozenset[Side]] = {
+    "<": frozenset({"<"}), "<=": frozenset({"<", "=="}), "==": frozenset({"=="}),
+    ">": frozenset({">"}), ">=": frozenset({">", "=="}), "!=": frozenset({"<", ">"}),
+}  # fmt: skip
+"""Where each comparison holds."""
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def bound(body: ir.Node, index: str, around: Collection[str]) -> ir.Expression | None:
+    """The first bound that a statement compares an index with; `around` are the indices of the loops around it."""
+    return next(_bounds(body, index, around), None)
+
+
+def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side) -> ir.Statement:
+    """A statement where an index lies on this side of a bound."""
+
+    def change(node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Call(op=op, args=(ir.Index(name=name), other)) if op in HOLDS and name == index and other == e:
+                return ir.Literal(side in HOLDS[op], span=node.span)
+            case ir.Call(op=op, args=(other, ir.Index(name=name))) if op in HOLDS and name == index and other == e:
+                return ir.Literal(side in HOLDS[FLIPPED[op]], span=node.span)
+        made: ir.Node = node.map_children(change)
+        return made
+
+    return change(body)  # type: ignore[return-value]
+
+
+def _bounds(node: ir.Node, index: str, around: Collection[str]) -> Iterator[ir.Expression]:
+    if isinstance(node, ir.Call) and node.op in HOLDS:
+        for one, other in permutations(node.args):
+            if one == ir.Index(index) and _steady(other, around):
+                yield other
+    for child in node.children():
+        yield from _bounds(child, index, around)
+
+
+def _steady(e: ir.Expression, around: Collection[str]) -> bool:
+    """Whether an expression has a value that neither the loop changes nor computing it can fail."""
+    match e:
+        case ir.Literal(kind=kind):
+            return kind == "int"
+        case ir.Index(name=name):
+            return name in around
+        case ir.Call(op="+" | "-", args=(x, y)):
+            return _steady(x, around) and _steady(y, around)
+    return False
