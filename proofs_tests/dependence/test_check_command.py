@@ -12,6 +12,7 @@ import pytest
 import wingspan
 from proofs_tests import places
 from proofs_tests.cli.test_cli import PARAMETERS
+from proofs_tests.effort import few
 from wingspan import api
 from wingspan.api import checking
 from wingspan.dependence.findings import ORDER, TESTS
@@ -192,7 +193,7 @@ QUIZZES = sorted(path for path in EXAMPLES.glob("quiz_*.ws") if path.stem != "qu
 """All but the one that is about values."""
 
 
-@pytest.mark.parametrize("path", QUIZZES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few(QUIZZES, 6), ids=lambda path: path.stem)
 def test_no_broken_program_of_the_quiz_is_called_safe(command, path):
     """Each goes wrong in some interleaving; the message points into the program and the advice is accepted."""
     done = command("check", str(path))
