@@ -47,7 +47,7 @@ def test_random_safe_programs_agree(part: int) -> None:
 
 @pytest.mark.parametrize("kind", ["0", "0.0", "false"])
 def test_each_element_of_a_merged_copy_is_known_to_be_written(kind: str) -> None:
-    """Flags that tell so are bytes, and tasks set them in one step: more of them than a word has bytes."""
+    """The flags that record this are bytes, each set in one step: more of them than a word has bytes."""
     value = {"0": "k", "0.0": "k * 0.5", "false": "k > 3"}[kind]
     text = f"""
         dev = cpu(:dev, 3)

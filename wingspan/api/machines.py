@@ -44,7 +44,7 @@ def native(bound: Elaborated) -> Native:
 
 
 def compiled(bound: Elaborated, racy: bool = False) -> Compiled:
-    """The plan of a bound program, ready to run on threads; with room for what races come to, if it is `racy`."""
+    """The plan of a bound program, ready to run on threads; `racy`: with room for the cells that races ask for."""
     _require_order(bound)
     return Compiled(bound, racy=racy)
 

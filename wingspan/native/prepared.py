@@ -69,7 +69,7 @@ class Compiled:
     """The plan of a program with its inputs; it may run any number of times."""
 
     def __init__(self, bound: Elaborated, *, racy: bool = False) -> None:
-        """`racy`: tasks may race, and come to cells that no safe run has."""
+        """`racy`: tasks may race, and ask for cells that no safe run has."""
         self.bound = bound
         self._engine = Engine(code_of(bound))
         self._sizes = unbounded(self._engine.plan) if racy else None

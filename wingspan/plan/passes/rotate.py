@@ -24,7 +24,7 @@ from wingspan.plan.uses import how_often_read, reads, registers, sets, with_bloc
 
 
 def rotate(made: Plan) -> Plan:
-    """The plan whose loops over a single fiber load its indices as they come to them."""
+    """The plan whose loops over a single fiber load each index at the start of its round."""
     return replace(made, body=_block(made.body, how_often_read(made)))
 
 
