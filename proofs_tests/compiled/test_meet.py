@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from proofs_tests.compiled.two_lists import HAD, RANDOM, VARIANTS, answers, cases
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import api
-from wingspan.compiled.build import INCLUDES, compiler
+from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c, together
 from wingspan.elaborate import Elaborated
 from wingspan.plan.pipeline import lower
@@ -22,75 +21,17 @@ from wingspan.testing.printed import PrintedC
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
-HERE = Path(__file__).parent
-RANDOM = np.random.default_rng(11)
-LARGEST = 2**31 - 3
-
-
-def processor() -> set[str]:
-    """What the processor can do, where the system reports it."""
-    try:
-        return set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
-    except OSError:
-        return set()
-
-
-VARIANTS = {
-    "entry by entry": (),
-    "AVX2": ("-mavx2", "-mno-avx512f"),
-    "AVX-512": ("-mavx2", "-mavx512f"),
-}
-NEEDS = {"entry by entry": set(), "AVX2": {"avx2"}, "AVX-512": {"avx2", "avx512f"}}
-HAD = [name for name in VARIANTS if NEEDS[name] <= processor()]
-
-
-# ------------------------------------------------------------------------------------------------------------ meet.h
-
-Lists = tuple[np.ndarray, np.ndarray, int]
-"""Two lists of ascending indices, and by how much those of the first are to be larger."""
-
-
-def ascending(n: int, among: int) -> np.ndarray:
-    """n different indices, up to some number or a little more."""
-    return np.sort(RANDOM.choice(max(among, n), n, replace=False)).astype(np.int32)
-
-
-def pairs_of_lists(n: int, k: int) -> Iterator[Lists]:
-    """Lists of n and k indices: many in common, few, those of the shorter list, none; and large indices."""
-    yield ascending(n, 2 * max(n, k)), ascending(k, 2 * max(n, k)), 0
-    yield ascending(n, 20 * max(n, k)), ascending(k, 20 * max(n, k)), 1
-    both = ascending(max(n, k), 3 * max(n, k))
-    yield np.sort(RANDOM.choice(both, n, replace=False)), np.sort(RANDOM.choice(both, k, replace=False)), 0
-    yield both[:n], both[:k], 0
-    yield 2 * ascending(n, 100), 2 * ascending(k, 100) + 1, 0
-    yield ascending(n, 100) + 1, ascending(k, 100) + 200, -1
-    yield LARGEST - ascending(n, 150)[::-1], LARGEST - ascending(k, 150)[::-1], 0
-
-
-def cases() -> list[Lists]:
-    """Lists of up to 70 indices, at all lengths, and of lengths that are very different."""
-    lengths = [(n, k) for n in range(71) for k in {0, 1, n, *RANDOM.integers(0, 71, 9).tolist()}]
-    lengths += [(n, 3000) for n in (1, 2, 7, 8, 9, 16, 17, 40)] + [(3000, n) for n in (1, 3, 8, 15, 16, 33)]
-    return [case for n, k in lengths for case in pairs_of_lists(n, k)]
-
 
 @pytest.mark.parametrize(("variant", "options"), few(list(product(HAD, ["-O3", "-O0"])), len(HAD)))
 def test_all_pairs_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path, variant: str, options: str) -> None:
-    """In order, each once; then a cursor is at its end. A read beyond a list would end the command."""
-    strict = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fwrapv", options)
-    command = [*compiler(), *strict, *VARIANTS[variant], *INCLUDES, str(HERE / "meet.c"), "-o", str(tmp_path / "meet")]
-    subprocess.run(command, check=True)
-    given = cases()
-    words = [np.concatenate([[len(x), len(y), shift], x, y]).astype(np.int32).tobytes() for x, y, shift in given]
-    done = subprocess.run([str(tmp_path / "meet")], input=b"".join(words), capture_output=True, check=False)
-    assert done.returncode == 0, f"{variant}: exit status {done.returncode}"
-    answers = np.frombuffer(done.stdout, np.int32)
+    """In order, each once; then a cursor is at its end."""
+    found = answers(tmp_path, "meet.c", variant, options, given := cases())
     for x, y, shift in given:
         _, of_x, of_y = np.intersect1d(x.astype(np.int64) + shift, y, assume_unique=True, return_indices=True)
         expected = [len(of_x), *np.stack([of_x + 1, of_y + 1], axis=1).ravel(), 1]
-        found, answers = answers[: len(expected)], answers[len(expected) :]
-        assert found.tolist() == expected, (x.tolist(), y.tolist(), shift)
-    assert not len(answers)
+        assert found[: len(expected)].tolist() == expected, (x.tolist(), y.tolist(), shift)
+        found = found[len(expected) :]
+    assert not len(found)
 
 
 # --------------------------------------------------------------------------------------------------------- programs

@@ -116,15 +116,17 @@ def nonzero(h: ByHand) -> Mapping[str, Mapping[int, int]]:
 
 
 def test_many_words_are_summed_up_when_freezing_only() -> None:
-    """Once many words of a phase were not 0, the next one leaves `top` alone; after a phase with few it does not."""
+    """Once many words of a phase were not 0, the next one leaves `top` alone; after a phase with few it does not, and
+    one without any decides nothing.
+    """
     h = ByHand(tower("SparseByteMap(Element(0))", 64 * 100))
     touched = []
-    for step in (64, 64, 6400, 64):
+    for end, step in ((6401, 64), (6401, 64), (1, 1), (6401, 64), (2, 1), (6401, 64)):
         h.log.clear()
         h.whole("declare")
         declared = len(h.log)
-        h.update_all({(i,): 1 for i in range(1, 6401, step)})
+        h.update_all({(i,): 1 for i in range(1, end, step)})
         touched.append(any(buffer == "top" for _, buffer, _ in h.log[declared:]))
         h.whole("freeze")
-        assert len(h.elements()) == 6400 // step and broken(h) == []
-    assert touched == [True, False, False, True]
+        assert len(h.elements()) == len(range(1, end, step)) and broken(h) == []
+    assert touched == [True, False, False, False, False, True]

@@ -29,7 +29,8 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
 from wingspan.native.machine import Native
-from wingspan.plan.ir import Plan
+from wingspan.plan.ir import Const, Plan
+from wingspan.plan.passes import unite
 from wingspan.plan.pipeline import FOR_C, PASSES, stages
 from wingspan.runtime.lease import Limits
 from wingspan.testing import campaign, compare, meetings, safe_programs
@@ -37,6 +38,12 @@ from wingspan.testing.programs import Options
 
 NAMES = tuple(change.__name__ for change in (*PASSES, *FOR_C))
 LIMITS = Limits(reservation=2**26)
+
+
+@pytest.fixture(autouse=True)
+def unions_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lists are gone through as one where they have an entry: random programs are small."""
+    monkeypatch.setattr(unite, "LEAST", Const(1))
 
 
 class Staged:
@@ -147,12 +154,26 @@ for j = parallel(1:2, cpu(2))
 end
 return y
 """
+UNION = """
+dev = cpu(:t, 2)
+A = Tensor(Dense(SparseList(Element(0))), [0 2; 3 1; 0 4])
+B = Tensor(Dense(SparseList(Element(0))), [5 0; 6 1; 7 1])
+C = Tensor(Dense(Shard(dev, SparseList(Element(0)))), 3, 2)
+C .= 0
+for j = parallel(1:2, dev)
+    for i = _
+        C[i, j] = A[i, j] + B[i, j]
+    end
+end
+return C
+"""
 
 
-def test_going_over_pairs_changes_nothing_that_exploring_finds() -> None:
-    """The plan for C is one that is explored, too: with the plain form of what C has code of its own for."""
-    found = alike(api.bind(api.parse(PAIRS)))
-    assert found["meet"].verdict == "safe" and found["meet"].complete
+@pytest.mark.parametrize(("name", "text"), [("meet", PAIRS), ("unite", UNION)])
+def test_going_through_two_lists_changes_nothing_that_exploring_finds(name: str, text: str) -> None:
+    """The plan for C is one that is explored, too: with plain statements for what C has code of its own for."""
+    found = alike(api.bind(api.parse(text)))
+    assert found[name].verdict == "safe" and found[name].complete
 
 
 SMALL = Options(spawning=1, modified=3, statements=2, depth=2, extent=2)

@@ -17,7 +17,7 @@ from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Group, Meet, Plan, Stmt, Width, walk
+from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Width, walk
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
 
@@ -60,8 +60,9 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[Seque
 
 def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:
     """What a file includes. What compares lists takes the compiler longer than all else, and few plans need it."""
-    meets = any(isinstance(s, Meet) for s in walk(tuple(body)))
-    return [f'#include "{header}"' for header in (*headers, *["meet.h"] * meets)]
+    kinds = {type(s) for s in walk(tuple(body))}
+    lists = (header for kind, header in ((Meet, "meet.h"), (Unite, "unite.h")) if kind in kinds)
+    return [f'#include "{header}"' for header in (*headers, *lists)]
 
 
 def _code(printing: Printing, root: str) -> list[str]:

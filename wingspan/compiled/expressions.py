@@ -32,6 +32,8 @@ def expression(e: Expr, names: Names) -> str:
                 return f" {INFIX[op]} ".join(operand(a, names) for a in args)
             if op in PREFIX:
                 return PREFIX[op] + operand(args[0], names)
+            if op == "select" and isinstance(args[1], Op) and args[1].op == "bit" and args[2] == Const(0):
+                return f"ws_bit_if({expression(args[0], names)}, {expression(args[1].args[0], names)})"
             if op == "select":
                 parts = (
                     operand(a, names) if isinstance(a, Op) and a.op == "select" else expression(a, names) for a in args

@@ -18,7 +18,7 @@ from wingspan.plan.uses import refs, sets
 
 CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
-READING = (plan.Load, plan.Prefetch, plan.Meet)
+READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
 COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
 
@@ -148,6 +148,8 @@ class Function:
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
                 return [*before, head, *indented([*stops, *inner]), "}"]
+            case plan.Unite():
+                return self.unites(s)
             case Par():
                 return self.par(s)
             case plan.Set(reg=reg, value=value):
@@ -218,6 +220,33 @@ class Function:
             lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
         shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
         return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
+
+    def unites(self, s: plan.Unite) -> list[str]:
+        """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
+        union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
+        for listed in s.lists:
+            cells = self.cell_name(listed.ref.instance, listed.ref.buffer)
+            at, end = self.names.register(listed.at), self.text(listed.end)
+            lists.append(f"{cells}, {at}, {end}, {int(self.borrowed(listed.ref.buffer))}")
+            more.append(f"{at} < {end}")
+        for load, fill in s.loads:
+            b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
+            first = f"{self.cell_name(load.ref.instance, b)} + {offset(load.index, self.names)}"
+            has = f"{union}.{'x' if load.index == s.lists[0].at else 'y'}, {union}.n"
+            elements.append(f"{CELLS[b.width]} {named}[WS_UNITES];")
+            elements.append(f"ws_spread_{b.width}({named}, {first}, {has}, {self.text(fill)});")
+            each.append(f"{self.to(s, load.reg)} = {named}[{entry}];")
+        if s.at in self.printing.useful:
+            each.append(f"{self.to(s, s.at)} = {union}.at[{entry}];")
+        onward = (f"{self.names.register(x.at)} += {union}.in_{name};" for x, name in zip(s.lists, "xy", strict=True))
+        inner = [f"ws_union {union};", f"ws_unite(&{union}, {', '.join(lists)});", *elements]
+        inner += [
+            f"for (int64_t {entry} = 0; {entry} < {union}.n; {entry}++) {{",
+            *indented([*each, *self.block(s.body)]),
+            "}",
+            *onward,
+        ]
+        return ["#if WS_UNITES", "do {", *indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)

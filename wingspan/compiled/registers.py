@@ -181,6 +181,8 @@ class _Homes:
             case When() | While() as s if len(using) == 1 and not late and reg not in self.own(s):
                 holding = [block for block in parts(s) if any(reg in self.all(x) for x in block)]
                 return self.home(reg, holding[0], False) if len(holding) == 1 else None
+            case plan.Unite(body=inner) as s if len(using) == 1 and not late:
+                return self.home(reg, inner, False) if reg not in self.own(s) else s
             case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
                 return s
         return None

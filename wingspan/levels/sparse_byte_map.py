@@ -14,17 +14,18 @@ those that were written, or all if the fill value changes. Other levels are asse
 visited in any order, any number of times, also while a visit goes on.
 
 One word of top stands for 4096 indices, so that few entries are read and forgotten quickly. To keep it up to date costs
-where there are many: then it is made when freezing only. When last frozen, `dense` has noted which of the two it is.
+where there are many: then it is made when freezing only. When last frozen, `dense` has noted which of the two it is,
+unless there were no entries: empty columns do not decide for those between them.
 Stability ∅ ("for any other level format", section 3.1): all fibers share top, and 64 indices share a word of tbl.
 
-| buffer | cell  | length                 | meaning                                                      |
-|--------|-------|------------------------|--------------------------------------------------------------|
-| tbl    | bits  | positions · words      | the children that have been written; words is ⌈n/64⌉         |
-| top    | bits  | positions · words / 64 | the words of tbl that are not 0                              |
-| flat   | flag  | 1                      | 1: top is made when freezing                                 |
-| dense  | flag  | 1                      | 1: when last frozen, more than a word in 8 was not 0         |
-| size   | count | 1                      | the most fibers that there have been                         |
-| ready  | value | 1                      | what leaves hold that have not been written                  |
+| buffer | cell  | length                 | meaning                                                            |
+|--------|-------|------------------------|--------------------------------------------------------------------|
+| tbl    | bits  | positions · words      | the children that have been written; words is ⌈n/64⌉               |
+| top    | bits  | positions · words / 64 | the words of tbl that are not 0                                    |
+| flat   | flag  | 1                      | 1: top is made when freezing                                       |
+| dense  | flag  | 1                      | 1: when last frozen with an entry, more than a word in 8 was not 0 |
+| size   | count | 1                      | the most fibers that there have been                               |
+| ready  | value | 1                      | what leaves hold that have not been written                        |
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class SparseByteMap(Storage):
         Buffer("tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉"),
         Buffer("top", "bits", "positions · words / 64", "the words of tbl that are not 0"),
         Buffer("flat", "flag", "1", "1: top is made when freezing"),
-        Buffer("dense", "flag", "1", "1: when last frozen, more than a word in 8 was not 0"),
+        Buffer("dense", "flag", "1", "1: when last frozen with an entry, more than a word in 8 was not 0"),
         Buffer("size", "count", "1", "the most fibers that there have been"),
         Buffer("ready", "value", "1", "what leaves hold that have not been written"),
     )
@@ -120,7 +121,8 @@ class SparseByteMap(Storage):
         while t <= (cells + 63) // 64:
             found = found + count(top[t])
             t = t + 1
-        dense[1] = 1 if found * 8 > cells else 0
+        if found > 0:
+            dense[1] = 1 if found * 8 > cells else 0
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)

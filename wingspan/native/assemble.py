@@ -50,10 +50,12 @@ from wingspan.plan.ir import (
     Stmt,
     Store,
     Type,
+    Unite,
     When,
     While,
     walk,
 )
+from wingspan.plan.passes.unite import by_entries
 from wingspan.plan.uses import operands, registers, told
 from wingspan.runtime.results import Left, decoded, left
 
@@ -342,6 +344,8 @@ class _Assembler:
                 self.emit("drop", s, 0, self.slot(reg))
             case Room():
                 pass  # every store asks for itself
+            case Unite():
+                self.block(by_entries(s))
             case Prefetch():
                 pass  # for processors
             case _:

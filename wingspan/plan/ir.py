@@ -350,6 +350,22 @@ class Meet:
 
 
 @part
+class Unite:
+    """Go through two lists to their ends, in the order of their indices, or do nothing.
+
+    The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the
+    entries, or for a list that has none the value beside it. Loops after it go through what is left of both lists. C
+    has code of its own for it, or does nothing, where processors lack what that takes.
+    """
+
+    lists: tuple[Listed, Listed]
+    at: Reg
+    loads: tuple[tuple[Load, Const], ...]
+    body: tuple[Stmt, ...]
+    origin: Origin
+
+
+@part
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
@@ -402,7 +418,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Meet | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Meet | Unite | Child | Fresh | Drop | Par
 
 
 @part
@@ -442,7 +458,7 @@ def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
             return test, body
         case Meet(plain=plain):
             return (plain,)
-        case Par(body=body):
+        case Par(body=body) | Unite(body=body):
             return (body,)
     return ()
 
@@ -453,6 +469,6 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        if isinstance(s, When | While | Meet | Par):
+        if isinstance(s, When | While | Meet | Unite | Par):
             for block in reversed(parts(s)):
                 waiting += reversed(block)

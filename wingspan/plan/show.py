@@ -62,8 +62,11 @@ class _Printer:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
             case plan.Meet(plain=plain, lists=lists):
-                told = ", ".join(f" {cell(each.ref, each.at)} up to {text(each.end)}" for each in lists)
-                return [f"meet{told}:", *self.inner(plain)]
+                return [f"meet{_lists(lists)}:", *self.inner(plain)]
+            case plan.Unite(lists=lists, at=at, loads=loads, body=body):
+                lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
+                lines = [*(f"    {line}" for line in lines), *self.inner(body)]
+                return [f"unite{_lists(lists)}, index {at.name}:", *lines]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
@@ -71,6 +74,10 @@ class _Printer:
 
     def inner(self, body: tuple[Stmt, ...]) -> list[str]:
         return self.block(body, 1) or ["    pass"]
+
+
+def _lists(lists: tuple[plan.Listed, ...]) -> str:
+    return ",".join(f" {cell(each.ref, each.at)} up to {text(each.end)}" for each in lists)
 
 
 def _simple(s: Stmt) -> str:

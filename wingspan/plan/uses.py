@@ -30,6 +30,8 @@ def sets(s: Stmt) -> tuple[Reg, ...]:
             return (task, *joined)
         case plan.Meet(lists=lists):
             return tuple(each.at for each in lists)
+        case plan.Unite(lists=lists, at=at, loads=loads):
+            return (*(each.at for each in lists), at, *(load.reg for load, _ in loads))
     return ()
 
 
@@ -37,8 +39,9 @@ def refs(s: Stmt) -> Iterator[plan.Ref]:
     """The buffers that a statement itself accesses."""
     if ref := getattr(s, "ref", None):
         yield ref
-    elif isinstance(s, plan.Meet):
+    elif isinstance(s, plan.Meet | plan.Unite):
         yield from (each.ref for each in s.lists)
+        yield from (load.ref for load, _ in getattr(s, "loads", ()))
 
 
 def operands(s: Stmt) -> Iterator[Expr]:
@@ -57,7 +60,7 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from (parent, key)
         case plan.Drop(reg=reg):
             yield reg
-        case plan.Meet(lists=lists):
+        case plan.Meet(lists=lists) | plan.Unite(lists=lists):
             yield from (e for each in lists for e in (each.at, each.end))
         case (
             plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
@@ -126,6 +129,6 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
             return While(change(test), condition, change(body))
         case plan.Meet(plain=plain, lists=lists):
             return plan.Meet(change(plain), lists)
-        case Par(body=body):
+        case Par(body=body) | plan.Unite(body=body):
             return replace(s, body=change(body))
     return s

@@ -27,10 +27,11 @@ It gained a factor of 1.8 to 5.8 in A ∘ B of matrices whose patterns differ, a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from wingspan.plan.ir import Const, Expr, Listed, Load, Meet, Op, Place, Plan, Reg, Set, Stmt, When, While, walk
-from wingspan.plan.uses import how_often_read, reads, registers, sets, with_blocks
+from wingspan.plan.ir import Meet, Op, Place, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.passes.cursors import onward
+from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
 
 
 def meet(made: Plan) -> Plan:
@@ -57,7 +58,7 @@ def _over_pairs(loop: While, count: Counter[str]) -> While:
                 When(condition=same, then=then, otherwise=(Meet(plain=plain),)),
             ),
         ) if len(then) >= 4:
-            inner, x, y = then[:-4], _step(then[-4:-2], more), _step(then[-2:], others)
+            inner, x, y = then[:-4], onward(then[-4:-2], more), onward(then[-2:], others)
         case _:
             return loop
     equal = Op("and", (Op("==", (i, at)), Op("==", (j, at))))
@@ -68,40 +69,6 @@ def _over_pairs(loop: While, count: Counter[str]) -> While:
     if read_later or {*x.needs(), *y.needs()} & {reg for s in walk(inner) for reg in sets(s)}:
         return loop
     differ = Op("and", (loop.condition, Op("!=", (i, j))))
-    onward = (x.ahead, y.ahead, While((), differ, (loop.body[0], *plain)))
+    apart = (x.ahead, y.ahead, While((), differ, (loop.body[0], *plain)))
     pair = (replace(x.load, reg=at, place=Place()), Set(x.index, at, origin), Set(y.index, at, origin))
-    return While((Meet(onward, (x.list, y.list)),), loop.condition, (*pair, *inner, x.advance, y.advance))
-
-
-@dataclass(frozen=True)
-class _Step:
-    """How a cursor moves on: to the next entry of a list, whose index is loaded if there is one."""
-
-    list: Listed
-    index: Reg
-    advance: Stmt
-    ahead: Stmt
-    load: Load
-
-    def needs(self) -> tuple[Reg, ...]:
-        """The registers that nothing else in a round may set."""
-        return self.list.at, self.index, self.list.ref.instance, *registers(self.list.end)
-
-
-def _step(end: tuple[Stmt, ...], more: Expr) -> _Step | None:
-    """What two statements do to a cursor while there is `more`; None if it is in no list that C compares."""
-    match end, more:
-        case (
-            (
-                Set(reg=at, value=Op(op="+", args=(before, Const(value=1)))) as advance,
-                When(
-                    condition=left,
-                    then=(Load(reg=loaded, ref=ref, index=where) as load, Set(reg=index, value=value)),
-                    otherwise=(),
-                ) as ahead,
-            ),
-            Op(op="<", args=(cursor, stop)),
-        ) if at == before == where == cursor and value == loaded and left == more:
-            if ref.frozen and ref.buffer.width == "i32" and not ref.buffer.hashed:
-                return _Step(Listed(ref, at, stop), index, advance, ahead, load)
-    return None
+    return While((Meet(apart, (x.list, y.list)),), loop.condition, (*pair, *inner, x.advance, y.advance))

@@ -1,0 +1,42 @@
+"""How a loop moves the cursor of a list on, as passes find it that leave lists to code of C's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wingspan.plan.ir import Const, Expr, Listed, Load, Op, Reg, Set, Stmt, When
+from wingspan.plan.uses import registers
+
+
+@dataclass(frozen=True)
+class Onward:
+    """How a cursor moves on: to the next entry of a list, whose index is loaded if there is one."""
+
+    list: Listed
+    index: Reg
+    advance: Stmt
+    ahead: Stmt
+    load: Load
+
+    def needs(self) -> tuple[Reg, ...]:
+        """The registers that nothing else in a round may set."""
+        return self.list.at, self.index, self.list.ref.instance, *registers(self.list.end)
+
+
+def onward(end: tuple[Stmt, ...], more: Expr) -> Onward | None:
+    """What two statements do to a cursor while there is `more`; None if it is in no list that C compares."""
+    match end, more:
+        case (
+            (
+                Set(reg=at, value=Op(op="+", args=(before, Const(value=1)))) as advance,
+                When(
+                    condition=left,
+                    then=(Load(reg=loaded, ref=ref, index=where) as load, Set(reg=index, value=value)),
+                    otherwise=(),
+                ) as ahead,
+            ),
+            Op(op="<", args=(cursor, stop)),
+        ) if at == before == where == cursor and value == loaded and left == more:
+            if ref.frozen and ref.buffer.width == "i32" and not ref.buffer.hashed:
+                return Onward(Listed(ref, at, stop), index, advance, ahead, load)
+    return None
