@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,6 +21,7 @@ from proofs_tests import rule_coverage
 from proofs_tests.places import ROOT
 from wingspan import cli
 from wingspan.explorer import jobs, workers
+from wingspan.testing.campaign import collected_rarely
 
 settings.register_profile("wingspan", derandomize=True, deadline=None, database=None)
 settings.load_profile("wingspan")
@@ -36,6 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """In the background, and below nohup, a process ignores signals, and so would all that the tests start."""
     rule_coverage.begin()
+    rarely = ExitStack()  # looking for garbage takes a quarter of the time in which pytest collects the tests
+    rarely.enter_context(collected_rarely())
+    config.add_cleanup(rarely.close)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["WINGSPAN_CACHE"] = tempfile.mkdtemp(prefix="wingspan-tests-")
     signal.signal(signal.SIGINT, signal.default_int_handler)

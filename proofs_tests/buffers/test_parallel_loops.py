@@ -150,7 +150,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("form", few(FORMS, 4))
+@pytest.mark.parametrize("form", few(FORMS, 2))
 def test_pieces_of_all_sizes_are_independent(grain: int, form: str, sizes: str) -> None:
     """As above, for copies that are of one size, or not, and the sum is right; there is something to deal."""
     n = {0: 1, 1: 24, 2: 5}[rank(form)]
@@ -188,7 +188,7 @@ def merged(form: str, threads: int, schedule: str) -> Any:
 ONE_DEVICE = [form for form in FORMS if "far" not in form]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("threads", few([4, 1, 2], 2))
 @pytest.mark.parametrize("form", few(ONE_DEVICE, 3))
 def test_threads_agree(grain: int, form: str, threads: int) -> None:
     """The same result as the reference's on threads that share every loop of two iterations, and on the machine.
@@ -201,7 +201,7 @@ def test_threads_agree(grain: int, form: str, threads: int) -> None:
         assert any(s.count is not None for s in regions) == (threads > 1)
         plan = lower(opened(bound))
         assert {s.count for s in walk(plan.body) if isinstance(s, Par)} - {reg for _, reg in plan.parameters}
-        for subject in (api.engine("native-controlled"), *[api.engine("native"), LeftOpen()] * 3):
+        for subject in (api.engine("native-controlled"), *[api.engine("native"), LeftOpen()] * many(3)):
             compared = compare(bound, [api.engine("reference"), subject])
             assert compared.difference is None, compared.difference
 

@@ -20,7 +20,7 @@ from wingspan.once import Once, alone
 
 
 @FORK
-@pytest.mark.parametrize("name", few([*COLD, "shared"], 3))
+@pytest.mark.parametrize("name", few([*COLD, "shared"], 2))
 def test_many_threads_get_what_one_gets(name: str) -> None:
     """Several threads begin at the same time in a process that has only imported wingspan."""
     command = [sys.executable, "-m", "proofs_tests.many_threads", name]

@@ -128,26 +128,29 @@ def test_workspaces_end_anywhere_in_a_word(name: str, engine: str) -> None:
         agrees(kernel, path, {"A": A, **other}, params=NT)
 
 
-def test_memory_of_an_earlier_call_is_not_seen() -> None:
+FORMS = ["Dense(SparseList({}))", "Dense(SparseDict({}))", "Dense(SparseByteMap({}))", "SparseDict(Dense({}))"]
+UPDATES = [("=", "Element", 1.5), ("+=", "Atomic", 0.0)]
+
+
+@pytest.mark.parametrize(("form", "update"), few(list(product(FORMS, UPDATES)), 3))
+def test_memory_of_an_earlier_call_is_not_seen(form: str, update: tuple[str, str, float]) -> None:
     """A large call, then small ones, as by the register machine, which clears its memory; also with nothing stored."""
-    forms = ["Dense(SparseList({}))", "Dense(SparseDict({}))", "Dense(SparseByteMap({}))", "SparseDict(Dense({}))"]
-    for form, (op, leaf) in product(forms, [("=", "Element(1.5)"), ("+=", "Atomic(0.0)")]):
-        z = leaf[leaf.index("(") + 1 : -1]
-        text = f"""
-            C = Tensor({form.format(leaf)})
-            C .= {z}
-            for j = _
-                for i = _
-                    C[i, j] {op} A[i, j]
-                end
+    op, leaf, z = update
+    text = f"""
+        C = Tensor({form.format(f"{leaf}({z})")})
+        C .= {z}
+        for j = _
+            for i = _
+                C[i, j] {op} A[i, j]
             end
-            return C
-        """
-        program = api.parse(text)
-        kernel, cleared = (wingspan.compile(program, engine=engine) for engine in ("compiled", "native"))
-        for shape in ((40, 60), (3, 2), (5, 4), (0, 3), (7, 1)):
-            A = quarters(*shape)
-            assert list(kernel(A=A).entries()) == list(cleared(A=A).entries()), (form, op, shape)
+        end
+        return C
+    """
+    program = api.parse(text)
+    kernel, cleared = (wingspan.compile(program, engine=engine) for engine in ("compiled", "native"))
+    for shape in ((40, 60), (3, 2), (5, 4), (0, 3), (7, 1)):
+        A = quarters(*shape)
+        assert list(kernel(A=A).entries()) == list(cleared(A=A).entries()), shape
 
 
 def test_full_and_empty_fibers_and_stored_zeros_are_no_exception() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,7 @@ from wingspan.testing.printed import PrintedC
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
 
-@pytest.mark.parametrize("options", ["-O3", "-O0"])
-@pytest.mark.parametrize("variant", HAD)
+@pytest.mark.parametrize(("variant", "options"), few(list(product(HAD, ["-O3", "-O0"])), len(HAD)))
 def test_all_pairs_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path, variant: str, options: str) -> None:
     """In order, each once; then a cursor is at its end."""
     found = answers(tmp_path, "meet.c", variant, options, given := cases())
@@ -66,7 +66,7 @@ def bound(program: str, n: int) -> Elaborated:
     return api.bind(api.parse(declared + program), inputs={name: vectors[name] for name in read})
 
 
-@pytest.mark.parametrize(("name", "variant"), few(EACH, 6))
+@pytest.mark.parametrize(("name", "variant"), few(EACH, 3))
 def test_loops_over_two_lists_agree(name: str, variant: str) -> None:
     """Whether a list is an input, which counts from 0, or a result, which counts from 1; with the reference."""
     for n in (0, 1, 33, 500):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -47,16 +48,25 @@ def program(e: str, how: str, op: str = "=") -> wingspan.Program:
     return wingspan.parse(f"{device}C = Tensor({form})\nC .= 0.0\n{loops}return C\n")
 
 
-WAYS = [
-    ("parallel", "=", "compiled"),
-    ("parallel", "=", "native"),
-    ("serial", "+=", "compiled"),
-    ("serial", "=", "compiled"),
-]
-KERNELS = {
-    e: wingspan.compile(program(e, how, op), params=PARAMS if how == "parallel" else {}, engine=engine)
-    for e, (how, op, engine) in zip(EXPRESSIONS, WAYS, strict=True)
-}
+WAYS = dict(
+    zip(
+        EXPRESSIONS,
+        [
+            ("parallel", "=", "compiled"),
+            ("parallel", "=", "native"),
+            ("serial", "+=", "compiled"),
+            ("serial", "=", "compiled"),
+        ],
+        strict=True,
+    )
+)
+
+
+@cache
+def kernel_of(e: str) -> wingspan.Kernel:
+    """An expression as a kernel, each in another way."""
+    how, op, engine = WAYS[e]
+    return wingspan.compile(program(e, how, op), params=PARAMS if how == "parallel" else {}, engine=engine)
 
 
 def csc(pattern: np.ndarray, values: np.ndarray) -> Any:
@@ -82,7 +92,7 @@ def matrices(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_results_are_those_of_the_program(e: str, drawn: tuple[np.ndarray, ...]) -> None:
     """Elements are NumPy's to the bit, and lie where the register machine, which knows no patterns, has them."""
     pattern, x, y = drawn
-    kernel = KERNELS[e]
+    kernel = kernel_of(e)
     assert kernel.same_pattern is not None
     given = {"A": csc(pattern, x), "B": csc(pattern, y), "s": np.float64(2.0)}
     given = {name: given[name] for name in kernel.inputs}
@@ -149,7 +159,7 @@ def arrays(tensor: Tensor) -> dict[str, np.ndarray]:
 def test_the_result_shares_what_nobody_can_write() -> None:
     """Tensors' subscripts; and the result, given to another call, has the pattern of its operands at once."""
     A, B = example()
-    kernel = KERNELS["A[i, j] + B[i, j]"]
+    kernel = kernel_of("A[i, j] + B[i, j]")
     a, b = (Tensor.from_scipy("Dense(SparseList(Element(0.0)))", each) for each in (A, B))
     made = kernel(A=a, B=b)
     assert all(np.shares_memory(array, arrays(a)[name]) for name, array in arrays(made).items())
@@ -161,7 +171,7 @@ def test_the_result_shares_what_nobody_can_write() -> None:
 def test_what_the_caller_writes_later_changes_no_result() -> None:
     """SciPy's arrays are the caller's: the result has copies, and each call looks at them anew."""
     A, B = example()
-    kernel = KERNELS["A[i, j] + B[i, j]"]
+    kernel = kernel_of("A[i, j] + B[i, j]")
     expected = (A + B).toarray()
     made = kernel(A=A, B=B)
     assert not any(np.shares_memory(array, A.indices) for array in arrays(made).values())
@@ -209,7 +219,7 @@ def test_unequal_patterns_are_told_apart() -> None:
 def test_spoiled_subscripts_are_refused() -> None:
     """As without a shared pattern: nothing runs on an input that is out of order."""
     A, B = example()
-    kernel = KERNELS["A[i, j] + B[i, j]"]
+    kernel = kernel_of("A[i, j] + B[i, j]")
     a, b = (Tensor.from_scipy("Dense(SparseList(Element(0.0)))", each, borrow=True) for each in (A, B))
     for each in (A, B):
         each.indices[:] = each.indices[::-1].copy()

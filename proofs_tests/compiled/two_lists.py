@@ -16,7 +16,7 @@ LARGEST = 2**31 - 3
 
 
 def processor() -> set[str]:
-    """What the processor can do, where the system tells."""
+    """What the processor can do, where the system reports it."""
     try:
         return set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     except OSError:

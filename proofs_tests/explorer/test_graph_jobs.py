@@ -213,7 +213,7 @@ NESTED = Litmus(
 
 @FORK
 @pytest.mark.parametrize("machine", [ninc(4), lockinc(4), NESTED, Litmus()], ids=lambda machine: "")
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", few([3, 2], 1))
 @pytest.mark.parametrize(
     "options", [{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], ids=str
 )
@@ -369,7 +369,7 @@ def test_a_cluster_goes_on_with_what_was_kept(scheduler: str, tmp_path: Path) ->
     assert (bare(found), found.processes) == (bare(whole), 3)
 
 
-@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+@pytest.mark.parametrize("strategy", few(["graph", "dpor"], 1))
 def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask hangs if it is collected as garbage while another one begins."""
     monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 0.1)

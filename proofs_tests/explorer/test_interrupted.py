@@ -6,13 +6,13 @@ import signal
 import threading
 from collections.abc import Hashable
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from wingspan.explorer import Blocked, Search, Step, Verdict, bounds, dpor, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.bounds import Bounds
@@ -96,12 +96,10 @@ def points(most: int) -> range:
     return range(0, most, max(1, most // max(6, many(6))))
 
 
-EVERY = pytest.mark.parametrize("program", PROGRAMS)
-STRATEGIES = pytest.mark.parametrize("strategy", ["graph", "dpor", "auto"])
+EVERY = pytest.mark.parametrize(("strategy", "program"), few(list(product(["graph", "dpor", "auto"], PROGRAMS)), 4))
 
 
 @EVERY
-@STRATEGIES
 def test_a_bound_of_states_changes_no_verdict(small: None, tmp_path: Path, strategy: str, program: str) -> None:
     machine, file = PROGRAMS[program], tmp_path / "search"
     for most in points(searched(machine, Search(strategy)).states):
@@ -111,7 +109,6 @@ def test_a_bound_of_states_changes_no_verdict(small: None, tmp_path: Path, strat
 
 
 @EVERY
-@STRATEGIES
 def test_a_bound_of_time_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:
@@ -128,7 +125,6 @@ def test_a_bound_of_time_changes_no_verdict(
 
 
 @EVERY
-@STRATEGIES
 def test_a_bound_of_memory_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:
@@ -147,7 +143,6 @@ def test_a_bound_of_memory_changes_no_verdict(
 
 
 @EVERY
-@STRATEGIES
 def test_ctrl_c_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.explorer.test_strategies import WIDE, findings
 from proofs_tests.several import FORK, RACY, STUCK, counted, same
 from wingspan import api
@@ -24,7 +25,7 @@ from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, 
 
 @FORK
 @pytest.mark.parametrize("machine", [ninc(3), ninc(4), lockinc(4), lastzero(4), WIDE, Litmus()], ids=lambda machine: "")
-@pytest.mark.parametrize("processes", [2, 5])
+@pytest.mark.parametrize("processes", few([5, 2], 1))
 def test_processes_find_what_one_finds(small_parts: None, machine: Litmus, processes: int) -> None:
     """Also more processes than parts."""
     assert same(machine, jobs=processes).complete
@@ -46,7 +47,7 @@ def one_fault_is_found(result: int) -> None:
 
 
 @FORK
-@pytest.mark.parametrize("result", range(5))
+@pytest.mark.parametrize("result", few(range(5), 2))
 def test_all_that_was_found_is_told_where_no_shortest_way_is(
     small_parts: None, short_sighted: None, result: int
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.explorer.test_dpor import searched
 from proofs_tests.explorer.test_explorer import programs
 from proofs_tests.explorer.test_strategies import findings
@@ -71,7 +71,7 @@ def test_parts_have_each_trace_once(machine: Litmus, several: int, most: int, se
 
 
 @pytest.mark.parametrize("machine", [lastzero(6), ninc(4), lockinc(5)], ids=lambda machine: "")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", few(range(5), 2))
 def test_what_wakes_late_is_not_lost(machine: Litmus, seed: int) -> None:
     """Programs with many traces, so that parts come of parts; in the first one runs end asleep."""
     parts = in_parts(machine, 3, 5, seed)

@@ -287,7 +287,7 @@ def test_the_reduction_finds_what_the_graph_finds_in_random_programs() -> None:
 
 @FORK
 @pytest.mark.parametrize("name", api.MACHINES)
-@pytest.mark.parametrize("program", FIXED)
+@pytest.mark.parametrize("program", few(list(FIXED), 1))
 def test_processes_find_what_one_finds_in_several_regions(small_parts: None, program: str, name: str) -> None:
     """By both strategies; of the graph all that the verdict says."""
     machine = machine_of(FIXED[program], name)

@@ -64,7 +64,7 @@ def test_reading_begins_anywhere(made: tuple[int, int, list[Elements]], data: st
 
 
 def indices(h: ByHand, p: int, start: int) -> list[int]:
-    """The indices of a fiber from one on, as a loop comes to them."""
+    """The indices of a fiber from one on, as a loop visits them."""
     cursor = h.run(procedures.unfurl(h.tower, 2), position=p, start=start).result()
     found = []
     while i := h.run(procedures.index(h.tower, 2), **cursor).result()["index"]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from proofs_tests.effort import few
 from wingspan import ProgramError, Tensor, api
 from wingspan.compiled.build import compiler
 from wingspan.errors import InternalError
@@ -200,7 +201,7 @@ def agrees(tensor: Tensor, array: np.ndarray) -> bool:
     return same and bool((tensor.to_exact() == array).all()) and found == wanted
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", few(FORMS, 10))
 def test_levels_of_a_users_own_are_read_by_their_own_operations(form: str) -> None:
     """From an array, and from every engine: as arrays, as entries, and as an input of the next run."""
     array = expected(form)

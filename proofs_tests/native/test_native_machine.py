@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from proofs_tests import places
+from proofs_tests.effort import few
 from proofs_tests.explorer.test_visibility import PROGRAMS
 from proofs_tests.exploring import explore_graph
 from proofs_tests.semantics import test_listings as listings
@@ -225,7 +226,7 @@ class Everything(Native):
         return replace(step, visible=True) if isinstance(step, Step) else step
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(list(PROGRAMS), 9))
 def test_what_is_taken_for_private_is(name: str) -> None:
     """With every access interleaved the findings are the same."""
     bound = api.bind(api.parse(dedent(PROGRAMS[name])))

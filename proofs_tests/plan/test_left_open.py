@@ -99,7 +99,7 @@ def alike(bound: Elaborated, **options: Any) -> Verdict:
     return constants
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(list(PROGRAMS), 9))
 def test_every_kind_of_level_is_explored_alike(name: str) -> None:
     """Races, faults, deadlocks, results and the number of interleavings of each; also on one thread."""
     for threads in (None, 1):
@@ -128,8 +128,10 @@ def same(bound: Elaborated) -> None:
     assert (found := difference(ends[0], ends[1], bound.outputs)) is None, found
 
 
-@pytest.mark.parametrize("schedule", [STATIC, DYNAMIC.format(1), DYNAMIC.format(2), DYNAMIC.format(2**63 - 1)])
-@pytest.mark.parametrize("nt", few([1, 2, 3, 20], 2))
+@pytest.mark.parametrize(
+    ("schedule", "nt"),
+    few(list(product([STATIC, DYNAMIC.format(1), DYNAMIC.format(2), DYNAMIC.format(2**63 - 1)], [3, 1, 2, 20])), 5),
+)
 def test_any_numbers_compute_the_same(nt: int, schedule: str) -> None:
     """One thread, more threads than iterations, chunks longer than the loop; of nested devices, either way around."""
     same(nested(nt, 2, schedule, DYNAMIC.format(3)))

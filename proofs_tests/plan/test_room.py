@@ -1,4 +1,4 @@
-"""Room for what a loop appends is asked for once, before it: for as many cells as its rounds can come to."""
+"""Room for what a loop appends is asked for once, before it: for as many cells as its rounds may store to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_loop_asks_for_all_of_its_rounds() -> None:
     ],
 )
 def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
-    """Where nothing says how often they go round, or which cells they come to."""
+    """Where nothing says how many rounds they have, or which cells they store to."""
     condition = op("<", q, end)
     assert not asked(*body, condition=condition)
     assert asked(store(), step(n), step(q), condition=condition)

@@ -56,7 +56,7 @@ def taken(bound: Any) -> int:
     return count
 
 
-@pytest.mark.parametrize(("name", "pattern"), few(list(product(SHAPES, PATTERNS)), 12))
+@pytest.mark.parametrize(("name", "pattern"), few(list(product(SHAPES, PATTERNS)), 5))
 def test_the_forecast_is_within_a_factor_of_three(name: str, pattern: str) -> None:
     """Of the examples with two threads, whatever their inputs store; a few dozen steps are a run's own."""
     inputs = {T: quarters(PATTERNS[pattern](*shape)) for T, shape in SHAPES[name].items()}
@@ -76,7 +76,7 @@ LOOP = "c = Tensor(Element(0))\nc .= 0\nfor i = 1:%s; c[] += i; end\nreturn c"
 
 
 def test_a_long_run_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In Python, and only by the engine that takes long. Others are told by `note`."""
+    """In Python, and only by the engine that takes long. Others are reported by `note`."""
     monkeypatch.setattr(forecast, "LONG", 1000)
     told: list[str] = []
     message = "about 1 700 steps of the rules, 0 seconds or so; engine native takes seconds at most"

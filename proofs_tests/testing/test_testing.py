@@ -15,7 +15,7 @@ import scipy.sparse
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.effort import due, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.places import ROOT
 from wingspan import api, dependence, testing
 from wingspan.lang import ir
@@ -57,7 +57,9 @@ def test_all_that_is_public_is_there_and_documented():
 # ------------------------------------------------------------------------------------------------------------ programs
 
 
-@pytest.mark.parametrize(("made", "share"), [(testing.kernels(), 0.5), (testing.programs(Options(spawning=1)), 0.25)])
+@pytest.mark.parametrize(
+    ("made", "share"), few([(testing.kernels(), 0.5), (testing.programs(Options(spawning=1)), 0.25)], 1)
+)
 def test_a_good_share_of_the_parallel_programs_is_safe(made, share):
     seen: Counter[bool] = Counter()
 

@@ -86,7 +86,7 @@ def _on_threads(bound: Elaborated, engine: str, mode: Mode) -> Compiled | Compil
     """
     match engine:
         case "native":
-            return compiled(bound)
+            return compiled(bound, racy=True)
         case "compiled":
             try:
                 guard(bound, allowed=RACELESS)

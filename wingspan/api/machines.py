@@ -43,10 +43,10 @@ def native(bound: Elaborated) -> Native:
     return Native(code_of(bound, dealt=False), bound)
 
 
-def compiled(bound: Elaborated) -> Compiled:
-    """The plan of a bound program, ready to run on threads."""
+def compiled(bound: Elaborated, racy: bool = False) -> Compiled:
+    """The plan of a bound program, ready to run on threads; `racy`: with room for the cells that races ask for."""
     _require_order(bound)
-    return Compiled(bound)
+    return Compiled(bound, racy=racy)
 
 
 def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:

@@ -134,7 +134,7 @@ def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
 
 
 def _work(bound: Elaborated) -> Iterator[tuple[int, str]]:
-    """How much there is to do at least, as far as the program tells."""
+    """How much there is to do at least, as far as the program shows."""
     yield sum(tensor.nnz for tensor in bound.inputs.values()), "the inputs store {} elements"
     for node in bound.body.walk():
         match node:

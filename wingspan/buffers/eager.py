@@ -6,11 +6,10 @@ The structured statements become Python text, statement by statement. They are r
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from wingspan.buffers.frames import Cell
-from wingspan.buffers.linear import Code, python_of
+from wingspan.buffers.linear import Code, function, python_of
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -47,15 +46,6 @@ def _violated(message: str, **values: Any) -> None:
     raise Fault(message.format(**values))
 
 
-@lru_cache(maxsize=1 << 13)
-def _function(text: str, constants: tuple[tuple[str, Any], ...]) -> Run:
-    """The function `run` of a text, given what its names stand for. Procedures of like towers have the same text."""
-    names = dict(constants)
-    exec(text, names)
-    made: Run = names["run"]
-    return made
-
-
 class _Writer:
     """Writes the text of one function, indented line by line."""
 
@@ -75,7 +65,7 @@ class _Writer:
         unset = [name for name in self.names.values() if name not in self.inputs]
         begin = [f"    {name} = None" for name in unset]
         text = "\n".join([head, *begin, *self.lines, f"    return ({results}), {instance}"])
-        return _function(text, tuple(self.constants.items()))
+        return function(text, tuple(self.constants.items()))
 
     def register(self, name: str) -> str:
         return self.names.setdefault(name, f"r{len(self.names)}")

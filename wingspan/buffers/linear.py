@@ -126,9 +126,11 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
 
 
 @lru_cache(maxsize=1 << 14)
-def _function(text: str, constants: tuple[tuple[str, Any], ...]) -> Compute:
-    """The function that a text is, given what its names stand for. Procedures of like towers have the same texts."""
-    made: Compute = eval(text, dict(constants))
+def function(text: str, constants: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """The function `run` of a text, given what its names stand for. Procedures of like towers have the same texts."""
+    names = dict(constants)
+    exec(text, names)
+    made: Callable[..., Any] = names["run"]
     return made
 
 
@@ -165,7 +167,7 @@ class _Linearizer:
         """The expression as a function of the registers, made from its text: private work costs one call."""
         constants: dict[str, Any] = {}
         text = python_of(value, lambda name: f"r[{self.slot(name)}]", constants)
-        return _function(f"lambda r: {text}", tuple(constants.items()))
+        return function(f"run = lambda r: {text}", tuple(constants.items()))
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         for statement in body:

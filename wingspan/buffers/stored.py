@@ -107,7 +107,7 @@ class Inside(NamedTuple):
     """What a modifier leads to in one instance of the level that it wraps."""
 
     key: int | None
-    """what tells the instance from others; None if there is but one"""
+    """what identifies the instance; None if there is only one"""
     chosen: np.ndarray
     """which of the fibers lie there"""
     positions: np.ndarray

@@ -20,7 +20,7 @@ from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan
-from wingspan.plan.layout import Bounds
+from wingspan.plan.layout import Bounds, unbounded
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
@@ -86,8 +86,8 @@ class Engine:
         `layout.bounds`. `mode` and `seed` matter where tasks may race. A Fault if the run meets one; KeyboardInterrupt
         and the like end it.
         """
-        if self._racy:  # a race may ask for a cell that no safe run has, and finds it when it is explored
-            sizes = tuple((0,) * len(group.buffers) for group in self.plan.groups)
+        if self._racy:
+            sizes = unbounded(self.plan)
         lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, self._racy)
         numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
         words = struct.pack(f"<{len(numbers)}q", *numbers)

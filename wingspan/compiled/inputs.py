@@ -72,7 +72,7 @@ def file(plan: Plan, inputs: Inputs) -> bytes:
 
 
 def identity(made: Plan) -> int:
-    """What tells programs apart whose buffers, statements, ranges or extents differ."""
+    """A number for a program: another one if buffers, statements, ranges or extents differ."""
     lines = [line for line in show(made).splitlines() if not line.lstrip().startswith("#")]  # no text of the program
     lines += (str([b.bound for b in group.buffers]) for group in made.groups)
     return int.from_bytes(sha256("\n".join(lines).encode()).digest()[:8], "little")

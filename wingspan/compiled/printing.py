@@ -64,7 +64,7 @@ class Printing:
 
 
 def sizes(body: Iterable[Stmt]) -> set[Reg]:
-    """The registers that tell how many cells buffers have that are written somewhere in a block."""
+    """The registers with the numbers of cells of the buffers that are written somewhere in a block."""
     written = {s.ref.buffer for s in walk(tuple(body)) if isinstance(s, Store)}
     return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
 

@@ -66,7 +66,7 @@ def zero(reg: Reg) -> str:
 
 
 def ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
-    """In an order in which they can be declared: what tells how large buffers are before the instances of these."""
+    """In an order in which they can be declared: sizes of buffers before the instances that have these."""
     return tuple(sorted(regs, key=lambda reg: (reg.type == "instance", reg.name, reg.type)))
 
 

@@ -15,6 +15,7 @@ from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.native.assemble import Code, assemble
 from wingspan.native.engine import Engine
+from wingspan.plan.layout import unbounded
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.tensor import Tensor
@@ -67,9 +68,11 @@ def _deals(tower: Tower) -> bool:
 class Compiled:
     """The plan of a program with its inputs; it may run any number of times."""
 
-    def __init__(self, bound: Elaborated) -> None:
+    def __init__(self, bound: Elaborated, *, racy: bool = False) -> None:
+        """`racy`: tasks may race, and ask for cells that no safe run has."""
         self.bound = bound
         self._engine = Engine(code_of(bound))
+        self._sizes = unbounded(self._engine.plan) if racy else None
         self._given = [self._engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
@@ -79,5 +82,5 @@ class Compiled:
 
         The tensors look at the engine's memory. A Fault if the run meets one.
         """
-        results = self._engine.run(self._given, limits=limits, mode=mode, seed=seed)
+        results = self._engine.run(self._given, sizes=self._sizes, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables

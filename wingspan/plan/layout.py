@@ -146,6 +146,11 @@ def bounds(made: Plan, towers: Mapping[str, Tower] | None = None) -> Bounds:
     return (*found, *bounds(made)[len(found) :])
 
 
+def unbounded(made: Plan) -> Bounds:
+    """No bounds: for runs whose tasks may race, and ask for cells that no safe run has. Exploring finds such cells."""
+    return tuple((0,) * len(group.buffers) for group in made.groups)
+
+
 def _times(m: int, n: int) -> int:
     """A product of counts, each known, or OPEN for one extent that is, or MANY for what may be larger."""
     if MANY in (m, n) or 0 in (m, n):

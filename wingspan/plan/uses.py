@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Expr, Op, Par, Reg, Stmt, When, While
+from wingspan.plan.ir import Expr, Op, Par, Plan, Reg, Stmt, When, While, walk
 
 
 def registers(e: Expr) -> Iterator[Reg]:
@@ -76,6 +77,13 @@ def told(s: Stmt) -> Iterator[Expr]:
         yield from (e for e in (place.position, place.index) if e is not None)
     if origin := getattr(s, "origin", None):
         yield from (e for _, e in origin.indices)
+
+
+def how_often_read(made: Plan) -> Counter[str]:
+    """How many statements and ends of a plan read each register, by its name."""
+    count = Counter(name for s in walk(made.body) for name in reads(s))
+    count.update(reg.name for e in made.ends for reg in registers(e))
+    return count
 
 
 def reads(s: Stmt) -> frozenset[str]:

@@ -60,7 +60,7 @@ class Limits:
 
 
 USUAL = Limits()
-"""What a run may use unless it is told otherwise."""
+"""What a run may use by default."""
 
 
 def ordering(mode: Mode) -> tuple[bool, bool]:

@@ -77,7 +77,7 @@ class Cleared:
         return s
 
     def _idle(self, s: ir.Assign, known: Known) -> bool:
-        """Whether an update of nothing leaves no trace: there is nothing to note, or the rules do not come to it."""
+        """Whether an update of nothing leaves no trace: there is nothing to note, or the rules do not reach it."""
         levels = self.bound.towers[s.access.fiber.tensor].levels
         if s.op in algebra.IDENTITY and all(level.lookup for level in levels if isinstance(level, Storage)):
             return True

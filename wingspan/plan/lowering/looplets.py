@@ -70,7 +70,9 @@ class Phase:
     loop: Loop
     body: ir.Statement
     reads: Sequence[ir.Fiber]
+    """the fibers that the body reads, and"""
     updates: Sequence[ir.Fiber]
+    """those that it updates"""
 
     def maybe(self, there: Mapping[ir.Fiber, Expr]) -> Phase:
         """The phase where these fibers have a child at the index on these conditions."""

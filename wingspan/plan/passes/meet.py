@@ -31,14 +31,12 @@ from dataclasses import replace
 
 from wingspan.plan.ir import Meet, Op, Place, Plan, Set, Stmt, When, While, walk
 from wingspan.plan.passes.cursors import onward
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
 
 
 def meet(made: Plan) -> Plan:
     """The plan whose loops over two lists leave it to C to find what these have in common."""
-    count = Counter(name for s in walk(made.body) for name in reads(s))
-    count.update(reg.name for e in made.ends for reg in registers(e))
-    return replace(made, body=_block(made.body, count))
+    return replace(made, body=_block(made.body, how_often_read(made)))
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:

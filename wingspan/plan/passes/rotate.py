@@ -20,14 +20,12 @@ from collections import Counter
 from dataclasses import replace
 
 from wingspan.plan.ir import Load, Plan, Set, Stmt, When, While, walk
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads, registers, sets, with_blocks
 
 
 def rotate(made: Plan) -> Plan:
-    """The plan whose loops over a single fiber load its indices as they come to them."""
-    count = Counter(name for s in walk(made.body) for name in reads(s))
-    count.update(reg.name for e in made.ends for reg in registers(e))
-    return replace(made, body=_block(made.body, count))
+    """The plan whose loops over a single fiber load each index at the start of its round."""
+    return replace(made, body=_block(made.body, how_often_read(made)))
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:

@@ -64,7 +64,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.cursors import Onward, onward
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -78,9 +78,7 @@ CHECKED = " checked"
 
 def unite(made: Plan) -> Plan:
     """The plan that leaves it to C to go through what either of two lists has."""
-    count = Counter(name for s in walk(made.body) for name in reads(s))
-    count.update(reg.name for e in made.ends for reg in registers(e))
-    return replace(made, body=_block(made.body, count))
+    return replace(made, body=_block(made.body, how_often_read(made)))
 
 
 def _block(body: tuple[Stmt, ...], count: Mapping[str, int]) -> tuple[Stmt, ...]:
