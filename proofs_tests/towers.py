@@ -261,8 +261,10 @@ def _gate(h: ByHand, depth: int) -> tuple[str, int]:
 def _broken_merge(h: ByHand, depth: int, instance, positions: int) -> list[str]:
     device, threads = _gate(h, depth)
     now, used = h.cell(depth, "now", 1, instance), h.buffer(depth, "used", threads, instance)
+    alone = now in (0, threads + 1) or sum(used) == used[now - 1] == positions
     found = _claims(
-        now_is_one_of_two=now in (0, threads + 1), no_copy_has_more_fibers=all(0 <= q <= positions for q in used)
+        the_merged_level_is_apart_or_the_only_copy=alone,
+        no_copy_has_more_fibers=all(0 <= q <= positions for q in used),
     )
     parts = {now: positions, **{t: q for t, q in enumerate(used, 1) if q}}  # copies without fibers begin when thawed
     return found + [each for t, P in parts.items() for each in broken(h, depth + 1, (*instance, (device, t)), P)]

@@ -156,7 +156,8 @@ def test_coalesce_reads_copies_and_writes_the_merged_level():
     Below a Shard over 3 threads, processors are numbered t + P·s.
     """
     out = procedures.whole(tower("Merge(dev, Shard(far, Element(0)))"), "freeze", "-").procedure.body
-    (some,) = (s for s in out if isinstance(s, When))
+    (*_, alone) = (s for s in out if isinstance(s, When))
+    (some,) = (s for s in alone.otherwise if isinstance(s, When))
     (claims,) = (s for s in some.then if isinstance(s, While))
     (values,) = (s for s in some.then if isinstance(s, Each))
     head = [s for s in values.body if isinstance(s, When)][-1]

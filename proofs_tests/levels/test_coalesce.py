@@ -230,6 +230,20 @@ def test_what_was_there_comes_first(case: Updates, data: st.DataObject) -> None:
     }
 
 
+def test_the_only_copy_is_the_merged_level_until_it_is_thawed() -> None:
+    """Nothing is copied then; what is handed over is folded in by the next phase, whatever ⊕ that has."""
+    h = ByHand(tower("Merge(dev, SparseByteMap(Element(0)))", 9, devices=devices(3)), task=member(dev=2))
+    h.op = "+"
+    h.whole("declare", "checkout").update_all({(2,): 5, (9,): 7}).whole("commit")
+    h.log.clear()
+    h.whole("freeze")
+    assert h.cell(0, "now", 1) == 2 and not any(buffer in ("val", "tbl") for _, buffer, _ in h.log)
+    assert h.elements() == {(2,): 5, (9,): 7} and broken(h) == []
+    h.op = "="
+    h.whole("thaw", "checkout").update_all({(2,): 1, (3,): 4}).whole("commit", "freeze")
+    assert h.cell(0, "now", 1) == 4 and h.elements() == {(2,): 1, (3,): 4, (9,): 7} and broken(h) == []
+
+
 def test_a_fiber_that_comes_after_thawing_holds_nothing_yet() -> None:
     """A new fiber of a thawed Merge has nothing to be folded in, whatever lies where the old level would have it."""
     h = ByHand(tower("SparseDict(Merge(dev, Dense(Element(7))))", 1, 3, devices=devices(2)), task=member(dev=1))

@@ -13,6 +13,8 @@ one task would have computed if ⊕ is associative and commutative and the fill 
 By =, a copy replaces the elements that its thread has set in the phase, and no others: each leaf keeps a flag for that,
 only where it is copied and only in phases of =. That is right if no two threads set one element in one phase.
 Thawing leaves the merged level aside as it is, to be folded in, and begins another: now is 0 or threads + 1 in turn.
+If one copy has all fibers, the others none, and nothing is from before the phase, there is nothing to fold: then that
+copy is the merged level, and now is its thread, until thawing makes up for folding it.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout). The threads
 share the work of bringing the copies together: those that hold a fiber p are listed after those that hold the fibers
@@ -63,6 +65,28 @@ class Merge(Gated):
     def assemble(p):
         child[now[1]].assemble(p)
     def freeze(P):
+        t = lvl.alone(P)
+        if t > 0:
+            now[1] = t
+        else:
+            lvl.fold(P)
+    def alone(P):
+        found = 0
+        merged = now[1]
+        before = kept[1]
+        if merged == 0 and before == 0 and P > 0:
+            fibers = 0
+            t = 1
+            while t <= threads:
+                q = used[t]
+                fibers = fibers + q
+                if q == P:
+                    found = t
+                t = t + 1
+            if fibers > P:
+                found = 0
+        return found
+    def fold(P):
         merged = now[1]
         before = kept[1]
         for p in parallel(1, P, threads):
@@ -95,6 +119,10 @@ class Merge(Gated):
             t = t + 1
         return fibers
     def thaw(P):
+        t = now[1]
+        if t > 0 and t <= threads:
+            now[1] = 0
+            lvl.fold(P)
         merged = threads + 1 - now[1]
         now[1] = merged
         kept[1] = P
