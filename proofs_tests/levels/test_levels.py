@@ -20,7 +20,19 @@ from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
-from wingspan.testing.formats import LEAVES, MODIFIERS, VALUES, arrays, formats, rank_of, tensors, worth, wrapped
+from wingspan.testing.formats import (
+    BOUNDED,
+    LEAVES,
+    MODIFIERS,
+    VALUES,
+    arrays,
+    fitted,
+    formats,
+    rank_of,
+    tensors,
+    worth,
+    wrapped,
+)
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
@@ -48,7 +60,7 @@ def test_a_frozen_tensor_keeps_its_invariants(made):
 
 
 @derandomized
-@given(tensors(storage=SPARSE, least=1))
+@given(tensors(storage=[*SPARSE, *BOUNDED], least=1))
 def test_only_what_differs_from_fill_is_stored(made):
     """A tower without Dense levels stores exactly the elements that a dense source has beside its fill value."""
     form, array = made
@@ -232,6 +244,36 @@ def test_it_forgets_what_was_entered_and_not_written(name):
     assert h.elements() == {} and broken(h) == []
 
 
+# -------------------------------------------------------------------------------------------------------------- points
+
+
+def test_a_point_takes_one_index_and_others_only_in_vain():
+    """A second index may be entered; what is written there, also by a visit within a visit, is a fault."""
+    h = ByHand(tower("Dense(SparsePoint(Element(0)))", 3, 2)).whole("declare")
+    h.update_all({(2, 1): 5, (3, 2): 7}, op="+")
+    enter(h, opened(h, 1, 2), 1)
+    h.update_all({(2, 1): 1}).whole("freeze")
+    assert h.elements() == {(2, 1): 6, (3, 2): 7} and broken(h) == []
+    h.whole("thaw")
+    with pytest.raises(Fault, match="T, level 2 SparsePoint: a fiber has one index, but 1 comes after 2"):
+        h.update_all({(1, 1): 1})
+
+
+def test_a_visit_of_a_point_within_a_visit_is_a_fault_unless_the_index_is_the_same():
+    for index, fine in ((2, True), (1, False)):
+        h = ByHand(tower("SparsePoint(Element(0))", 3)).whole("declare")
+        q, outer = enter(h, opened(h), 2)
+        h.run(procedures.increment(h.tower, "+"), position=q, value=1)
+        h.update_all({(index,): 2}, op="+")
+        if not fine:
+            with pytest.raises(Fault, match="a fiber has one index, but 2 comes after 1"):
+                h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
+            continue
+        h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
+        h.whole("freeze")
+        assert h.elements() == {(2,): 3} and broken(h) == []
+
+
 # --------------------------------------------------------------------------------------------------------------- shard
 
 
@@ -253,7 +295,7 @@ def test_only_tasks_of_the_device_itself_update_a_shard(task):
         h.update_all({(2,): 5})
 
 
-@pytest.mark.parametrize("below", [*SPARSE, "Dense"])
+@pytest.mark.parametrize("below", [*SPARSE, *BOUNDED, "Dense"])
 def test_each_thread_has_a_level_of_its_own(below):
     """Two threads append to it in any order, phase after phase; each freezes and thaws its own."""
     form = f"Dense(Shard(dev, {below}(Element(0))))"
@@ -267,7 +309,7 @@ def test_each_thread_has_a_level_of_its_own(below):
     assert {at: v for at, v in h.elements().items() if v} == written and broken(h) == []
 
 
-@pytest.mark.parametrize("below", [*SPARSE, "Dense"])
+@pytest.mark.parametrize("below", [*SPARSE, *BOUNDED, "Dense"])
 def test_shards_are_declared_anew(below):
     """The next phase finds nothing of what the threads claimed and wrote in the last one."""
     h = ByHand(tower(f"Dense(Shard(dev, {below}(Element(3))))", 2, 4))
@@ -305,9 +347,10 @@ def test_shards_of_nested_devices():
 
 
 @derandomized
-@given(st.sampled_from(["Dense", *SPARSE]), arrays(1, "0", 9), st.data())
+@given(st.sampled_from(["Dense", *SPARSE, *BOUNDED]), arrays(1, "0", 9), st.data())
 def test_seeking_skips_exactly_what_lies_before(name, array, data):
     """Reading from an index on gives the entries from there on, each found at its index."""
+    array = fitted(f"{name}(Element(0))", array, "0")
     h = frozen(f"{name}(Element(0))", array)
     begin = data.draw(st.integers(1, len(array) + 1))
     cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=begin).result()
@@ -324,11 +367,12 @@ def test_seeking_skips_exactly_what_lies_before(name, array, data):
     assert found == {i: v for i, v in stored.items() if i >= begin}
 
 
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("name", [*SPARSE, *BOUNDED])
 def test_seeking_ends_at_the_first_entry_from_there_on(name):
     """From every start, whichever of four elements are stored."""
-    for stored in product((0, 7), repeat=4):
-        h = frozen(f"{name}(Element(0))", np.array(stored))
+    for array in product((0, 7), repeat=4):
+        stored = fitted(f"{name}(Element(0))", np.array(array), "0")
+        h = frozen(f"{name}(Element(0))", stored)
         for begin in range(1, 6):
             cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=begin).result()
             following = h.run(procedures.index(h.tower, 2), **cursor).result()["index"]
@@ -385,6 +429,7 @@ def test_the_docstring_lists_the_buffers(name):
         ("SparseList(Element(0))", ""),
         ("SparseByteMap(Element(0))", ""),
         ("SparseDict(Element(0))", ""),
+        ("SparsePoint(Element(0))", "cousin"),
         ("Shard(dev, Element(0))", "cousin"),
         ("Isolate(Element(0))", "cousin"),
         ("Mutex(Element(0))", "node sibling"),

@@ -115,6 +115,8 @@ class Level:
     """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
     ascending order
     """
+    turns: ClassVar[frozenset[Dependence]] = frozenset({"node", "sibling"})
+    """the dependences that do no harm to a level that is not `once` if tasks take turns in its fibers"""
     zeros: ClassVar[bool] = False
     """whether cells of a leaf right below may be read though nobody has written them, which hold 0 then"""
     numbers_arrivals: ClassVar[bool] = False

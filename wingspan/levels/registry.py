@@ -21,16 +21,28 @@ from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.sparse_point import SparsePoint
 
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
-    for level in (Dense, SparseList, SparseDict, SparseByteMap, Element, Atomic, Mutex, Isolate, Shard, Merge)
+    for level in (
+        Dense,
+        SparseList,
+        SparseDict,
+        SparseByteMap,
+        SparsePoint,
+        Element,
+        Atomic,
+        Mutex,
+        Isolate,
+        Shard,
+        Merge,
+    )
 }
 """Every format by the name that programs use."""
 
 MISSING = frozenset({
-    "Pattern", "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseInterval", "SparsePoint",
-    "SparseRunList",
+    "Pattern", "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseInterval", "SparseRunList",
 })  # fmt: skip
 """Formats of the paper and of Finch.jl that do not exist here."""
 
