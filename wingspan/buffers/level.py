@@ -15,7 +15,7 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
-    leaf          unwrap(p) → v        increment(p, v)
+    leaf          unwrap(p) → v        increment(p, v) [→ whether something was written, always if not told]
                   adopt(t, p, q, first)  if it can be merged: element q takes what p of the copy on processor t holds;
                                          unless that is the first, it unites it with what it has from those before
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
@@ -167,6 +167,8 @@ class Leaf(Level):
     """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not"""
 
     leaf = True
+    implied: ClassVar[bool] = False
+    """whether that there is a child is all that is known of an element"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.fill))

@@ -278,13 +278,13 @@ def close(tower: Tower, number: int, op: str = "=") -> Code:
 
 @procedure
 def increment(tower: Tower, op: str) -> Code:
-    """position, value → nothing: update an element."""
+    """position, value → written, if not always: update an element."""
     stager = Stager(tower, op)
     late = tower.late(1)
     _bind(stager, late, ())
-    stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
+    written = stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
     _unbind(stager, late, ())
-    return _code("increment", tower, ("position", "value"), stager, ())
+    return _code("increment", tower, ("position", "value"), stager, dict(zip(("written",), written, strict=False)))
 
 
 # --------------------------------------------------------------------------------------------------------- all of it

@@ -46,8 +46,12 @@ def formats(
     """
     fill = draw(st.sampled_from(sorted(VALUES)))
     among = MODIFIERS if modified else ()
-    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}({fill})", among)
-    for _ in range(draw(st.integers(0, 3)) if rank is None else rank):
+    rank = draw(st.integers(0, 3)) if rank is None else rank
+    leaves = [f"{leaf}({fill})" for leaf in LEAVES]
+    if fill == "false" and rank and fitting(storage, "Pattern()"):
+        leaves.append("Pattern()")
+    form = wrapped(draw, draw(st.sampled_from(leaves)), among)
+    for _ in range(rank):
         form = wrapped(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among)
     return form, fill
 
@@ -55,7 +59,7 @@ def formats(
 def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2) -> str:
     """The format in some of the modifiers."""
     for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
-        form = modifier.format(form) if legal(modifier.format(form)) else form
+        form = modifier.format(form) if legal(f"SparseDict({modifier.format(form)})") else form
     return form
 
 
