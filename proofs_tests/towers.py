@@ -176,6 +176,8 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
         found = _broken_byte_map(h, depth, instance, positions, n)
     if name == "SparseDict":
         children, found = _broken_dict(h, depth, instance, positions, n)
+    if name == "SparseInterval":
+        children, found = positions * min(n, 2), _broken_interval(h, depth, instance, positions, n)
     if name == "SparsePoint":
         children, found = positions, _broken_point(h, depth, instance, positions, n)
     return found + broken(h, depth + 1, instance, children)
@@ -239,6 +241,12 @@ def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
         ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
         == [[k for k in srt if p * n < k <= (p + 1) * n] for p in range(positions)],
     )
+
+
+def _broken_interval(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:
+    left, right = h.buffer(depth, "left", positions, instance), h.buffer(depth, "right", positions, instance)
+    there = [(a, b) for a, b in zip(left, right, strict=True) if b]
+    return _claims(runs_are_in_bounds=all(1 <= a <= b <= n for a, b in there))
 
 
 def _broken_point(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:

@@ -164,6 +164,14 @@ def index(tower: Tower, number: int) -> Code:
 
 
 @procedure
+def stop(tower: Tower, number: int) -> Code:
+    """cursor → index: the last one of the stretch that the next child begins, or is in."""
+    stager = Stager(tower)
+    value = stager.value(tower.depths[number], "stop", (), _keys(tower, tower.late(number)))
+    return _code("stop", tower, cursor(tower, number), stager, {"index": value})
+
+
+@procedure
 def seek(tower: Tower, number: int) -> Code:
     """cursor, index → cursor: skip what lies before the index."""
     stager = Stager(tower)
@@ -187,7 +195,7 @@ def child(tower: Tower, number: int) -> Code:
 
 @procedure
 def next_(tower: Tower, number: int) -> Code:
-    """cursor, index → cursor: go past the index after having read."""
+    """cursor, index → cursor: go past the index after having read up to there."""
     stager = Stager(tower)
     stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.late(number)))
     fields = cursor(tower, number)

@@ -21,20 +21,21 @@ from wingspan.levels.pattern import Pattern
 from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
+from wingspan.levels.sparse_interval import SparseInterval
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.sparse_point import SparsePoint
 
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
     for level in (
-        Dense, SparseList, SparseDict, SparseByteMap, SparsePoint,
+        Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval,
         Element, Atomic, Pattern, Mutex, Isolate, Shard, Merge,
     )
 }  # fmt: skip
 """Every format by the name that programs use."""
 
 MISSING = frozenset({
-    "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseInterval", "SparseRunList",
+    "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseRunList",
 })  # fmt: skip
 """Formats of the paper and of Finch.jl that do not exist here."""
 
@@ -77,7 +78,11 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         topic="format",
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
-                return _mergeable(level(child=_resolve(child, devices), on=devices[name]), child)
+                gated = level(child=_resolve(child, devices), on=devices[name])
+                if gated.copies:
+                    what = "which does not say how copies of it are brought together"
+                    _require(gated, child, "coalesce", what, "SparseDict or another level that can be merged")
+                return gated
             case (ir.Cpu() as device, ir.Format()):
                 message = f"the device of {form.name} is one that has a name, since loops run on it too"
                 fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
@@ -86,8 +91,10 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     match form.args:
         case (ir.Format() as child,):
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
-            if isinstance(made, Storage) and not made.assembles:
+            if isinstance(made, Storage) and (not made.assembles or made.fills):
                 _require_written(made.child, made.name, child)
+            if made.stretch == "run":
+                _require(made, form, "equal", "whose fibers it cannot compare", f"{made.name}(Element(0.0))")
             return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
 
@@ -111,15 +118,15 @@ def _require_written(level: Level, around: str, form: ir.Format) -> None:
         raise ProgramError(message, form.span, topic="format", fix="use Element(false)")
 
 
-def _mergeable(level: Gated, form: ir.Format) -> Gated:
-    """The level; a ProgramError if it merges one that cannot be coalesced."""
+def _require(level: Level, form: ir.Format, operation: str, what: str, instead: str) -> None:
+    """A ProgramError unless all levels that this one wraps have an operation."""
     below: Level = level
-    while level.copies and isinstance(below, Storage | Modifier):
+    while isinstance(below, Storage | Modifier):
         below = below.child
-        if "coalesce" not in definitions(below.operations):
-            message = f"{level.name} cannot wrap {below.name}, which does not say how copies of it are brought together"
-            raise ProgramError(message, form.span, topic="format", fix=f"give {below.name} a coalesce operation")
-    return level
+        if operation not in definitions(below.operations):
+            message = f"{level.name} cannot wrap {below.name}, {what}"
+            fix = f"use {instead}, or give {below.name} the operation {operation}"
+            raise ProgramError(message, form.span, topic="format", fix=fix)
 
 
 def _arity(form: ir.Format, message: str, example: str) -> ProgramError:

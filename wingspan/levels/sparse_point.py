@@ -28,6 +28,7 @@ import numpy as np
 
 from wingspan.levels.base import (
     GROUPS,
+    Below,
     Buffer,
     Buffers,
     Children,
@@ -118,7 +119,9 @@ class SparsePoint(Storage):
     """
     )
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         if (sizes > 1).any():
             raise Unusual
         filled = fibers.positions[sizes > 0]

@@ -29,7 +29,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 LEAVES = ("Element", "Atomic")
 STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict")
 """Storage levels that hold any array."""
-BOUNDED = ("SparsePoint",)
+BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold some arrays only: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
@@ -118,13 +118,18 @@ def tensors(
 
 
 def fitted(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
-    """The array, with the fill value in place of what a format cannot hold: all but the first index of each point."""
+    """The array, with the fill value in place of what a format cannot hold.
+
+    That is all but the first index of each point, and all but the first run of each interval.
+    """
     levels = [node.name for node in parse_format(form).walk() if isinstance(node, ir.Format)]
     axes = [name for name in levels if issubclass(REGISTRY[name], Storage)]
 
     def fit(part: np.ndarray[Any, Any], axes: Sequence[str]) -> None:
-        for k, i in enumerate(i for i in range(part.shape[-1]) if (part[..., i] != worth(fill)).any()):
-            if axes[0] == "SparsePoint" and k:
+        filled = [i for i in range(part.shape[-1]) if (part[..., i] != worth(fill)).any()]
+        for k, i in enumerate(filled):
+            goes_on = axes[0] == "SparseInterval" and i == filled[0] + k and (part[..., i] == part[..., i - 1]).all()
+            if axes[0] in BOUNDED and k and not goes_on:
                 part[..., i] = worth(fill)
             elif axes[1:]:
                 fit(part[..., i], axes[1:])
