@@ -176,6 +176,8 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
         found = _broken_byte_map(h, depth, instance, positions, n)
     if name == "SparseDict":
         children, found = _broken_dict(h, depth, instance, positions, n)
+    if name == "SparseBand":
+        children, found = _broken_band(h, depth, instance, positions, n)
     if name == "SparseInterval":
         children, found = positions * min(n, 2), _broken_interval(h, depth, instance, positions, n)
     if name == "SparsePoint":
@@ -240,6 +242,19 @@ def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
         srt_lists_what_was_written=srt == sorted(k for k, w in zip(key, written, strict=True) if w),
         ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
         == [[k for k in srt if p * n < k <= (p + 1) * n] for p in range(positions)],
+    )
+
+
+def _broken_band(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    ptr, lo = h.buffer(depth, "ptr", positions + 1, instance), h.buffer(depth, "lo", positions, instance)
+    sizes = [b - a for a, b in pairwise(ptr)]
+    return ptr[-1] - 1, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        bands_are_in_bounds=all(1 <= low <= low + size - 1 <= n for low, size in zip(lo, sizes, strict=True) if size),
+        fill_counts_the_children=h.buffer(depth, "fill", 1, instance) == [ptr[-1] - 1],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
+        == [max((p for p, size in enumerate(sizes, 1) if size), default=0)],
     )
 
 

@@ -93,7 +93,7 @@ def test_it_is_declared_with_false() -> None:
 
 
 @pytest.mark.parametrize("around", ["{}", *MODIFIERS])
-@pytest.mark.parametrize("level", ["Dense", ""])
+@pytest.mark.parametrize("level", ["Dense", "SparseBand", ""])
 def test_it_is_refused_where_children_were_not_written(level: str, around: str) -> None:
     form = around.format("Pattern()")
     with pytest.raises(ProgramError, match="has elements that were not written") as refused:

@@ -32,12 +32,16 @@ SPARSE = ("SparseList", "SparseDict")
 
 def cells(tensor: Tensor) -> dict[Cell, Any]:
     """The cells that hold something, of what is read: the merged level of a Merge, under the key 0, and the Shards of
-    thread 1. The first cell of ptr is 1 in each frozen level, which levels without fibers need not be.
+    thread 1. The first cell of ptr is 1 in each frozen level, which levels without fibers need not be. Below runs there
+    are elements that were written to be compared; which of them are read, the entries tell.
     """
     levels, values = tensor.tower.levels, tensor.cells.values
     keyed = [depth for depth, level in enumerate(levels) if level.key]
+    scratch = any(level.stretch == "run" for level in levels)
 
     def read(cell: Cell) -> Cell | None:
+        if scratch and levels[cell.depth].leaf:
+            return None
         if levels[cell.depth].copies or cell.buffer not in [b.name for b in levels[cell.depth].buffers]:
             return None
         if (cell.buffer, cell.offset) == ("ptr", 1) and not levels[cell.depth].modifier:

@@ -19,6 +19,7 @@ from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
 from wingspan.levels.pattern import Pattern
 from wingspan.levels.shard import Shard
+from wingspan.levels.sparse_band import SparseBand
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_interval import SparseInterval
@@ -28,14 +29,14 @@ from wingspan.levels.sparse_point import SparsePoint
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
     for level in (
-        Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval,
+        Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval, SparseBand,
         Element, Atomic, Pattern, Mutex, Isolate, Shard, Merge,
     )
 }  # fmt: skip
 """Every format by the name that programs use."""
 
 MISSING = frozenset({
-    "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseRunList",
+    "RunList", "SparseBlockList", "SparseCOO", "SparseHash", "SparseRunList",
 })  # fmt: skip
 """Formats of the paper and of Finch.jl that do not exist here."""
 
