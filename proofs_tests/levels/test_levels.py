@@ -39,6 +39,7 @@ from wingspan.testing.formats import (
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
 ONCE = [name for name in STORAGE if REGISTRY[name].once]
+RUNS = [name for name in (*STORAGE, *BOUNDED) if REGISTRY[name].stretch == "run"]
 
 
 # --------------------------------------------------------------------------------------------------------- round trips
@@ -350,7 +351,7 @@ def test_a_visit_of_an_interval_within_a_visit_is_a_fault():
         h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
 
 
-@pytest.mark.parametrize("name", ["SparseInterval"])
+@pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("below", ["SparseList(Element(0))", "SparsePoint(Element(0))", "Isolate(Element(0))"])
 def test_runs_are_refused_around_what_cannot_be_compared(name, below):
     for form in (f"{name}({below})", f"{name}(Dense({below}))", f"Dense(Mutex({name}(Mutex({below}))))"):
@@ -518,6 +519,9 @@ def test_the_docstring_lists_the_buffers(name):
         ("SparsePoint(Element(0))", "cousin"),
         ("SparseInterval(Element(0))", "cousin"),
         ("SparseBand(Element(0))", ""),
+        ("SparseBlockList(Element(0))", ""),
+        ("SparseRunList(Element(0))", ""),
+        ("RunList(Element(0))", ""),
         ("Shard(dev, Element(0))", "cousin"),
         ("Isolate(Element(0))", "cousin"),
         ("Mutex(Element(0))", "node sibling"),

@@ -18,26 +18,28 @@ from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
 from wingspan.levels.pattern import Pattern
+from wingspan.levels.run_list import RunList
 from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_band import SparseBand
+from wingspan.levels.sparse_block_list import SparseBlockList
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_interval import SparseInterval
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.sparse_point import SparsePoint
+from wingspan.levels.sparse_run_list import SparseRunList
 
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
     for level in (
         Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval, SparseBand,
+        SparseBlockList, SparseRunList, RunList,
         Element, Atomic, Pattern, Mutex, Isolate, Shard, Merge,
     )
 }  # fmt: skip
 """Every format by the name that programs use."""
 
-MISSING = frozenset({
-    "RunList", "SparseBlockList", "SparseCOO", "SparseHash", "SparseRunList",
-})  # fmt: skip
+MISSING = frozenset({"SparseCOO", "SparseHash"})
 """Formats of the paper and of Finch.jl that do not exist here."""
 
 

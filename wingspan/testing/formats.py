@@ -27,7 +27,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 """Fill values as programs write them, and elements of their kind."""
 
 LEAVES = ("Element", "Atomic")
-STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict", "SparseBand")
+STORAGE = (
+    "Dense", "SparseList", "SparseByteMap", "SparseDict", "SparseBand", "SparseBlockList", "SparseRunList", "RunList"
+)  # fmt: skip
 """Storage levels that hold any array."""
 BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold some arrays only: see `fitted`."""
