@@ -532,6 +532,12 @@ def test_stability_is_that_of_the_figure(name, expected):
     assert tower(name, 1).levels[0].stability() == set(expected.split())
 
 
+def test_a_hash_is_a_dictionary():
+    """SparseHash, the name in earlier releases of Finch.jl, is another one of SparseDict, and tensors are equal."""
+    assert tower("Dense(SparseHash(Element(0)))", 2, 3) == tower("Dense(SparseDict(Element(0)))", 2, 3)
+    assert str(tower("SparseHash(Element(0))", 2)) == "SparseDict(Element(0))"
+
+
 def test_towers_of_different_kinds_differ():
     """Python holds 0, 0.0 and False equal; leaves of integers, doubles and booleans are not."""
     towers = [tower(f"Dense(Element({fill}))", 2) for fill in ("0", "0.0", "false", "0", "1")]

@@ -39,7 +39,9 @@ REGISTRY: dict[str, type[Level]] = {
 }  # fmt: skip
 """Every format by the name that programs use."""
 
-MISSING = frozenset({"SparseCOO", "SparseHash"})
+REGISTRY["SparseHash"] = SparseDict  # as earlier releases of Finch.jl call it
+
+MISSING = frozenset({"SparseCOO"})
 """Formats of the paper and of Finch.jl that do not exist here."""
 
 
