@@ -1,7 +1,6 @@
 # The RGB histogram of the paper's section on structured tensors: h[r, g, b] counts the pixels of a colour.
 # R, G and B are the run-length encoded channels, with values from 0 to 255; indices count from 1, hence + 1.
 # Any thread may meet any colour, so the whole output is merged.
-# This is a listing only: it cannot run, since the format RunList does not exist here yet.
 # Parameters: nt, the number of threads, and sch, the schedule.
 dev = cpu(:t, nt)
 R = Tensor(RunList(Element(0)))

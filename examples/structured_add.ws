@@ -1,5 +1,5 @@
 # The structured sum of the paper's section on structured tensors: C = A + B for sparse run-length encoded images.
-# This is a listing only: it cannot run, since the format SparseRunList does not exist here yet.
+# Any thread adds columns of its own, and appends them to its own runs.
 # Parameters: nt, the number of threads, and sch, the schedule.
 dev = cpu(:t, nt)
 A = Tensor(Dense(SparseRunList(Element(0))))

@@ -176,6 +176,16 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
         found = _broken_byte_map(h, depth, instance, positions, n)
     if name == "SparseDict":
         children, found = _broken_dict(h, depth, instance, positions, n)
+    if name in ("SparseRunList", "RunList"):
+        children, found = _broken_runs(h, depth, instance, positions, n)
+    if name == "SparseBlockList":
+        children, found = _broken_blocks(h, depth, instance, positions, n)
+    if name == "SparseBand":
+        children, found = _broken_band(h, depth, instance, positions, n)
+    if name == "SparseInterval":
+        children, found = positions * min(n, 2), _broken_interval(h, depth, instance, positions, n)
+    if name == "SparsePoint":
+        children, found = positions, _broken_point(h, depth, instance, positions, n)
     return found + broken(h, depth + 1, instance, children)
 
 
@@ -237,6 +247,82 @@ def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
         ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]
         == [[k for k in srt if p * n < k <= (p + 1) * n] for p in range(positions)],
     )
+
+
+def _broken_runs(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    ptr, sparse = h.buffer(depth, "ptr", positions + 1, instance), h.tower.levels[depth].name == "SparseRunList"
+    count = ptr[-1] - 1
+    right = h.buffer(depth, "right", count, instance)
+    fibers = [range(a - 1, b - 1) for a, b in pairwise(ptr)]
+    first = {fiber[0] for fiber in fibers if fiber}
+    left = [1 if q in first else right[q - 1] + 1 for q in range(count)]
+    left = h.buffer(depth, "left", count, instance) if sparse else left
+    neighbours = [q for q in range(1, count) if q not in first and right[q - 1] + 1 == left[q]]
+    return count, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        runs_are_in_bounds=all(1 <= a <= b <= n for a, b in zip(left, right, strict=True)),
+        runs_ascend=all(right[q - 1] < left[q] for q in range(1, count) if q not in first),
+        runs_leave_no_gaps=sparse or all(right[fiber[-1]] == n for fiber in fibers if fiber),
+        neighbours_differ=all(not _equal(h, depth + 1, instance, q, q + 1) for q in neighbours),
+        fill_counts_the_runs=h.buffer(depth, "fill", 1, instance) == [count],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
+        == [max((p for p, fiber in enumerate(fibers, 1) if fiber), default=0)],
+    )
+
+
+def _equal(h: ByHand, depth: int, instance, p: int, q: int) -> bool:
+    """Whether two fibers of a level hold the same, through Dense levels."""
+    level = h.tower.levels[depth]
+    if level.leaf:
+        return level.name == "Pattern" or bool(h.cell(depth, "val", p, instance) == h.cell(depth, "val", q, instance))
+    if level.modifier:
+        return _equal(h, depth + 1, instance, p, q)
+    n = h.tower.extent(depth)
+    return all(_equal(h, depth + 1, instance, (p - 1) * n + k, (q - 1) * n + k) for k in range(1, n + 1))
+
+
+def _broken_blocks(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    ptr = h.buffer(depth, "ptr", positions + 1, instance)
+    count = ptr[-1] - 1
+    idx, ofs = h.buffer(depth, "idx", count, instance), h.buffer(depth, "ofs", count + 1, instance)
+    left = [i - (b - a) + 1 for i, (a, b) in zip(idx, pairwise(ofs), strict=True)]
+    fibers = [range(a - 1, b - 1) for a, b in pairwise(ptr)]
+    first = {fiber[0] for fiber in fibers if fiber}
+    return ofs[-1] - 1, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        ofs_begins_at_1=ofs[0] == 1,
+        ofs_ascends=sorted(set(ofs)) == ofs,
+        blocks_are_in_bounds=all(1 <= a <= b <= n for a, b in zip(left, idx, strict=True)),
+        blocks_are_apart=all(idx[r - 1] + 1 < left[r] for r in range(1, count) if r not in first),
+        fill_counts_the_blocks=h.buffer(depth, "fill", 1, instance) == [count],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
+        == [max((p for p, fiber in enumerate(fibers, 1) if fiber), default=0)],
+    )
+
+
+def _broken_band(h: ByHand, depth: int, instance, positions: int, n: int) -> tuple[int, list[str]]:
+    ptr, lo = h.buffer(depth, "ptr", positions + 1, instance), h.buffer(depth, "lo", positions, instance)
+    sizes = [b - a for a, b in pairwise(ptr)]
+    return ptr[-1] - 1, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        bands_are_in_bounds=all(1 <= low <= low + size - 1 <= n for low, size in zip(lo, sizes, strict=True) if size),
+        fill_counts_the_children=h.buffer(depth, "fill", 1, instance) == [ptr[-1] - 1],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
+        == [max((p for p, size in enumerate(sizes, 1) if size), default=0)],
+    )
+
+
+def _broken_interval(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:
+    left, right = h.buffer(depth, "left", positions, instance), h.buffer(depth, "right", positions, instance)
+    there = [(a, b) for a, b in zip(left, right, strict=True) if b]
+    return _claims(runs_are_in_bounds=all(1 <= a <= b <= n for a, b in there))
+
+
+def _broken_point(h: ByHand, depth: int, instance, positions: int, n: int) -> list[str]:
+    return _claims(idx_is_in_bounds=all(0 <= i <= n for i in h.buffer(depth, "idx", positions, instance)))
 
 
 def _broken_mutex(h: ByHand, depth: int, instance, positions: int) -> list[str]:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
-from proofs_tests.levels.test_coalesce import Updates, devices, updates
+from proofs_tests.levels.test_coalesce import Updates, devices, points, updates
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
 from wingspan.buffers import procedures, staging
@@ -28,6 +28,7 @@ from wingspan.native.prepared import code_of
 from wingspan.plan.ir import Par, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
+from wingspan.testing.formats import rank_of
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.printed import PrintedC
 
@@ -52,10 +53,6 @@ FORMS = [
     "SparseDict(Shard(far, SparseDict(Element({0}))))",
 ]
 """Formats of copies, with room for a fill value."""
-
-
-def rank(form: str) -> int:
-    return sum(form.count(f"{name}(") for name in ("Dense", "SparseList", "SparseDict", "SparseByteMap"))
 
 
 @pytest.fixture(params=[1, 3], ids="grain {}".format)
@@ -138,6 +135,13 @@ def test_iterations_are_independent(grain: int, case: Updates, threads: int) -> 
     assert not run.conflicts, run.conflicts
 
 
+def test_bringing_points_together_is_independent(grain: int) -> None:
+    """As above, for points, which hold little of what is drawn."""
+    run = points(((2, 1), (3, 3)), ((2, 1),), ((1, 2), (3, 3))).run(by=Watched)
+    assert isinstance(run, Watched)
+    assert run.iterations and not run.conflicts, run.conflicts
+
+
 SIZES = {
     "all in one copy": lambda k: {1: range(9 * k)},
     "the same in all": lambda k: dict.fromkeys((1, 2, 3), range(3 * k)),
@@ -153,20 +157,20 @@ SIZES = {
 @pytest.mark.parametrize("form", few(FORMS, 2))
 def test_pieces_of_all_sizes_are_independent(grain: int, form: str, sizes: str) -> None:
     """As above, for copies that are of one size, or not, and the sum is right; there is something to deal."""
-    n = {0: 1, 1: 24, 2: 5}[rank(form)]
-    h = Watched(tower(f"Merge(dev, {form.format(0)})", *[n] * rank(form), devices=devices(5)), op="+")
+    n = {0: 1, 1: 24, 2: 5}[rank_of(form)]
+    h = Watched(tower(f"Merge(dev, {form.format(0)})", *[n] * rank_of(form), devices=devices(5)), op="+")
     h.whole("declare")
     expected: dict[tuple[int, ...], int] = {}
     for t, numbers in SIZES[sizes](2).items():
         h.task = member(dev=t, far=t)
-        mine = {tuple(k // n**d % n + 1 for d in range(rank(form))): k + t for k in numbers}
+        mine = {tuple(k // n**d % n + 1 for d in range(rank_of(form))): k + t for k in numbers}
         h.whole("checkout").update_all(mine).whole("commit")
         for at, value in mine.items():
             expected[at] = expected.get(at, 0) + value
     h.whole("freeze")
     assert not h.conflicts, h.conflicts
     assert {at: v for at, v in h.elements().items() if v} == expected and broken(h) == []
-    assert h.iterations > 0 or sizes in ("nothing", "all in one copy") or rank(form) == 0
+    assert h.iterations > 0 or sizes in ("nothing", "all in one copy") or rank_of(form) == 0
 
 
 # ------------------------------------------------------------------------------------------------------------- threads
@@ -176,11 +180,11 @@ SCHEDULES = ("static_schedule()", "dynamic_schedule(1)")
 
 def merged(form: str, threads: int, schedule: str) -> Any:
     """A program whose tasks write what overlaps, each once if they are dealt so; bound."""
-    at = ", ".join("ij"[: rank(form)])
-    lines = ["dev = cpu(:dev, nt)", f"C = Tensor(Merge(dev, {form.format(0)}){', 6' * rank(form)})", "C .= 0"]
+    at = ", ".join("ij"[: rank_of(form)])
+    lines = ["dev = cpu(:dev, nt)", f"C = Tensor(Merge(dev, {form.format(0)}){', 6' * rank_of(form)})", "C .= 0"]
     lines += ["for k = parallel(_, dev, sch)", *(f"for {index} = _" for index in at.split(", ")[::-1] if index)]
-    lines += [f"C[{at}] += A[{at}{', ' if at else ''}k]", *["end"] * (rank(form) + 1), "return C"]
-    shape = (*[6] * rank(form), threads)
+    lines += [f"C[{at}] += A[{at}{', ' if at else ''}k]", *["end"] * (rank_of(form) + 1), "return C"]
+    shape = (*[6] * rank_of(form), threads)
     A = np.random.default_rng(threads).integers(-6, 7, shape) * np.random.default_rng(7).integers(0, 2, shape)
     return api.bind(api.parse("\n".join(lines)), inputs={"A": A}, params={"nt": threads, "sch": schedule})
 
@@ -242,7 +246,7 @@ def test_tasks_of_the_device_do_not_start_it_again() -> None:
 @pytest.mark.parametrize("form", ["SparseDict({})", "SparseList(SparseList({}))", "SparseDict(SparseDict({}))"])
 def test_work_is_proportional_to_what_is_stored(form: str) -> None:
     """Four times the entries, four times the accesses, in extents of 10⁹, and few of them for each entry."""
-    extents = [10**9] * rank(form)
+    extents = [10**9] * rank_of(form)
 
     def accesses(entries: int) -> int:
         rng = np.random.default_rng(entries)

@@ -42,11 +42,11 @@ ITEMS = {
               │                  ^^^^^^^
           fix  use one of {', '.join(sorted(REGISTRY))}
     """),
-    "format of Finch.jl": Bad("c = Tensor(Dense(RunList(Element(0))), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, f"""
-        error[format]: the format RunList of Finch.jl does not exist here yet
+    "format of Finch.jl": Bad("c = Tensor(Dense(SparseCOO(Element(0))), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, f"""
+        error[format]: the format SparseCOO of Finch.jl does not exist here yet
           p.ws:1:18
-            1 │ c = Tensor(Dense(RunList(Element(0))), 3, 3)
-              │                  ^^^^^^^
+            1 │ c = Tensor(Dense(SparseCOO(Element(0))), 3, 3)
+              │                  ^^^^^^^^^
           fix  use one of {', '.join(sorted(REGISTRY))}
     """),
     "misspelt format": Bad("c = Tensor(Dense(Elment(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """

@@ -90,6 +90,19 @@ def test_taking_turns_does_not_help_who_can_only_append() -> None:
     assert verdicts(deeper)[1:] == ("unsafe", "unsafe", "fault")
 
 
+def test_taking_turns_does_not_help_where_any_order_faults() -> None:
+    """T5: in turns tasks write one index of a point, and no second one; different points they write at once."""
+    form = "Mutex(SparsePoint(Element(0)))"
+    assert verdicts(program(form, "k on d", "T[1] += 1", shape="2")) == ("safe", "safe", "safe", "safe")
+    assert verdicts(program(form, "k on d", "T[k] += 1", shape="2")) == ("safe", "unsafe", "unsafe", "fault")
+    assert verdicts(program("SparsePoint(Atomic(0))", "k on d", "T[1] += 1", shape="2"))[1:] == (
+        *["unsafe"] * 2,
+        "race",
+    )
+    bare = program("Dense(SparsePoint(Element(0)))", "k on d", "T[1, k] += 1")
+    assert verdicts(bare)[1:] == ("safe", "safe", "safe")
+
+
 def test_in_turns_tasks_meet_in_one_isolated_fiber() -> None:
     """T5: Isolate parts positions of its own level; with a Mutex around it, two tasks append to fibers of one list."""
     text = program("Dense(Mutex(Isolate(Dense(SparseList(Atomic(0))))))", "k on d", "T[1, k, 1] += 1", shape="2, 2, 2")

@@ -25,19 +25,20 @@ from wingspan.dependence.stability import Stability, figure, repaired
 from wingspan.elaborate import Elaborated
 from wingspan.levels import Tower
 from wingspan.levels.base import Dependence
-from wingspan.testing.formats import LEAVES, STORAGE, rank_of
+from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, legal, rank_of
 
 MODIFIERS = {"Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"}
 Word = tuple[str, ...]
 """Modifiers, outermost first."""
 WORDS: tuple[Word, ...] = tuple(word for n in range(3 if EFFORT <= 1 else 4) for word in product(MODIFIERS, repeat=n))
 
+LEVELS = (*STORAGE, *BOUNDED)
 PLACES = {
-    "the root": ("{}", [f"{level}(Atomic(0))" for level in STORAGE]),
-    "a storage level": ("Dense({})", [f"{level}(Atomic(0))" for level in STORAGE]),
+    "the root": ("{}", [f"{level}(Atomic(0))" for level in LEVELS]),
+    "a storage level": ("Dense({})", [f"{level}(Atomic(0))" for level in LEVELS]),
     "a leaf": ("Dense({})", [f"{leaf}(0)" for leaf in LEAVES]),
-    "above a storage level": ("Dense({})", [f"Dense({level}(Atomic(0)))" for level in STORAGE]),
-    "above a leaf": ("Dense({})", [f"{level}(Element(0))" for level in STORAGE]),
+    "above a storage level": ("Dense({})", [f"Dense({level}(Atomic(0)))" for level in LEVELS]),
+    "above a leaf": ("Dense({})", [f"{level}(Element(0))" for level in LEVELS]),
 }
 """What is around the modifiers, and what is in them; the other levels support everything."""
 
@@ -53,7 +54,8 @@ def forms(place: str, word: Word) -> Iterator[str]:
     for form in wrapped:
         for name in reversed(word):
             form = MODIFIERS[name].format(form)
-        yield around.format(form)
+        if legal(around.format(form)):
+            yield around.format(form)
 
 
 def everywhere(word: Word) -> Iterator[str]:
@@ -149,6 +151,7 @@ REASONS = {
     "another's claim": ("'ptr'", "'owner'", "belongs to thread"),
     "loaded twice": ("'state'", "a visit of it goes on"),
     "appended out of order": ("appended in ascending order",),
+    "what it cannot hold": ("a fiber has one",),
 }
 """What goes wrong where the figure promises too much: by the buffer that a race is about, or the fault's message."""
 
@@ -174,15 +177,17 @@ def refuted(form: str) -> Iterator[str]:
 
 
 def test_what_the_figure_promises_and_the_rules_refute() -> None:
-    """P18: 291 of the 2,659 entries of the figure's S, in all these formats with up to two modifiers.
+    """P18: 692 of the 4,985 entries of the figure's S, in all these formats with up to two modifiers.
 
     It is too large wherever Isolate or Shard keep node and sibling of what they wrap or are wrapped in, and for a Mutex
-    around an ordered level. In 24 entries no program shows it here, since a level further down lacks the kind anyway.
+    around an ordered level, a point or an interval. In 60 entries no program shows it here, since a level further down
+    lacks that kind anyway.
     """
     short = [word for word in WORDS if len(word) < 3]
     counts = Counter(what for word in short for form in everywhere(word) for what in refuted(form))
     assert counts == {
-        "another's claim": 139, "loaded twice": 103, "appended out of order": 25, "refused for another level": 24,
+        "another's claim": 283, "loaded twice": 188, "appended out of order": 125, "what it cannot hold": 36,
+        "refused for another level": 60,
     }  # fmt: skip
 
 
@@ -193,12 +198,16 @@ def test_what_the_figure_promises_and_the_rules_refute() -> None:
 def test_every_interleaving_of_the_witnesses_says_so(word: Word) -> None:
     """P18: the explorer and the cells agree: for each pair of modifiers around one of the levels, in a long run all.
 
-    Searches that are cut short must not have found what the cells do not show.
+    Searches that are cut short must not have found what the cells do not show. Two indices of one point are a fault in
+    one task too, and of copies that are merged only when the tasks have ended, which the cells do not show.
     """
     every, at = list(forms("a storage level", word)), WORDS.index(word)
-    for form in every if EFFORT > 1 else [every[(at + at // len(STORAGE)) % len(STORAGE)]]:
+    for form in every if EFFORT > 1 else [every[(at + at // len(every)) % len(every)]]:
         for subscripts, truth in truths(form).items():
             bound = replace(plain(subscripts), towers={"T": built(form)})
             found = api.explore(bound, max_states=many(150)).verdict
             wrong = found.verdict not in ("safe", "incomplete")
+            if any("one copy of a fiber has the index 1, and another one 2" in fault.message for fault in found.faults):
+                assert "SparsePoint" in form and "sibling" in kinds(subscripts).values()
+                continue
             assert wrong == truth.bad if found.complete else wrong <= truth.bad, (form, subscripts, found.verdict)

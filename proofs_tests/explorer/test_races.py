@@ -16,7 +16,7 @@ from wingspan.explorer._space import EFFECTS, Space
 from wingspan.explorer.machine import Blocked, Effect, Step, Touch
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
-from wingspan.testing.formats import STORAGE
+from wingspan.testing.formats import BOUNDED, STORAGE, legal
 from wingspan.testing.litmus import Jump, Litmus, Private, State, Store
 
 DEPENDENT = """
@@ -104,15 +104,23 @@ AROUND = {
     "Merge(d, ": "node sibling cousin",
 }
 """What each modifier adds to S by the figure."""
-LEVELS = [around + level for around in AROUND for level in STORAGE]
+LEVELS = [
+    around + level
+    for around in AROUND
+    for level in (*STORAGE, *BOUNDED)
+    if legal(f"{around}{level}(Atomic(0))" + ")" * around.count("("))
+]
+ONCE = [f"Mutex({level}" for level in STORAGE if REGISTRY[level].once]
 ACCESS = {"node": "T[1, 1]", "sibling": "T[k, 1]", "cousin": "T[1, k]"}
 REFUTED = {
-    (level, kind) for level in ("Shard(d, Dense", "Isolate(Dense", "Mutex(SparseList") for kind in ("node", "sibling")
+    *product(("Shard(d, Dense", "Isolate(Dense", "Mutex(SparseInterval", *ONCE), ("node", "sibling")),
+    *product(("Mutex(SparsePoint", "Merge(d, SparsePoint"), ("sibling",)),
 }
 """What the figure promises and the rules refute, of two tasks in one fiber.
 
 Shard and Isolate inherit node and sibling from Dense, yet two tasks claim the fiber, or load it; the tasks that take
-turns in a Mutex cannot both append to one fiber of a list.
+turns in a Mutex cannot both append to one fiber of a list, nor write an interval in any order; and whoever writes two
+indices of a point, it does not hold them.
 """
 
 

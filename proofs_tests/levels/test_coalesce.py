@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.towers import ByHand, broken, member, tower
+from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, rank_of, wrapped
+from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, rank_of, wrapped
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
@@ -102,13 +103,13 @@ def updates(
     rank = draw(st.integers(0, 2))
     form = f"{draw(st.sampled_from(LEAVES))}({fill})"
     for _ in range(rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(STORAGE))}({wrapped(draw, form, below, 1)})", below, 1)
+        form = wrapped(draw, f"{draw(st.sampled_from(MERGED))}({wrapped(draw, form, below, 1)})", below, 1)
     around = "Merge(dev, {})"
     if above and draw(st.booleans()):
         around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
     around = wrapped(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
     assume(not ("SparseDict" in around and "SparseList" in form))  # fibers come in the order of their arrival
-    shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around) + rank))
+    shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around.format(form))))
     return Updates(around, form, shape, fill, draw(phases(fill, shape, overwriting)))
 
 
@@ -180,13 +181,30 @@ def test_it_commutes_with_the_levels_below(case: Updates, data: st.DataObject) -
     """P22: two towers that differ below the Merge give one result."""
     other = f"Element({case.fill})"
     for _ in range(rank_of(case.below)):
-        other = f"{data.draw(st.sampled_from(STORAGE))}({wrapped(data.draw, other, MODIFIERS, 1)})"
+        other = f"{data.draw(st.sampled_from(MERGED))}({wrapped(data.draw, other, MODIFIERS, 1)})"
     assert dense(case.run()) == dense(replace(case, below=other).run())
+
+
+# ----------------------------------------------------------------------------------------- levels that hold one index
+
+
+def points(*tasks: tuple[tuple[int, int], ...]) -> Updates:
+    """Tasks that each add 1 at some (index, column) of a matrix of points."""
+    phase = tuple(tuple((at, 1) for at in task) for task in tasks)
+    return Updates("Merge(dev, {})", "Dense(SparsePoint(Element(0)))", (3, 3), "0", (("+", phase),))
+
+
+def test_copies_of_a_point_have_one_index() -> None:
+    """Columns that one task has, two, none; then two that disagree."""
+    case = points(((2, 1), (3, 3)), (), ((2, 1), (1, 2)))
+    assert case.run().elements() == {(2, 1): 2, (1, 2): 1, (3, 3): 1}
+    with pytest.raises(Fault, match="one copy of a fiber has the index 2, and another one 3"):
+        points(((2, 1),), ((3, 1),)).run()
 
 
 # -------------------------------------------------------------------------------------------- what is stored, and order
 
-SPARSE = tuple(f"{name}({{}})" for name in STORAGE if name != "Dense")
+SPARSE = tuple(f"{name}({{}})" for name in MERGED if name != "Dense")
 
 
 @st.composite

@@ -13,9 +13,11 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
     storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
                             drain(c, i)  before next, if there is it, where nobody reads the fiber again
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
+                            stop(c) → the last index of the stretch that index(c) is in; if the level has stretches
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
-    leaf          unwrap(p) → v        increment(p, v)
+                  equal(p, q) → whether two fibers hold the same; of levels that may stand below runs, leaves too
+    leaf          unwrap(p) → v        increment(p, v) [→ whether something was written, always if not told]
                   adopt(t, p, q, first)  if it can be merged: element q takes what p of the copy on processor t holds;
                                          unless that is the first, it unites it with what it has from those before
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
@@ -23,7 +25,8 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
 
 Arrays of entries become buffers and come back all at once, by methods in Python, where a format has them::
 
-    pack     of a leaf: fibers, values → buffers       of a storage level: fibers, n, sizes, indices → buffers, fibers
+    pack     of a leaf: fibers, values → buffers
+             of a storage level: fibers, n, sizes, indices, below → buffers, fibers
              of a modifier: fibers → buffers, and (key, fibers) for each instance, which take the fibers in their order
     unpack   of a leaf: find, positions → values       of a storage level: find, n, positions → children
              of a modifier: find, positions → what lies inside, for each instance
@@ -46,7 +49,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wingspan.buffers.stored import Buffers, Children, Fibers, Find, Inside, Unusual
+from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.errors import InternalError
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
@@ -115,8 +118,16 @@ class Level:
     """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
     ascending order
     """
+    turns: ClassVar[frozenset[Dependence]] = frozenset({"node", "sibling"})
+    """the dependences that do no harm to a level that is not `once` if tasks take turns in its fibers"""
     zeros: ClassVar[bool] = False
     """whether cells of a leaf right below may be read though nobody has written them, which hold 0 then"""
+    stretch: ClassVar[Literal["", "run", "block"]] = ""
+    """what an entry of a fiber is, if it stands for a stretch of indices: a `run` has one child for all of them, a
+    `block` a child for each, one position after the other
+    """
+    fills: ClassVar[bool] = False
+    """whether a fiber may have children below which nothing was written, though it `assembles`"""
     numbers_arrivals: ClassVar[bool] = False
     """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
     first entered
@@ -165,6 +176,8 @@ class Leaf(Level):
     """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not"""
 
     leaf = True
+    implied: ClassVar[bool] = False
+    """whether that there is a child is all that is known of an element"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.fill))
@@ -187,10 +200,13 @@ class Storage(Level):
 
     child: Level
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         """What the buffers hold if the fibers visited have so many children each, at these indices; and the children.
 
-        The indices ascend in each fiber, fiber after fiber, and are below the extent n.
+        The indices ascend in each fiber, fiber after fiber, and are below the extent n. Children that are equal may
+        have one position.
         """
         raise Unusual
 

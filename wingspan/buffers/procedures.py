@@ -164,6 +164,14 @@ def index(tower: Tower, number: int) -> Code:
 
 
 @procedure
+def stop(tower: Tower, number: int) -> Code:
+    """cursor → index: the last one of the stretch that the next child begins, or is in."""
+    stager = Stager(tower)
+    value = stager.value(tower.depths[number], "stop", (), _keys(tower, tower.late(number)))
+    return _code("stop", tower, cursor(tower, number), stager, {"index": value})
+
+
+@procedure
 def seek(tower: Tower, number: int) -> Code:
     """cursor, index → cursor: skip what lies before the index."""
     stager = Stager(tower)
@@ -187,7 +195,7 @@ def child(tower: Tower, number: int) -> Code:
 
 @procedure
 def next_(tower: Tower, number: int) -> Code:
-    """cursor, index → cursor: go past the index after having read."""
+    """cursor, index → cursor: go past the index after having read up to there."""
     stager = Stager(tower)
     stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.late(number)))
     fields = cursor(tower, number)
@@ -278,13 +286,13 @@ def close(tower: Tower, number: int, op: str = "=") -> Code:
 
 @procedure
 def increment(tower: Tower, op: str) -> Code:
-    """position, value → nothing: update an element."""
+    """position, value → written, if not always: update an element."""
     stager = Stager(tower, op)
     late = tower.late(1)
     _bind(stager, late, ())
-    stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
+    written = stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
     _unbind(stager, late, ())
-    return _code("increment", tower, ("position", "value"), stager, ())
+    return _code("increment", tower, ("position", "value"), stager, dict(zip(("written",), written, strict=False)))
 
 
 # --------------------------------------------------------------------------------------------------------- all of it

@@ -82,6 +82,9 @@ Buffers = dict[str, Stored]
 Find = Callable[[str], Stored]
 """What the buffer of a name holds."""
 
+Below = Callable[[], np.ndarray]
+"""The elements below each child, a row for each. Unusual if children are not of one size."""
+
 
 class Fibers(NamedTuple):
     """The fibers of a level in one instance."""

@@ -22,6 +22,8 @@ from wingspan.levels.mutex import Mutex
 from wingspan.levels.shard import Shard
 
 NODE: frozenset[Dependence] = frozenset({"node"})
+FIBERWISE: frozenset[Dependence] = frozenset({"node", "sibling"})
+"""The dependences between two updates of one fiber, in which tasks may take turns."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,14 @@ def exact(pair: Together, tower: Tower) -> Iterator[Need]:
             case Merge() if ours:
                 live = met = None
             case _ if inside and not level.modifier:
-                among = live
-                if level.once and met is not None and not _in_order_of_arrival(pair, tower, depth, met):
-                    among = met
-                W = NONE if among is None else pair.kinds(j, *among)
-                if W - S:
-                    yield Need(j, depth, W, S, among or ())
+                lasting = FIBERWISE - level.turns
+                if level.once and met is not None:
+                    lasting = NONE if _in_order_of_arrival(pair, tower, depth, met) else EVERY
+                for among, harmful in ((met, lasting), (live, EVERY)):
+                    W = pair.kinds(j, *among) & harmful if among is not None and harmful else NONE
+                    if W - S:
+                        yield Need(j, depth, W, S, among or ())
+                        break
 
 
 def _in_order_of_arrival(pair: Together, tower: Tower, depth: int, met: tuple[str, ...]) -> bool:

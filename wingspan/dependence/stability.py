@@ -53,8 +53,9 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
 
     - Isolate and Shard support only cousin at their own level: two tasks at one position both load it, or claim it.
       An enclosing Mutex lets the tasks take turns, which helps an Isolate; a claim it does not change.
-    - Mutex helps only where a fiber may be updated again, and in any order: not with `once` levels. It lets tasks take
-      turns in an isolated fiber, where they meet in the `once` levels below, unless something parts them there.
+    - Mutex helps only where a fiber may be updated again, and in any order: with the `turns` of a level, and not with
+      `once` levels. It lets tasks take turns in an isolated fiber, where they meet in the `once` levels below, unless
+      something parts them there.
     - A gated level helps the tasks of its own device only.
     """
     S = _bare(tower)
@@ -71,7 +72,7 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
                     if k in once - parted:
                         S[k] -= {"cousin"}
                     elif k not in once | claimed:
-                        S[k] |= level.stability()
+                        S[k] |= level.stability() & tower.levels[tower.depths[k]].turns
             case Isolate() | Shard():
                 for k in range(1, number):
                     S[k] |= level.stability()

@@ -15,7 +15,19 @@ from wingspan.buffers.level import (
     Storage,
     Tower,
 )
-from wingspan.buffers.stored import Buffers, Children, Fibers, Find, Inside, Stored, Unusual, computed, narrow
+from wingspan.buffers.stored import (
+    Below,
+    Buffers,
+    Children,
+    Fibers,
+    Find,
+    Inside,
+    Stored,
+    Unusual,
+    computed,
+    consecutive,
+    narrow,
+)
 
 __all__ = [
     "EVERY",
@@ -25,6 +37,7 @@ __all__ = [
     "NONE",
     "OPEN",
     "THREADS",
+    "Below",
     "Buffer",
     "Buffers",
     "Children",
@@ -41,6 +54,7 @@ __all__ = [
     "Tower",
     "Unusual",
     "computed",
+    "consecutive",
     "narrow",
 ]
 

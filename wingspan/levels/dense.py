@@ -20,6 +20,7 @@ import numpy as np
 from wingspan.levels.base import (
     EVERY,
     GROUPS,
+    Below,
     Buffers,
     Children,
     Dependence,
@@ -51,6 +52,13 @@ class Dense(Storage):
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)
+    def equal(p, q):
+        alike = True
+        k = 1
+        while k <= n and alike:
+            alike = child.equal((p - 1) * n + k, (q - 1) * n + k)
+            k = k + 1
+        return alike
     def coalesce(local, global_, task, m, P):
         for k in parallel(1, m):
             if not lvl.joins(global_, k):
@@ -93,7 +101,9 @@ class Dense(Storage):
     """
     )
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         return {}, Fibers(fibers.total * n, computed(fibers.positions, sizes, n, indices))
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Find, Leaf, Stored
+from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Find, Leaf, Stored, consecutive
 
 VALUES = f"""{GROUPS}
     def declare():
@@ -53,6 +53,8 @@ VALUES = f"""{GROUPS}
             val[q] = v
     def unwrap(p):
         return val[p]
+    def equal(p, q):
+        return val[p] == val[q]
 """
 """What leaves that store a value a position have in common. written: see `base.WRITTEN`."""
 
@@ -73,7 +75,7 @@ class Element(Leaf):
     """
 
     def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:
-        if len(values) < fibers.total:
+        if len(values) != fibers.total or not consecutive(fibers.positions):
             every = (
                 np.full(fibers.total, self.fill, values.dtype) if self.fill else np.zeros(fibers.total, values.dtype)
             )

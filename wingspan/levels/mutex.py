@@ -43,6 +43,8 @@ class Mutex(Modifier):
         child.freeze(P)
     def thaw(P):
         child.thaw(P)
+    def equal(p, q):
+        return child.equal(p, q)
     def coalesce(local, global_, task, m, P):
         child.coalesce(local, global_, task, m, P)
 

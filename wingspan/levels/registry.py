@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 
 from wingspan.buffers.staging import definitions
@@ -11,32 +11,49 @@ from wingspan.errors import ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.atomic import Atomic
-from wingspan.levels.base import Gated, Level, Modifier, Storage
+from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
+from wingspan.levels.pattern import Pattern
+from wingspan.levels.run_list import RunList
 from wingspan.levels.shard import Shard
+from wingspan.levels.sparse_band import SparseBand
+from wingspan.levels.sparse_block_list import SparseBlockList
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
+from wingspan.levels.sparse_interval import SparseInterval
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.sparse_point import SparsePoint
+from wingspan.levels.sparse_run_list import SparseRunList
 
 REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
-    for level in (Dense, SparseList, SparseDict, SparseByteMap, Element, Atomic, Mutex, Isolate, Shard, Merge)
-}
+    for level in (
+        Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval, SparseBand,
+        SparseBlockList, SparseRunList, RunList,
+        Element, Atomic, Pattern, Mutex, Isolate, Shard, Merge,
+    )
+}  # fmt: skip
 """Every format by the name that programs use."""
 
-MISSING = frozenset({
-    "Pattern", "RunList", "SparseBand", "SparseBlockList", "SparseCOO", "SparseHash", "SparseInterval", "SparsePoint",
-    "SparseRunList",
-})  # fmt: skip
+REGISTRY["SparseHash"] = SparseDict  # as earlier releases of Finch.jl call it
+
+MISSING = frozenset({"SparseCOO"})
 """Formats of the paper and of Finch.jl that do not exist here."""
 
 
 def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     """The level that a format describes, `devices` being those that names may stand for; else a ProgramError."""
+    root = _resolve(form, devices)
+    if _wrapped(root).leaf:
+        _require_written(root, "a tensor without axes", form)
+    return root
+
+
+def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     level = REGISTRY.get(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
@@ -47,9 +64,14 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
         fix = f"did you mean {close[0]}?" if close else f"use one of {known}"
         raise ProgramError(f"there is no format {form.name}", _name(form), topic="format", fix=fix)
     if level.leaf:
+        filled = any(argument.init for argument in fields(level))
         match form.args:
-            case (ir.Literal(value=fill),):
+            case (ir.Literal(value=fill),) if filled:
                 return level(fill)  # type: ignore[call-arg]
+            case () if not filled:
+                return level()
+        if not filled:
+            raise _arity(form, f"{form.name} takes nothing", f"SparseList({form.name}())")
         raise _arity(form, f"{form.name} takes a fill value", f"{form.name}(0.0)")
     if issubclass(level, Gated):
         match form.args:
@@ -61,7 +83,11 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         topic="format",
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
-                return _mergeable(level(child=resolve(child, devices), on=devices[name]), child)
+                gated = level(child=_resolve(child, devices), on=devices[name])
+                if gated.copies:
+                    what = "which does not say how copies of it are brought together"
+                    _require(gated, child, "coalesce", what, "SparseDict or another level that can be merged")
+                return gated
             case (ir.Cpu() as device, ir.Format()):
                 message = f"the device of {form.name} is one that has a name, since loops run on it too"
                 fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
@@ -69,7 +95,12 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
     match form.args:
         case (ir.Format() as child,):
-            return level(resolve(child, devices))  # type: ignore[call-arg]
+            made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
+            if isinstance(made, Storage) and (not made.assembles or made.fills):
+                _require_written(made.child, made.name, child)
+            if made.stretch == "run":
+                _require(made, form, "equal", "whose fibers it cannot compare", f"{made.name}(Element(0.0))")
+            return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
 
 
@@ -79,15 +110,28 @@ def _name(form: ir.Format) -> Span | None:
     return whole and replace(whole, end_line=whole.line, end_column=whole.column + len(form.name))
 
 
-def _mergeable(level: Gated, form: ir.Format) -> Gated:
-    """The level; a ProgramError if it merges one that cannot be coalesced."""
+def _wrapped(level: Level) -> Level:
+    """The storage level or leaf in the modifiers around it."""
+    return _wrapped(level.child) if isinstance(level, Modifier) else level
+
+
+def _require_written(level: Level, around: str, form: ir.Format) -> None:
+    """A ProgramError if an element is true wherever there is a child, and nobody says that there is one."""
+    leaf = _wrapped(level)
+    if isinstance(leaf, Leaf) and leaf.implied:
+        message = f"{around} has elements that were not written, and {leaf.name} would say true of them"
+        raise ProgramError(message, form.span, topic="format", fix="use Element(false)")
+
+
+def _require(level: Level, form: ir.Format, operation: str, what: str, instead: str) -> None:
+    """A ProgramError unless all levels that this one wraps have an operation."""
     below: Level = level
-    while level.copies and isinstance(below, Storage | Modifier):
+    while isinstance(below, Storage | Modifier):
         below = below.child
-        if "coalesce" not in definitions(below.operations):
-            message = f"{level.name} cannot wrap {below.name}, which does not say how copies of it are brought together"
-            raise ProgramError(message, form.span, topic="format", fix=f"give {below.name} a coalesce operation")
-    return level
+        if operation not in definitions(below.operations):
+            message = f"{level.name} cannot wrap {below.name}, {what}"
+            fix = f"use {instead}, or give {below.name} the operation {operation}"
+            raise ProgramError(message, form.span, topic="format", fix=fix)
 
 
 def _arity(form: ir.Format, message: str, example: str) -> ProgramError:

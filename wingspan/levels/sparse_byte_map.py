@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Leaf, Storage, Stored, computed
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Storage, Stored, computed
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,9 @@ class SparseByteMap(Storage):
     """
     )
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         words = -(-n // 64)
         flags: np.ndarray = np.zeros(fibers.total * words * 64, dtype=np.bool_)
         flags[computed(fibers.positions, sizes, words * 64, indices)] = True

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 
 
@@ -118,7 +118,9 @@ class SparseDict(Storage):
     """
     )
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         keys, entries = computed(fibers.positions, sizes, n, indices), np.arange(len(indices))
         buffers = {
             "tbl": Stored(entries, 1, at=keys + 1),

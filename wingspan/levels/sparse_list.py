@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, listed, pointers
 
 
@@ -154,7 +154,9 @@ class SparseList(Storage):
     """
     )
 
-    def pack(self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray) -> tuple[Buffers, Fibers]:
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
         filled = fibers.positions[sizes > 0]
         buffers = {
             "ptr": Stored(pointers(fibers, sizes), 1),

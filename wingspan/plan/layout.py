@@ -168,7 +168,7 @@ def _buffer(
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
         "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
-        "positions · n": room, "entries": room, "children": room,
+        "positions · n": room, "entries": room, "children": room, "entries + 1": room + 1 if room >= 0 else room,
     }  # fmt: skip
     if fibers >= 0 and room >= 0 and "words" in made.length:
         words = fibers * -(-tower.extent(depth) // 64)

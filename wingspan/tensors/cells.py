@@ -100,7 +100,13 @@ class Reader(_Runner):
         return value  # type: ignore[no-any-return]
 
     def children(self, number: int, position: int, instance: Instance) -> Iterator[tuple[int, int, Instance]]:
-        """(index, position, instance) of the children, as a loop over the whole axis meets them.
+        """(index, position, instance) of the children, as a loop over the whole axis meets them."""
+        for first, last, below, inside in self.stretches(number, position, instance):
+            for index in range(first, last + 1):
+                yield index, below, inside
+
+    def stretches(self, number: int, position: int, instance: Instance) -> Iterator[tuple[int, int, int, Instance]]:
+        """(first index, last index, position, instance) of the children, which have one index unless they are runs.
 
         Cells that a race has spoiled may hold any numbers: an index that a loop would never reach ends the iteration.
         """
@@ -108,7 +114,7 @@ class Reader(_Runner):
         depth = tower.depths[number]
         extent, lookup = tower.extent(depth), tower.levels[depth].lookup
         index, child = procedures.index(tower, number) if not lookup else None, procedures.child(tower, number)
-        step = procedures.next_(tower, number)
+        step, runs = procedures.next_(tower, number), tower.levels[depth].stretch == "run"
         cursor, _ = self.run(procedures.unfurl(tower, number), instance, position, 1)
         last = 0
         while cursor[0] != 0 and last < extent:
@@ -116,9 +122,11 @@ class Reader(_Runner):
             if not last < at <= extent:
                 return
             (below,), inside = self.run(child, instance, *cursor, at)
-            yield at, below, inside
-            cursor, _ = self.run(step, instance, *cursor, at)
-            last = at
+            last = self.run(procedures.stop(tower, number), instance, *cursor)[0][0] if runs else at
+            if not at <= last <= extent:
+                return
+            yield at, last, below, inside
+            cursor, _ = self.run(step, instance, *cursor, last)
 
     def leaves(self) -> Iterator[tuple[tuple[int, ...], Value, Instance]]:
         """Subscripts, value and instance of every stored element, in column-major order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -116,7 +117,9 @@ class _Pack:
                 k = self.tower.rank + 1 - self.tower.numbers[depth]
                 pointers = entries.pointers[k][first : last + 1]
                 indices = entries.indices[k][pointers[0] : pointers[-1]]
-                buffers, children = level.pack(fibers, self.tower.extent(depth), np.diff(pointers), indices)
+                a, b = int(pointers[0]), int(pointers[-1])
+                below = partial(self.elements, depth + 1, a, b)
+                buffers, children = level.pack(fibers, self.tower.extent(depth), np.diff(pointers), indices, below)
                 self.level(depth + 1, instance, children, int(pointers[0]))
             case Modifier():
                 buffers, parts = level.pack(fibers)
@@ -129,3 +132,20 @@ class _Pack:
             if len(stored.values):
                 fix(stored.values)
                 self.arrays[depth, name, instance] = stored
+
+    def elements(self, depth: int, first: int, last: int) -> np.ndarray:
+        """All elements below some nodes, stored or not, a row for each: below them are Dense levels only."""
+        tower, rows = self.tower, last - first
+        at, size = np.arange(rows), 1
+        for d in range(depth, len(tower.levels)):
+            if not isinstance(tower.levels[d], Storage):
+                continue
+            if not tower.levels[d].lookup:
+                raise Unusual
+            n, k = tower.extent(d), tower.rank + 1 - tower.numbers[d]
+            pointers = self.entries.pointers[k][first : last + 1]
+            first, last = int(pointers[0]), int(pointers[-1])
+            at, size = np.repeat(at, np.diff(pointers)) * n + self.entries.indices[k][first:last], size * n
+        every = np.full(rows * size, tower.fill, self.entries.values.dtype)
+        every[at] = self.entries.values[first:last]
+        return every.reshape(rows, size)

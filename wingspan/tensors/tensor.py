@@ -115,7 +115,7 @@ class Tensor:
 
     @property
     def nnz(self) -> int:
-        """The number of stored elements."""
+        """The number of stored elements; all those of a run count, though they are stored once."""
         if (parts := self.parts()) is not None:
             return len(parts[0])
         found = self._elements()
@@ -370,20 +370,22 @@ def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
     return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
 
 
-def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[int, ...]) -> list[str]:
-    children = reader.children(number, position, instance)
+def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[str, ...]) -> list[str]:
+    children = reader.stretches(number, position, instance)
     drawn = list(islice(children, MOST))
     modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
     nothing = "unclaimed" if any(level.owned for level in modifiers) else "empty"
     more = _rest(reader.tower, number, children)
     lines: list[str] = []
-    for k, (index, child, inside) in enumerate(drawn):
+    for k, (first, stop, child, inside) in enumerate(drawn):
         last = k == len(drawn) - 1 and not more
+        index = f"{first}" if first == stop else f"{first}:{stop}"
         below: list[str] = []
         if number == 2:
+            index = index if first == stop else f"[{index}]"
             text = f"{index}: {show(reader.value(child, inside))}" if child else f"{index}: {nothing}"
         else:
-            text = "[" + ", ".join([":"] * (number - 2) + [str(i) for i in (index, *outer)]) + "]"
+            text = "[" + ", ".join([":"] * (number - 2) + [index, *outer]) + "]"
             text += _owner(reader.tower, len(instance), inside) if child else f"  {nothing}"
             below = _branches(reader, number - 1, child, inside, (index, *outer)) if child else []
         lines.append(("└─ " if last else "├─ ") + text)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+
+from wingspan.errors import ProgramError
+from wingspan.lang import ir
+from wingspan.lang.devices import Device
+from wingspan.levels import REGISTRY, resolve
+from wingspan.levels.base import Storage
+from wingspan.tensors.tensor import parse_format
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "0": st.integers(-3, 3),
@@ -19,7 +27,12 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 """Fill values as programs write them, and elements of their kind."""
 
 LEAVES = ("Element", "Atomic")
-STORAGE = ("Dense", "SparseList", "SparseByteMap", "SparseDict")
+STORAGE = (
+    "Dense", "SparseList", "SparseByteMap", "SparseDict", "SparseBand", "SparseBlockList", "SparseRunList", "RunList"
+)  # fmt: skip
+"""Storage levels that hold any array."""
+BOUNDED = ("SparsePoint", "SparseInterval")
+"""Storage levels that hold some arrays only: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
 DTYPES: dict[type, type] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -35,17 +48,42 @@ def formats(
     """
     fill = draw(st.sampled_from(sorted(VALUES)))
     among = MODIFIERS if modified else ()
-    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}({fill})", among)
-    for _ in range(draw(st.integers(0, 3)) if rank is None else rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(storage))}({form})", among)
+    rank = draw(st.integers(0, 3)) if rank is None else rank
+    leaves = [f"{leaf}({fill})" for leaf in LEAVES]
+    if fill == "false" and rank and fitting(storage, "Pattern()"):
+        leaves.append("Pattern()")
+    form = wrapped(draw, draw(st.sampled_from(leaves)), among)
+    for _ in range(rank):
+        form = wrapped(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among)
     return form, fill
 
 
 def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2) -> str:
     """The format in some of the modifiers."""
     for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
-        form = modifier.format(form)
+        form = modifier.format(form) if legal(f"SparseDict({modifier.format(form)})") else form
     return form
+
+
+def fitting(storage: Sequence[str], form: str) -> list[str]:
+    """The storage levels that can hold a format."""
+    return [name for name in storage if legal(f"{name}({form})")]
+
+
+@lru_cache(maxsize=1 << 14)
+def legal(form: str) -> bool:
+    """Whether the levels of a format fit together, whose last one may be left open: `Dense({})`."""
+    written = parse_format(form.format("Element(0)"))
+    devices = {node.name: Device(node.name, 2) for node in written.walk() if isinstance(node, ir.Variable)}
+    try:
+        resolve(written, devices)
+    except ProgramError:
+        return False
+    return True
+
+
+MERGED = tuple(name for name in STORAGE if legal(f"Merge(dev, {name}(Element(0)))"))
+"""Storage levels copies of which can be brought together."""
 
 
 @st.composite
@@ -65,15 +103,40 @@ def worth(fill: str) -> Any:
     return {"true": True, "false": False}[fill] if fill.isalpha() else float(fill) if "." in fill else int(fill)
 
 
+@lru_cache(maxsize=1 << 14)
 def rank_of(form: str) -> int:
-    """The number of axes of a tensor in this format."""
-    return sum(form.count(f"{name}(") for name in STORAGE)
+    """The number of axes of a tensor in this format, whose last level or fill value may be left open."""
+    levels = (node for node in parse_format(form.format(0)).walk() if isinstance(node, ir.Format))
+    return sum(issubclass(REGISTRY[level.name], Storage) for level in levels)
 
 
 @st.composite
 def tensors(
-    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = STORAGE, least: int = 0
+    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = (*STORAGE, *BOUNDED), least: int = 0
 ) -> tuple[str, np.ndarray[Any, Any]]:
     """A format of at least that rank and an array for it."""
     form, fill = draw(formats(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
-    return form, draw(arrays(rank_of(form), fill))
+    return form, fitted(form, draw(arrays(rank_of(form), fill)), fill)
+
+
+def fitted(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
+    """The array, with the fill value in place of what a format cannot hold.
+
+    That is all but the first index of each point, and all but the first run of each interval.
+    """
+    levels = [node.name for node in parse_format(form).walk() if isinstance(node, ir.Format)]
+    axes = [name for name in levels if issubclass(REGISTRY[name], Storage)]
+
+    def fit(part: np.ndarray[Any, Any], axes: Sequence[str]) -> None:
+        filled = [i for i in range(part.shape[-1]) if (part[..., i] != worth(fill)).any()]
+        for k, i in enumerate(filled):
+            goes_on = axes[0] == "SparseInterval" and i == filled[0] + k and (part[..., i] == part[..., i - 1]).all()
+            if axes[0] in BOUNDED and k and not goes_on:
+                part[..., i] = worth(fill)
+            elif axes[1:]:
+                fit(part[..., i], axes[1:])
+
+    made = array.copy()
+    if axes:
+        fit(made, axes)
+    return made

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import STORAGE
+from wingspan.testing.formats import STORAGE, fitting, legal
 from wingspan.testing.schedules import devices, schedules
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Kernel:
         """The format of an input."""
         form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
         for _ in range(rank):
-            form = f"{self.pick(STORAGE)}({form})"
+            form = f"{self.pick(fitting(STORAGE, form))}({form})"
         return form
 
     def made(self, axes: Sequence[str], loops: Sequence[str]) -> str:
@@ -90,9 +90,11 @@ class Kernel:
             if index in loops and index in self.on and not self.chance(4):
                 form = f"Shard({self.on[index]}, {form})"
             form = f"Mutex({form})" if self.chance(8) else f"Isolate({form})" if self.chance(10) else form
-            form = f"{self.pick(('Dense', *STORAGE) if not atomic else ('Dense', 'Dense', *STORAGE))}({form})"
+            levels = ("Dense", *STORAGE) if not atomic else ("Dense", "Dense", *STORAGE)
+            form = f"{self.pick(fitting(levels, form))}({form})"
         for D in [] if atomic and not self.chance(3) else lost:
-            form = f"Merge({D}, {form})" if not self.chance(5) else f"Mutex({form})"
+            merged = f"Merge({D}, {form})"
+            form = merged if not self.chance(5) and legal(merged) else f"Mutex({form})"
         return form
 
     def directly(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, wrapped
+from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, legal, wrapped
 
 T = TypeVar("T")
 
@@ -168,16 +168,20 @@ class Writer:
         needs: dict[int, str] = {}
         for number in range(1, t.rank + 2):
             if number > 1:
-                text = f"{self.pick(self.options.levels)}({text})"
+                text = f"{self.pick(fitting(self.options.levels, text))}({text})"
             inner = text = self.wrapped(text)
-            if number in gates:
-                text = f"{self.pick(gated)}({gates[number]}, {text})"
-                text = f"{self.pick(gated)}({gates[number]}, {text})" if self.chance(8) else text
+            if number in gates and (bound := self.gate(gated, gates[number], text)) != text:
+                text = self.gate(gated, gates[number], bound) if self.chance(8) else bound
                 inner = text = self.wrapped(text)
                 late = number > t.rank or inner.startswith(("Mutex(", "Isolate(Mutex("))
                 needs[number - 1 if late else number] = gates[number]
         op = self.pick([op for op in OPERATORS[t.kind] if op != "="]) if "Merge(" in text and t.op == "=" else t.op
         return replace(t, op=op if not self.chance(8) else t.op, form=text, gates=tuple(needs.items()))
+
+    def gate(self, gated: Sequence[str], device: str, text: str) -> str:
+        """A format in one of the levels that let in tasks of the device only, if one fits."""
+        fitting = [form for form in (f"{name}({device}, {text})" for name in gated) if legal(form)]
+        return self.pick(fitting) if fitting else text
 
     def wrapped(self, text: str) -> str:
         """A format, now and then in a modifier that needs no device."""
@@ -384,7 +388,7 @@ def meetings(draw: st.DrawFn, storage: Sequence[str] = STORAGE, modifiers: Seque
     form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)
     rank = draw(st.integers(0, 2))
     for _ in range(rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(storage))}({form})", among, 1)
+        form = wrapped(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among, 1)
     op = draw(st.sampled_from(["+=", "+=", "=", "<<max>>="]))
     inner = draw(st.sampled_from(["", "", "for i = 1:1\n"]))
     choices = ["k", "k", "1", "3 - k", *(["i"] * 3 if inner else [])]

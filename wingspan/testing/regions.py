@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE
+from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, legal, rank_of
 
 PRIVATE = ["w .= 0", "w[] += 1"]
 """What no other task can observe: each has a tensor w of its own."""
@@ -28,7 +28,7 @@ class Writer(Random):
     def __init__(self, seed: int, form: str) -> None:
         super().__init__(seed)
         self.form = form or self.some_format()
-        self.rank = sum(f"{level}(" in self.form for level in STORAGE)
+        self.rank = rank_of(self.form)
 
     def chance(self, one_in: int) -> bool:
         return self.randrange(one_in) == 0
@@ -38,7 +38,8 @@ class Writer(Random):
         form = f"{self.choice(LEAVES)}(0)"
         for level in ("", self.choice(STORAGE))[: self.choice([1, 2, 2])]:
             form = f"{level}({form})" if level else form
-            form = self.choice(MODIFIERS).format(form) if self.chance(2) else form
+            wrapped = self.choice(MODIFIERS).format(form) if self.chance(2) else form
+            form = wrapped if legal(wrapped) else form
         return form
 
     def element(self, index: str) -> str:

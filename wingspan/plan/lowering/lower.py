@@ -326,9 +326,11 @@ class Lowering(State):
             raise InternalError(f"{F.tensor} is updated with {s.op} in {handle.mode} mode", s.span)
         value = expressions.convert(self.builder, value, tower.kind, self.builder.origin(s.span, "Assign"))  # type: ignore[arg-type]
         leaf = self.fiber(F)
-        self.run(F, s.span, "Assign", procedures.increment(tower, s.op), {"position": leaf.position, "value": value})
-        if leaf.dirty is not None:
-            self.builder.set(leaf.dirty, Const(True), self.builder.origin(s.span, "Assign"))
+        code = procedures.increment(tower, s.op)
+        results, _ = self.run(F, s.span, "Assign", code, {"position": leaf.position, "value": value})
+        if (dirty := leaf.dirty) is not None:
+            origin = self.builder.origin(s.span, "Assign")
+            self.builder.when(results.get("written", Const(True)), lambda: self.builder.set(dirty, Const(True), origin))
 
     def declare(self, s: ir.Declare) -> None:
         """declare(T, z, ⊕, n…)"""

@@ -54,7 +54,7 @@ def assign(C: Config, μ: Memory) -> Config | None:
                ⟨assign(access(F), ⊕, e), t, σ⟩ → ⟨skip, t, σ′⟩
 
     e is a value first. A Mutex around the leaf holds its lock for the increment. What levels above need to know, that
-    something below them was written, is told at the end.
+    something below them was written, is told at the end, unless a Pattern was updated by false.
     """
     s = C.s
     if isinstance(s, ir.Assign):
@@ -72,7 +72,7 @@ def assign(C: Config, μ: Memory) -> Config | None:
     frame = μ.go(C, frame)
     if not frame.done:
         return C.to(ir.Increment(F, op, value, frame, span=s.span))
-    if μ.towers[F.tensor].tracked(1):
+    if μ.towers[F.tensor].tracked(1) and frame.result().get("written", True):
         # All tasks write the same value and none reads it before they have joined: no step of its own, no race.
         C = μ.write(C, Dirty(F), True, effect=None)
     return C.to(ir.SKIP)

@@ -1,0 +1,128 @@
+"""Every storage level is read and written alike by the rules, the machine, threads and C, and as the reference says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proofs_tests.effort import EFFORT
+from wingspan import api
+from wingspan.compiled.build import compiler
+from wingspan.elaborate import Elaborated
+from wingspan.testing import compare
+from wingspan.testing.formats import BOUNDED, STORAGE, fitted, legal
+from wingspan.testing.together import Together
+
+PROGRAMS = {
+    "copy": "for j = _\nfor i = _\nC[i, j] = A[i, j]\nend\nend",
+    "copy of a part": "for j = _\nfor i = _\nif A[i, j] > 3\nC[i, j] = A[i, j]\nend\nend\nend",
+    "sum": "for j = _\nfor i = _\nC[i, j] += A[i, j] + B[i, j]\nend\nend",
+    "product": "for j = _\nfor i = _\nC[i, j] += A[i, j] * B[i, j] * v[j]\nend\nend",
+    "union with a constant": "for j = _\nfor i = _\ns[] <<max>>= A[i, j] + 1\nend\nend",
+    "reduction": "for j = parallel(_)\nfor i = _\ny[j] += A[i, j]\nend\nend",
+    "chunks": "for j = _\nfor i = parallel(_, cpu(2), dynamic_schedule(2))\nx[i] += A[i, j]\nend\nend",
+    "search": "for j = _\nfor i = _\nx[i] += A[r[i], j]\nend\nend",
+    "second phase": """
+        for j = 1:1
+            for i = _
+                C[i, j] += A[i, j]
+            end
+        end
+        for j = 1:1
+            for i = _
+                s[] += C[i, j]
+            end
+        end
+        for j = 2:{n}
+            for i = _
+                C[i, j] += A[i, j]
+            end
+        end""",
+    "tasks with columns of their own": """
+        for j = parallel(_, d)
+            for i = _
+                D[i, j] = A[i, j]
+            end
+        end""",
+}
+SHAPES = ((0, 2), (2, 0), (1, 1), (4, 3), (70, 2))
+
+
+def images(shape: tuple[int, int], seed: int) -> Iterator[np.ndarray]:
+    """Matrices of runs down the columns: all fill, one value, values in turns, and any."""
+    random = np.random.default_rng(seed)
+    yield np.zeros(shape, dtype=np.int64)
+    yield np.full(shape, 7)
+    yield np.indices(shape).sum(0) % 2 * 7
+    lengths = random.integers(1, 5, shape[0] * shape[1])
+    values = np.repeat(random.integers(0, 3, len(lengths)) * 4, lengths)[: shape[0] * shape[1]]
+    yield values.reshape(shape, order="F").astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program on inputs."""
+
+    name: str
+    bound: Elaborated
+
+
+def cases(level: str, leaf: str = "Element") -> Iterator[Case]:
+    """All programs whose inputs and outputs are columns of this level, on all matrices."""
+    for fill in ("0", "2"):
+        form = f"Dense({level}({leaf}({fill})))"
+        for shape in SHAPES:
+            for k, image in enumerate(images(shape, 3)):
+                A = fitted(form, image, fill)
+                B = fitted(form, np.where(worth(fill) == A, A, A * 2), fill)
+                for name, body in PROGRAMS.items():
+                    if fill == "2" and name in ("sum", "product", "second phase"):
+                        continue  # of fill values these are none
+                    yield Case(f"{name}, {fill}, {shape}, {k}", bind(level, form, fill, body, shape, A, B))
+
+
+def worth(fill: str) -> int:
+    return int(fill)
+
+
+def bind(level: str, form: str, fill: str, body: str, shape: tuple[int, int], A: Any, B: Any) -> Elaborated:
+    """A program, with what it updates declared."""
+    m, n = shape
+    made = {
+        "C": f"Tensor({form}, {m}, {n})",
+        "D": f"Tensor({form.replace('Dense(', 'Dense(Shard(d, ', 1)}), {m}, {n})",
+        "x": f"Tensor(Dense(Element(0)), {m})",
+        "y": f"Tensor(Dense(Element(0)), {n})",
+        "s": "Tensor(Element(0))",
+    }
+    body = dedent(body).strip().replace("{n}", str(n))
+    updated = [name for name in made if f"{name}[" in body]
+    read = {"A": form, "B": form, "v": "Dense(Element(0))", "r": "Dense(Element(0))"}
+    inputs = {"A": A, "B": B, "v": np.arange(n) % 2, "r": np.arange(m)[::-1] + 1}
+    lines = ["d = cpu(:d, 2)", *(f"{name} = Tensor({read[name]})" for name in read if f"{name}[" in body)]
+    lines += [f"{name} = {made[name]}" for name in updated]
+    lines += [f"{name} .= {fill if name in 'CD' else 0}" for name in updated]
+    text = "\n".join([*lines, body, f"return {', '.join(updated)}"])
+    return api.bind(api.parse(text), inputs={name: inputs[name] for name in read if f"{name}[" in body})
+
+
+LEVELS = [level for level in (*STORAGE, *BOUNDED) if legal(f"{level}(Element(0))")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_engines_agree_with_the_reference(level: str) -> None:
+    """Columns without indices, with one, with more than a word of 64; all fill, of one run, and of many."""
+    some = list(cases(level))[:: 1 if EFFORT >= 1 else 11]
+    engines = [api.engine(name) for name in ("reference", "semantics", "native", "native-controlled")]
+    if compiler():
+        together = Together("-O0")
+        together.prepare(case.bound for case in some)
+        engines.append(together)
+    for case in some:
+        done = compare(case.bound, engines)
+        assert done.difference is None, f"{level}: {case.name}\n{done.difference}"

@@ -1,0 +1,70 @@
+"""What levels have in common that append to one list, fiber by fiber; as text in the buffer language.
+
+When frozen, the entries of fiber p are at ptr[p] ≤ q < ptr[p+1]. While updating, ptr[p+1] counts them, `fill` counts
+all, and `prev` is the last fiber that has some: fibers are visited in ascending order, each once. A level adds ::
+
+    stored(entries) → how many children so many entries have
+
+and calls `in_order(p)` before it updates a fiber, `after(last, i)` before it goes on from one index to another, and
+`append(p, last)` when it has made the entries up to the last one. Reading, `skip(c, i)` moves c.q on to the first entry
+that ends at i or later, by the ends that `skipping` names.
+"""
+
+from __future__ import annotations
+
+APPENDED = """
+    def declare():
+        ptr[1] = 1
+        fill[1] = 0
+        prev[1] = 0
+        child.declare()
+    def assemble(p):
+        ptr[p + 1] = 0
+    def freeze(P):
+        p = 1
+        while p <= P:
+            ptr[p + 1] = ptr[p] + ptr[p + 1]
+            p = p + 1
+        child.freeze(lvl.stored(ptr[P + 1] - 1))
+    def thaw(P):
+        entries = ptr[P + 1] - 1
+        p = P
+        while p >= 1:
+            ptr[p + 1] = ptr[p + 1] - ptr[p]
+            p = p - 1
+        child.thaw(lvl.stored(entries))
+    def in_order(p):
+        before = prev[1]
+        check(before < p, "fibers are appended in ascending order, each once, but {p} comes after {before}")
+    def after(last, i):
+        check(last < i, "indices are appended in ascending order, but {i} comes after {last}")
+    def append(p, last):
+        before = fill[1]
+        if before < last:
+            ptr[p + 1] = ptr[p + 1] + last - before
+            fill[1] = last
+            prev[1] = p
+"""
+
+
+def skipping(ends: str) -> str:
+    """`skip` by the buffer that has the last index of each entry."""
+    return f"""
+    def skip(c, i):
+        high = c.end
+        step = 1
+        near = c.q
+        while near < high:
+            if {ends}[near] < i:
+                c.q = near + 1
+                near = near + step
+                step = step + step
+            else:
+                high = near
+        while c.q < high:
+            middle = (c.q + high) // 2
+            if {ends}[middle] < i:
+                c.q = middle + 1
+            else:
+                high = middle
+"""

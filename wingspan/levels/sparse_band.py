@@ -1,0 +1,139 @@
+"""SparseBand: the children of a fiber stand side by side, from the first index that was written to the last one.
+
+>>> from wingspan.tensors.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(SparseBand(Element(0)))", [[4, 7, 0], [1, 0, 0], [0, 2, 0], [0, 0, 0]]))
+Dense(SparseBand(Element(0)))  4×3
+├─ [:, 1]
+│  ├─ 1: 4
+│  └─ 2: 1
+├─ [:, 2]
+│  ├─ 1: 7
+│  ├─ 2: 0
+│  └─ 3: 2
+└─ [:, 3]
+
+Invariant (when frozen): the children of fiber p are at ptr[p] ≤ q < ptr[p+1], with the indices from lo[p] on, one after
+the other; ptr[1] = 1. Something below the first and the last was written, and those in between that were not are all
+fill. Fibers are updated in ascending order, each once, indices ascending; children are counted when a fiber is closed.
+Copies cannot be brought together yet.
+Stability ∅ ("for any other level format", section 3.1): fill and ptr are shared by all fibers.
+
+| buffer | cell     | length        | meaning                                                                 |
+|--------|----------|---------------|-------------------------------------------------------------------------|
+| ptr    | position | positions + 1 | frozen: first child of fiber p; updating: ptr[p+1] counts its children  |
+| lo     | index    | positions     | the index of the first child of fiber p, if it has one                  |
+| fill   | count    | 1             | children of closed fibers                                               |
+| prev   | position | 1             | the last fiber with children                                            |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wingspan.levels.appended import APPENDED
+from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
+from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.stretches import HOLDS, firsts
+
+
+@dataclass(frozen=True)
+class SparseBand(Storage):
+    """The children from the first written index of a fiber to the last one."""
+
+    cursor = ("i", "last", "q", "made", "start")
+    assembles = True
+    once = True
+    fills = True
+    stretch = "block"
+    buffers = (
+        Buffer(
+            "ptr", "position", "positions + 1", "frozen: first child of fiber p; updating: ptr[p+1] counts its children"
+        ),
+        Buffer("lo", "index", "positions", "the index of the first child of fiber p, if it has one", assigned=True),
+        Buffer("fill", "count", "1", "children of closed fibers"),
+        Buffer("prev", "position", "1", "the last fiber with children"),
+    )
+    operations = (
+        APPENDED
+        + HOLDS
+        + """
+    def stored(entries):
+        return entries
+
+    def unfurl(c):
+        c.made = 0
+        c.start = 0
+        c.i = 0
+        c.last = 0
+        c.q = ptr[c.p]
+        end = ptr[c.p + 1]
+        if c.q < end:
+            c.i = lo[c.p]
+            c.q = c.q - c.i
+            c.last = end - 1 - c.q
+    def seek(c, i):
+        lvl.next(c, i - 1)
+    def index(c):
+        return c.i
+    def stop(c):
+        return c.last
+    def child(c, i):
+        return c.q + i if lvl.holds(c, i) else 0
+    def next(c, i):
+        if c.i > 0 and c.i <= i:
+            c.i = i + 1 if i < c.last else 0
+
+    def open(c):
+        lvl.in_order(c.p)
+        c.made = fill[1]
+        c.q = c.made + 1
+        c.start = 0
+        c.i = 0
+        c.last = 0
+    def enter(c, i):
+        lvl.after(c.i, i)
+        q = c.q
+        if c.start > 0:
+            q = c.q + i - c.start
+        else:
+            c.made = q - 1
+        while c.made < q:
+            c.made = c.made + 1
+            child.assemble(c.made)
+        return q
+    def exit(c, i):
+        if c.start == 0:
+            c.start = i
+        c.i = i
+    def close(c):
+        if c.start > 0:
+            lo[c.p] = c.start
+            lvl.append(c.p, c.q + c.i - c.start)
+    """
+    )
+
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
+        filled, first = fibers.positions[sizes > 0], firsts(sizes)
+        widths: np.ndarray = np.zeros(len(sizes), dtype=np.int64)
+        widths[sizes > 0] = indices[first + sizes[sizes > 0] - 1] - indices[first] + 1
+        begin: np.ndarray = np.cumsum(widths) - widths
+        begin[sizes > 0] -= indices[first]
+        lo: np.ndarray = np.zeros(fibers.total, dtype=narrow(n))
+        lo[filled] = indices[first] + 1
+        buffers = {
+            "ptr": Stored(pointers(fibers, widths), 1),
+            "lo": Stored(lo),
+            "fill": Stored.of(int(widths.sum())),
+            "prev": Stored.of(filled[-1] + 1 if len(filled) else 0),
+        }
+        return buffers, Fibers(int(widths.sum()), np.repeat(begin, sizes) + indices)
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        ptr = find("ptr")
+        sizes, children = listed(ptr, len(positions) * n, positions)
+        shift = find("lo").take(positions, 1) - ptr.take(positions, 1)
+        return Children(sizes, children + np.repeat(shift, sizes), children)

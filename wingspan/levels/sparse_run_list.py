@@ -1,0 +1,137 @@
+"""SparseRunList: runs of equal children, and fill between them. Images with a background.
+
+>>> from wingspan.tensors.tensor import Tensor
+>>> print(Tensor.from_numpy("Dense(SparseRunList(Element(0)))", [[7, 0], [7, 5], [0, 5], [7, 4]]))
+Dense(SparseRunList(Element(0)))  4×2
+├─ [:, 1]
+│  ├─ [1:2]: 7
+│  └─ 4: 7
+└─ [:, 2]
+   ├─ [2:3]: 5
+   └─ 4: 4
+
+Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1. Run q has one child, q, for the
+indices left[q] to right[q]. Runs ascend in a fiber, and are as long as can be: where one begins right after another,
+their children differ. Fibers are updated in ascending order, each once, indices ascending; each index is a run of its
+own until it is left: if its child is equal to that of the run right before it, that goes on, and the child is dropped.
+What is below has a fixed size. Copies cannot be brought together yet.
+Stability ∅ ("for any other level format", section 3.1): fill, ptr, left and right are shared by all fibers.
+
+| buffer | cell     | length        | meaning                                                           |
+|--------|----------|---------------|-------------------------------------------------------------------|
+| ptr    | position | positions + 1 | frozen: first run of fiber p; updating: ptr[p+1] counts its runs  |
+| left   | index    | entries       | the first index of run q                                          |
+| right  | index    | entries       | the last index of run q                                           |
+| fill   | count    | 1             | runs in closed fibers                                             |
+| prev   | position | 1             | the last fiber with runs                                          |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wingspan.levels.appended import APPENDED, skipping
+from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.stretches import begins, spread, sums
+
+
+@dataclass(frozen=True)
+class SparseRunList(Storage):
+    """Runs of equal children, and fill between them."""
+
+    cursor = ("q", "end", "i", "last", "first")
+    assembles = True
+    once = True
+    stretch = "run"
+    buffers = (
+        Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),
+        Buffer("left", "index", "entries", "the first index of run q", assigned=True),
+        Buffer("right", "index", "entries", "the last index of run q", assigned=True),
+        Buffer("fill", "count", "1", "runs in closed fibers"),
+        Buffer("prev", "position", "1", "the last fiber with runs"),
+    )
+    operations = (
+        APPENDED
+        + skipping("right")
+        + """
+    def stored(entries):
+        return entries
+
+    def unfurl(c):
+        c.q = ptr[c.p]
+        c.end = ptr[c.p + 1]
+        c.first = 0
+        c.i = 0
+        c.last = 0
+        lvl.load(c)
+    def load(c):
+        if c.q < c.end:
+            c.i = left[c.q]
+            c.last = right[c.q]
+    def seek(c, i):
+        if c.i < i:
+            lvl.skip(c, i)
+            lvl.load(c)
+            c.i = i if c.i < i else c.i
+    def index(c):
+        return c.i if c.q < c.end else 0
+    def stop(c):
+        return c.last
+    def child(c, i):
+        return c.q if c.q < c.end and c.i <= i and i <= c.last else 0
+    def next(c, i):
+        if c.q < c.end and c.i <= i:
+            if i < c.last:
+                c.i = i + 1
+            else:
+                c.q = c.q + 1
+                lvl.load(c)
+
+    def open(c):
+        lvl.in_order(c.p)
+        c.q = fill[1] + 1
+        c.first = c.q
+        c.end = 0
+        c.i = 0
+        c.last = 0
+    def enter(c, i):
+        lvl.after(c.i, i)
+        child.assemble(c.q)
+        c.last = i
+        return c.q
+    def exit(c, i):
+        goes_on = False
+        if c.first < c.q and c.i + 1 == i:
+            goes_on = child.equal(c.q - 1, c.q)
+        if goes_on:
+            right[c.q - 1] = c.last
+        else:
+            left[c.q] = i
+            right[c.q] = c.last
+            c.q = c.q + 1
+        c.i = c.last
+    def close(c):
+        lvl.append(c.p, c.q - 1)
+    """
+    )
+
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
+        new, filled = begins(sizes, indices, below), fibers.positions[sizes > 0]
+        first = np.flatnonzero(new)
+        buffers = {
+            "ptr": Stored(pointers(fibers, sums(sizes, new)), 1),
+            "left": Stored(indices[first], 1),
+            "right": Stored(indices[np.append(first, len(indices))[1:] - 1], 1),
+            "fill": Stored.of(len(first)),
+            "prev": Stored.of(filled[-1] + 1 if len(filled) else 0),
+        }
+        return buffers, Fibers(len(first), np.cumsum(new) - 1)
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        return spread(sizes, find("left").take(runs, 1), find("right").take(runs, 1), runs, n)

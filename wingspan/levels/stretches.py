@@ -1,0 +1,60 @@
+"""What levels have in common whose entries are stretches of indices: runs of one child, and blocks of children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wingspan.levels.base import Below, Children, Unusual
+
+HOLDS = """
+    def holds(c, i):
+        return 0 < c.i and c.i <= i and i <= c.last
+"""
+"""Whether i is in what is left, from c.i on, of the stretch that ends at c.last."""
+
+
+def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -> np.ndarray:
+    """Which children of some fibers begin a stretch: those that follow no neighbour, nor one that equals what is below.
+
+    `sizes` has the number of children of each fiber, `indices` all their indices.
+    """
+    new: np.ndarray = np.ones(len(indices), dtype=np.bool_)
+    new[1:] = np.diff(indices) != 1
+    if below is not None:
+        values = below()
+        new[1:] |= (values[1:] != values[:-1]).any(axis=1)
+    new[firsts(sizes)] = True
+    return new
+
+
+def firsts(sizes: np.ndarray) -> np.ndarray:
+    """The numbers of the first children of the fibers that have some."""
+    begin: np.ndarray = np.cumsum(sizes) - sizes
+    return begin[sizes > 0]
+
+
+def sums(sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The sum of the values of each fiber's children."""
+    total: np.ndarray = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=total[1:])
+    last = np.cumsum(sizes)
+    found: np.ndarray = total[last] - total[last - sizes]
+    return found
+
+
+def spread(
+    sizes: np.ndarray, left: np.ndarray, right: np.ndarray, positions: np.ndarray, n: int, step: int = 0
+) -> Children:
+    """The children of fibers with so many stretches each, from `left` to `right`; Unusual if these do not ascend.
+
+    The first child of a stretch is at its position, each following one `step` further on.
+    """
+    new: np.ndarray = np.ones(len(left), dtype=np.bool_)
+    new[1:] = left[1:] > right[:-1]
+    new[firsts(sizes)] = True
+    if not (new & (left <= right) & (left >= 0) & (right < n)).all():
+        raise Unusual
+    lengths = (right - left + 1).astype(np.int64)
+    number = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    indices = np.repeat(left, lengths) + number
+    return Children(sums(sizes, lengths), indices, np.repeat(positions, lengths) + number * step)
