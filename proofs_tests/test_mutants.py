@@ -36,7 +36,7 @@ AREAS = {
         "wingspan/buffers/procedures.py", "wingspan/plan/layout.py", "wingspan/plan/passes/rotate.py",
         "wingspan/plan/passes/forward.py", "wingspan/plan/passes/hoist.py", "wingspan/plan/passes/tidy.py",
         "wingspan/plan/passes/stores.py", "wingspan/plan/passes/room.py", "wingspan/plan/passes/prefetch.py",
-        "wingspan/plan/passes/meet.py", "wingspan/compiled/meet.h",
+        "wingspan/plan/passes/meet.py", "wingspan/plan/passes/few.py", "wingspan/compiled/meet.h",
         "wingspan/native/machine.py", "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py",
         "wingspan/elaborate/opening.py", "wingspan/native/heap.py", "wingspan/plan/passes/invariant.py",
         "wingspan/elaborate/extents.py",

@@ -62,31 +62,31 @@ def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
     return Printer(for_c(made)).file(name, main, identity(made))
 
 
-def with_sites(made: Plan, racy: bool = False) -> tuple[str, Sequence[Site]]:
-    """A plan as a C file, and the places where a run of it may fail, by their numbers.
+def with_sites(made: Plan, racy: bool = False) -> tuple[str, Sequence[Site], Sequence[Group]]:
+    """A plan as a C file, the places where a run of it may fail, by their numbers, and the groups that it has then.
 
     `racy`: tasks may race. Each access to a buffer is checked then, and made as the run orders accesses.
     """
     printer = Printer(made, racy) if racy else Printer(for_c(made))
-    return printer.file("program", False, identity(made)), list(printer.sites)
+    return printer.file("program", False, identity(made)), list(printer.sites), printer.plan.groups
 
 
-def together(plans: Iterable[Plan]) -> tuple[str, list[Sequence[Site]]]:
-    """Plans as one C file, whose array `ws_bodies` has what runs each of them, and the places where each may fail.
+def together(plans: Iterable[Plan]) -> tuple[str, list[tuple[Sequence[Site], Sequence[Group]]]]:
+    """Plans as one C file, whose array `ws_bodies` has what runs each; where each may fail, and the groups it has then.
 
     What such a file includes, the compiler reads once: for a small plan alone that takes longer than the plan.
     """
     names = Names()
     bodies: list[str] = []
-    sites: list[Sequence[Site]] = []
+    about: list[tuple[Sequence[Site], Sequence[Group]]] = []
     lines = ['#include "program.h"', "", "const ws_program ws_printed; // there are no sessions", ""]
     for k, made in enumerate(plans):
         printer = Printer(for_c(made), names=names)
         bodies.append(f"ws_body_{k}")
         lines += printer.code(bodies[-1])
-        sites.append(list(printer.sites))
+        about.append((list(printer.sites), printer.plan.groups))
     lines.append(f"const ws_body ws_bodies[] = {{{', '.join(bodies)}}};")
-    return "\n".join(lines) + "\n", sites
+    return "\n".join(lines) + "\n", about
 
 
 def identity(made: Plan) -> int:
@@ -260,7 +260,7 @@ class Function:
             if not (isinstance(s, Load) and s.reg not in printer.useful):
                 kinds = {plan.Store: "write", plan.Room: "write"} | dict.fromkeys(READING, "read")
                 for ref in refs(s):
-                    how = kinds.get(type(s), "more")
+                    how = "write" if _brief(s) else kinds.get(type(s), "more")
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
         self.line: Span | None = None
         self.loops = 0
@@ -484,6 +484,8 @@ class Function:
                 return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
             case plan.Release(ref=ref, index=index):
                 return [f"ws_release(t, {self.buffer(ref)}, {self.text(index)});"]
+            case plan.Sort(ref=ref, count=count) if _brief(s):
+                return [f"ws_sort_few_i64({self.cell_name(ref.instance, ref.buffer)}, (uint64_t)({self.text(count)}));"]
             case plan.Sort(ref=ref, count=count):
                 return [self.fails("WS_TRY", f"ws_sort(t, {self.buffer(ref)}, {self.text(count)})", s)]
         raise InternalError(f"not a statement of a plan: {s}")
@@ -572,8 +574,16 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
                 yield from nests(block, chunked or chunks, looped or (isinstance(s, plan.While) and not chunks))
 
 
+BRIEF = 64
+"""Numbers are sorted in place, by insertion, in a buffer that has room for no more."""
+
 PARALLEL = 1000
 """The height of a parallel region, more than that of any nest of loops."""
+
+
+def _brief(s: Stmt) -> bool:
+    """Whether a statement sorts so few numbers that C does so where it stands."""
+    return isinstance(s, plan.Sort) and s.ref.buffer.width == "i64" and 0 < s.ref.buffer.bound <= BRIEF
 
 
 def _own(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
