@@ -262,6 +262,14 @@ def test_the_only_copy_is_the_merged_level_until_it_is_thawed() -> None:
     assert h.cell(0, "now", 1) == 4 and h.elements() == {(2,): 1, (3,): 4, (9,): 7} and broken(h) == []
 
 
+def test_a_copy_without_all_fibers_is_folded() -> None:
+    """A thread that has come to the first position only has not assembled the others, which hold the fill value."""
+    h = ByHand(tower("Dense(Merge(dev, Dense(Element(7))))", 2, 3, devices=devices(2)), task=member(dev=1))
+    h.op = "min"
+    h.whole("declare", "checkout").update_all({(2, 1): 5}).whole("commit", "freeze")
+    assert h.cell(1, "now", 1) == 0 and dense(h) == [7, 7, 7, 5, 7, 7] and broken(h) == []
+
+
 def test_a_fiber_that_comes_after_thawing_holds_nothing_yet() -> None:
     """A new fiber of a thawed Merge has nothing to be folded in, whatever lies where the old level would have it."""
     h = ByHand(tower("SparseDict(Merge(dev, Dense(Element(7))))", 1, 3, devices=devices(2)), task=member(dev=1))

@@ -176,6 +176,32 @@ def test_going_through_two_lists_changes_nothing_that_exploring_finds(name: str,
     assert found[name].verdict == "safe" and found[name].complete
 
 
+SHORT = """
+A = Tensor(Dense(SparseList(Element(0.0))), [0 2; 3 1])
+C = Tensor(Dense(Shard(dev, SparseList(Element(0.0)))))
+w = Tensor(SparseByteMap(Element(0.0)))
+dev = cpu(:t, 2)
+C .= 0
+for j = parallel(1:2, dev)
+    w .= 0
+    for k = _
+        for i = _
+            w[i] += A[i, k] * A[k, j]
+        end
+    end
+    for i = _
+        C[i, j] = w[i]
+    end
+end
+return C
+"""
+
+
+def test_listing_few_terms_changes_nothing_that_exploring_finds() -> None:
+    found = alike(api.bind(api.parse(SHORT)))
+    assert found["few"].verdict == "safe" and found["few"].complete
+
+
 SMALL = Options(spawning=1, modified=3, statements=2, depth=2, extent=2)
 
 

@@ -39,8 +39,8 @@ def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[Sequence[Site]]]:
-    """Plans as one C file, whose array `ws_bodies` has what runs each of them, and the places where each may fail.
+def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[tuple[Sequence[Site], Sequence[Group]]]]:
+    """Plans as one C file, whose array `ws_bodies` has what runs each; where each may fail, and the groups it has then.
 
     What such a file includes, the compiler reads once: for a small plan alone that takes longer than the plan. `racy`:
     tasks may race. Each access to a buffer is checked then, and made as the run orders accesses.
@@ -55,7 +55,7 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[Seque
         code += _code(every[-1], bodies[-1])
     includes = _includes(["program.h"], [s for each in every for s in each.plan.body])
     lines = [*includes, "", *code, f"const ws_body ws_bodies[] = {{{', '.join(bodies)}}};"]
-    return "\n".join(lines) + "\n", [list(each.sites) for each in every]
+    return "\n".join(lines) + "\n", [(list(each.sites), each.plan.groups) for each in every]
 
 
 def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,8 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Plan
-from wingspan.plan.layout import Bounds, unbounded
+from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan
+from wingspan.plan.layout import Bounds, bounds, unbounded
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
@@ -33,11 +33,15 @@ from wingspan.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class Code:
-    """A plan as compiled C: the text, the address of what runs it, and the places where a run may fail."""
+    """A plan as compiled C: the text, the address of what runs it, the places where a run may fail, and its groups.
+
+    The groups are those of the plan, and then those that only C has.
+    """
 
     source: str
     body: int
     sites: Sequence[Site]
+    groups: Sequence[Group]
 
 
 def code_of(plan: Plan, racy: bool = False) -> Code:
@@ -48,9 +52,9 @@ def code_of(plan: Plan, racy: bool = False) -> Code:
 
 def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL], racy: bool = False) -> list[Code]:
     """Plans that share a library, which is made of the text."""
-    source, sites = together(plans, racy)
+    source, about = together(plans, racy)
     bodies = (ctypes.c_void_p * len(plans)).in_dll(library(source), "ws_bodies")
-    return [Code(source, body or 0, each) for body, each in zip(bodies, sites, strict=True)]
+    return [Code(source, body or 0, *each) for body, each in zip(bodies, about, strict=True)]
 
 
 class Engine:
@@ -65,6 +69,8 @@ class Engine:
         self.plan, self._racy = plan, racy
         self._code = code or code_of(plan, racy)
         self.source = self._code.source
+        self._laid = replace(plan, groups=tuple(self._code.groups))
+        self._more = bounds(self._laid)[len(plan.groups) :]
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
         self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
@@ -88,7 +94,9 @@ class Engine:
         """
         if self._racy:
             sizes = unbounded(self.plan)
-        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, self._racy)
+        if sizes is not None:
+            sizes = (*sizes, *self._more)
+        lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy)
         numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
         words = struct.pack(f"<{len(numbers)}q", *numbers)
         words, fault = lease.memory.run(self._code.body, words, len(self._ends), *ordering(mode), seed % 2**64)
@@ -109,7 +117,7 @@ class Engine:
                 told = _told(lease, [e for _, e in named])
                 shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
                 return at(s, message.format(**shown))
-        buffer = None if about is None else self.plan.groups[about[0]].buffers[about[1]]
+        buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
         return at(site.statement, *limit(kind, noted[0], buffer))
 
 

@@ -38,7 +38,7 @@ class Function:
             if not (isinstance(s, Load) and s.reg not in printing.useful):
                 kinds = {plan.Store: "write", plan.Room: "write"} | dict.fromkeys(READING, "read")
                 for ref in refs(s):
-                    how = kinds.get(type(s), "more")
+                    how = "write" if _brief(s) else kinds.get(type(s), "more")
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
         self.line: Span | None = None
         self.loops = 0
@@ -291,6 +291,8 @@ class Function:
                 return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
             case plan.Release(ref=ref, index=index):
                 return [f"ws_release(t, {self.buffer(ref)}, {self.text(index)});"]
+            case plan.Sort(ref=ref, count=count) if _brief(s):
+                return [f"ws_sort_few_i64({self.cell_name(ref.instance, ref.buffer)}, (uint64_t)({self.text(count)}));"]
             case plan.Sort(ref=ref, count=count):
                 return [self.fails("WS_TRY", f"ws_sort(t, {self.buffer(ref)}, {self.text(count)})", s)]
         raise InternalError(f"not a statement of a plan: {s}")
@@ -360,3 +362,12 @@ class Part(Function):
 def _waits(s: plan.While) -> bool:
     """Whether a loop waits for others, or takes its share of what there is to do."""
     return any(isinstance(x, plan.Claim | plan.Acquire | Par) for x in walk((*s.test, *s.body)))
+
+
+BRIEF = 64
+"""Numbers are sorted in place, by insertion, in a buffer that has room for no more."""
+
+
+def _brief(s: Stmt) -> bool:
+    """Whether a statement sorts so few numbers that C does so where it stands."""
+    return isinstance(s, plan.Sort) and s.ref.buffer.width == "i64" and 0 < s.ref.buffer.bound <= BRIEF

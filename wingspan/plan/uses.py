@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
 
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Expr, Op, Par, Plan, Reg, Stmt, When, While, walk
@@ -118,6 +119,18 @@ def _collect(values: Iterable[Expr | None], found: set[str]) -> None:
             found.add(e.name)  # type: ignore[union-attr]
         elif kind is Op:
             _collect(e.args, found)  # type: ignore[union-attr]
+
+
+def renamed(node: Any, by: Mapping[Reg, Reg]) -> Any:
+    """A statement, or a part or a block of some, with other registers, also where they are set."""
+    if isinstance(node, Reg):
+        return by.get(node, node)
+    if isinstance(node, tuple):
+        return tuple(renamed(each, by) for each in node)
+    if type(node).__module__ != plan.__name__ or isinstance(node, plan.Buffer):
+        return node
+    made = {part.name: renamed(getattr(node, part.name), by) for part in fields(node)}
+    return replace(node, **made)
 
 
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:

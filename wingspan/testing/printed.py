@@ -108,7 +108,8 @@ class Printed:
         group, parent, key, x = Number(), Pointer(), Number(), None
         told = ctypes.byref(group), ctypes.byref(parent), ctypes.byref(key)
         while x := self._library.ws_session_next(self._session, Pointer(x), *told):
-            known[x] = self.plan.groups[group.value], parent.value or 0, key.value
+            if group.value < len(self.plan.groups):  # others are of C alone, and of no tensor
+                known[x] = self.plan.groups[group.value], parent.value or 0, key.value
         return {
             (b.depth, b.name, _path(x, known)): self._stored(x, b)
             for x, (made, _, _) in known.items()

@@ -48,13 +48,13 @@ def _asked(loop: While) -> list[Stmt]:
     """A loop, after the question whether there is room for its stores."""
     if loop.test or any(isinstance(s, While | Par) for s in walk(loop.body)):
         return [loop]
-    rounds = _rounds(loop)
+    most = rounds(loop)
     changed = {reg for s in walk(loop.body) for reg in sets(s)}
     found: dict[tuple[Ref, Expr], Room] = {}
-    for s in walk(loop.body) if rounds is not None else ():
+    for s in walk(loop.body) if most is not None else ():
         if isinstance(s, Store) and s.ref.instance not in changed and _appended(s, loop.body):
-            assert rounds is not None
-            found[s.ref, s.index] = Room(s.ref, op("+", s.index, rounds), s.origin)
+            assert most is not None
+            found[s.ref, s.index] = Room(s.ref, op("+", s.index, most), s.origin)
 
     def sure(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, s.index) in found else s for s in body)
@@ -73,7 +73,7 @@ def _appended(s: Store, body: tuple[Stmt, ...]) -> bool:
     return False
 
 
-def _rounds(loop: While) -> Expr | None:
+def rounds(loop: While) -> Expr | None:
     """At most so many rounds has a loop: what is left for its cursors, one of which at least each round moves."""
     left = {q: n for q, n in _left(loop.condition) if _moves(loop.body, {q}) is not None}
     changed = {reg for s in walk(loop.body) for reg in sets(s)} - set(left)

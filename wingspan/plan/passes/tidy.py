@@ -21,6 +21,8 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Acquire: ("ref", "index", "place", "origin"),
     plan.Release: ("ref", "index", "place", "origin"),
     plan.Sort: ("ref", "count", "place", "origin"),
+    plan.Room: ("ref", "index", "origin"),
+    plan.Prefetch: ("ref", "index", "origin"),
     plan.Check: ("condition", "values", "origin"),
     plan.When: ("condition",),
     plan.While: ("condition",),

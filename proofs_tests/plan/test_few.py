@@ -1,0 +1,148 @@
+"""Workspaces with few entries: as sorted lists they give the same sums, to the bit, and what else there is stays."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import wingspan
+from proofs_tests.places import EXAMPLES
+from wingspan import api
+from wingspan.compiled import build
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
+from wingspan.plan.ir import Op, Plan, Sort, Stmt, When, walk
+from wingspan.plan.passes.few import FEW, few
+from wingspan.plan.pipeline import for_c, lower
+from wingspan.plan.uses import refs
+
+PRODUCT = """
+C = Tensor(Dense(Shard(dev, SparseList(Element(FILL)))))
+w = Tensor(FORM(Element(FILL)))
+dev = cpu(:t, 2)
+C .= FILL
+for j = parallel(_, dev)
+    w .= FILL
+    for k = _
+        for i = _
+            w[i] OP A[i, k] * B[k, j]
+        end
+    end
+    for i = _
+        C[i, j] = w[i]
+    end
+MORE
+end
+return C
+"""
+
+
+def program(op: str = "+=", fill: str = "0.0", form: str = "SparseByteMap", kind: str = "0.0", more: str = "") -> str:
+    """A product of sparse matrices whose sums are in a workspace of some format."""
+    text = f"""
+        A = Tensor(Dense(SparseList(Element({kind}))), [1 0 2; 0 3 4; 5 0 6])
+        B = Tensor(Dense(SparseList(Element({kind}))), [0 1 1; 2 0 1; 0 3 1])
+    """
+    return dedent(text) + PRODUCT.replace("FILL", fill).replace("FORM", form).replace("OP", op).replace("MORE", more)
+
+
+def made(text: str) -> Plan:
+    """The plan of a program for C, as far as before the pass that is tested."""
+    return lower(api.bind(api.parse(text)))
+
+
+def guards(plan: Plan) -> list[When]:
+    """Where a bound decides."""
+    return [s for s in walk(plan.body) if isinstance(s, When) and s.otherwise and _bounded(s)]
+
+
+def _bounded(s: When) -> bool:
+    return isinstance(s.condition, Op) and str(getattr(s.condition.args[0], "name", "")).endswith(" few bound")
+
+
+def touched(body: tuple[Stmt, ...]) -> set[str]:
+    """The buffers of the workspace that a block accesses."""
+    return {ref.buffer.name for s in walk(body) for ref in refs(s) if ref.buffer.tensor == "w"}
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ({}, True),
+        ({"op": "-="}, True),
+        ({"form": "SparseDict"}, False),
+        ({"form": "Dense"}, False),
+        ({"fill": "0", "kind": "0"}, False),
+        ({"op": "="}, False),
+        ({"more": "    for i = _\n        s[i] += w[i]\n    end"}, False),
+    ],
+    ids=["sums", "differences", "a dictionary", "a dense one", "integers", "no sums", "read twice"],
+)
+def test_bitmaps_of_doubles_that_are_summed_into_and_read_once_have_lists(
+    options: dict[str, str], changed: bool
+) -> None:
+    text = program(**options)
+    if "more" in options:
+        text = "s = Tensor(Dense(Atomic(0.0)), 3)\ns .= 0.0\n" + text
+    plan = made(text)
+    found = guards(few(plan))
+    assert bool(found) == changed and (changed or few(plan) == plan)
+    for s in found:
+        assert touched(s.then) == {"keys", "terms"} and touched(s.otherwise) >= {"tbl", "top", "val"}
+        assert any(isinstance(each, Sort) for each in walk(s.then))
+
+
+@pytest.mark.parametrize("options", [{}, {"op": "-="}], ids=["sums", "differences"])
+def test_lists_give_what_workspaces_give(options: dict[str, str]) -> None:
+    """On the register machine, with all terms of a column in a list, as here, and without."""
+    bound = api.bind(api.parse(program(**options)))
+    results: list[Any] = []
+    for plan in (lower(bound), few(lower(bound)), for_c(lower(bound))):
+        engine = Engine(assemble(plan))
+        given = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+        results.append(list(engine.run(given).tensors(bound.towers)["C"].entries()))
+    assert results[0] and results[0] == results[1] == results[2]
+
+
+def summed(A: scipy.sparse.csc_array, B: scipy.sparse.csc_array) -> scipy.sparse.csc_array:
+    """A·B, each element summed in the order of k, beginning with 0.0."""
+    columns: list[dict[int, float]] = []
+    for j in range(B.shape[1]):
+        columns.append({})
+        for q in range(B.indptr[j], B.indptr[j + 1]):
+            k, b = B.indices[q], B.data[q]
+            for p in range(A.indptr[k], A.indptr[k + 1]):
+                i = int(A.indices[p])
+                columns[-1][i] = columns[-1].get(i, 0.0) + A.data[p] * b
+    rows = [sorted(column) for column in columns]
+    data = np.array([column[i] for column, those in zip(columns, rows, strict=True) for i in those])
+    ptr = np.cumsum([0, *map(len, rows)])
+    return scipy.sparse.csc_array(
+        (data, np.concatenate([np.array(r, int) for r in rows]), ptr), (A.shape[0], B.shape[1])
+    )
+
+
+@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+@pytest.mark.parametrize("n", [1, 3, 64, 70, 5000])
+def test_columns_of_all_numbers_of_terms_are_the_same_to_the_bit(n: int) -> None:
+    """None, one, as many as a list holds, one more, and many; in between, a workspace has been in use, and has not."""
+    random = np.random.default_rng(n)
+    m = 2 * FEW + 6
+    A = np.zeros((n, m))
+    A[random.integers(0, n, m), np.arange(m)] = random.normal(size=m)
+    A[random.integers(0, n, m // 2), np.arange(0, m, 2)] = random.normal(size=m // 2)
+    A = scipy.sparse.csc_array(A)
+    B = np.zeros((m, 5 * m))
+    for j in range(5 * m):
+        B[random.permutation(m)[: j % m], j] = random.normal()
+    B = scipy.sparse.csc_array(B)
+    terms = np.diff(A.indptr) @ (B.toarray() != 0)
+    assert n < 64 or {0, 1, FEW - 1, FEW, FEW + 1} <= set(terms)
+    kernel = wingspan.compile(EXAMPLES / "spgemm_gustavson.ws", params={"nt": 2, "sch": "dynamic_schedule(4)"})
+    found, expected = kernel(A=A, B=B).to_scipy(), summed(A, B)
+    for name in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
