@@ -63,8 +63,7 @@ from wingspan.plan.ir import (
     walk,
 )
 from wingspan.plan.passes.cursors import Onward, onward
-from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads, renamed, sets, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -279,14 +278,9 @@ def _united(
 ) -> Unite:
     """The statement, with new registers for those of the body for both lists that nothing else reads."""
     at = replace(indices[0], name=f"{indices[0].name}.united")
-    new: dict[str, Reg] = {reg.name: at for reg in indices}
-    for s in both:
-        new.update((reg.name, replace(reg, name=f"{reg.name}.united")) for reg in sets(s) if reg.name in own)
-    reading = Replace(new, set())
-    body = [
-        replace(made, reg=new.get(made.reg.name, made.reg)) if isinstance(made, Set | Compute | Load) else made
-        for made in map(reading.changed, both)
-    ]
+    regs = {reg for s in both for reg in sets(s) if reg.name in own}
+    new = {reg: replace(reg, name=f"{reg.name}.united") for reg in regs} | dict.fromkeys(indices, at)
+    body = renamed(both, new)
     entries = tuple((s, fills[s.ref, s.index]) for s in body if isinstance(s, Load))
     return Unite(lists, at, entries, tuple(s for s in body if not isinstance(s, Load)), here)
 
