@@ -25,8 +25,8 @@ else needs is left out, so the workspace stays as it is, and nobody looks at it:
 in the loop's round accesses it. Nothing in between may concern other tasks, and nothing that is left out may fault. An
 index times `FEW` is no overflow, as the words of a bitmap for such indices would not fit any memory.
 
-It takes 23 to 30 % off A·A of p2p-Gnutella31, whose columns have nine entries. Where most columns have some more terms
-than a list has room for, counting them adds up to 4 %.
+It takes a quarter off A·A of p2p-Gnutella31, whose columns have nine entries. Others take the same within 2 %, also
+where most columns are counted in vain.
 """
 
 from __future__ import annotations
