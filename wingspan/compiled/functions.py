@@ -354,7 +354,7 @@ class Part(Function):
         inner += self.lines()
         back = "if ({0}) __atomic_store_n(&f->ws_{0}, true, __ATOMIC_RELAXED);" if self.task else "f->{0} = {0};"
         inner += map(back.format, left)
-        apart = "" if self.task else "__attribute__((noinline)) "
+        apart = "" if self.task else "__attribute__((noinline, aligned(64))) "
         head = f"static {apart}void {self.name}(ws_task *t, void *frame) {{"
         return [*lines, head, *indented(inner), "}", ""]
 
