@@ -46,6 +46,34 @@ def test_runs_are_as_long_as_can_be(name: str) -> None:
         assert read(h) == [(first, last, value - 1) for first, last, value in every] and broken(h) == []
 
 
+@pytest.mark.parametrize("name", STRETCHED)
+def test_arrays_become_the_same_stretches(name: str) -> None:
+    """All at once what the operations make of the elements one by one."""
+    form = f"{name}(Element(0))"
+    for array in EVERY:
+        values = fitted(form, np.array(array), "0")
+        packed = Tensor.from_numpy(form, values)._reader()
+        assert list(packed.stretches(2, 1, ())) == list(frozen(form, values).tensor()._reader().stretches(2, 1, ()))
+
+
+def test_fill_that_was_written_and_a_gap_are_one_run() -> None:
+    """Before the gap and behind it."""
+    for written, expected in (
+        ({1: 0, 4: 7}, [(1, 3, 0), (4, 4, 7)]),
+        ({2: 7, 4: 0}, [(1, 1, 0), (2, 2, 7), (3, 4, 0)]),
+    ):
+        h = ByHand(tower("RunList(Element(0))", 4)).whole("declare")
+        h.update_all({(i,): v for i, v in written.items()}).whole("freeze")
+        assert read(h) == expected and broken(h) == []
+
+
+def test_holes_of_a_band_are_made_anew() -> None:
+    """Where a band of an earlier life had elements."""
+    h = ByHand(tower("SparseBand(Element(0))", 4)).whole("declare")
+    h.update_all({(i,): 5 for i in range(1, 5)}).whole("freeze", "declare").update_all({(1,): 6, (4,): 6})
+    assert h.whole("freeze").elements() == {(1,): 6, (2,): 0, (3,): 0, (4,): 6}
+
+
 def test_a_gap_is_a_run_of_fill_only_if_the_fiber_is_written() -> None:
     """A visit in vain leaves no runs; an index after a gap leaves the gap, and what is behind it, too."""
     h = ByHand(tower("Dense(RunList(Element(0)))", 5, 3)).whole("declare")

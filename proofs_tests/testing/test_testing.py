@@ -23,6 +23,7 @@ from wingspan.levels import REGISTRY
 from wingspan.native import prepared
 from wingspan.plan.pipeline import lower
 from wingspan.testing import Case, Options, accepted, campaign, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.formats import STORAGE
 from wingspan.testing.schedules import opened, parsed
 
 
@@ -87,11 +88,11 @@ def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
 
 def test_safe_programs_have_every_level_modifier_and_parallel_construct():
     """All levels and modifiers, nested devices, both schedules, workspaces, conditions and operators."""
-    words = {"SparseList", "SparseByteMap", "SparseDict", "Dense", "Atomic", "Mutex", "Isolate", "Shard", "Merge"}
+    words = {*STORAGE, "Atomic", "Mutex", "Isolate", "Shard", "Merge"}
     assert words <= set(REGISTRY)
     words |= {"dynamic_schedule(1)", "static_schedule()", "if ", "w .= 0", "dev2)", "<<min>>=", "<<max>>="}
     texts: list[str] = []
-    drawn(safe_kernels() | safe_programs(), 200, texts.append)
+    drawn(safe_kernels() | safe_programs(), 300, texts.append)
     missing = {word for word in words if not any(word in text for text in texts)}
     assert not missing
     assert any(nested(api.parse(text).tree) for text in texts)

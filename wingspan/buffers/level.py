@@ -214,6 +214,10 @@ class Storage(Level):
         """The children of some fibers. Of buffers that are not in order, it may return any."""
         raise Unusual
 
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        """What breaks the invariant of some fibers, by fiber and entry, where their children do not show it already."""
+        return None
+
     def __str__(self) -> str:
         return f"{self.name}({self.child})"
 

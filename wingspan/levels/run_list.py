@@ -37,7 +37,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import firsts, spread, sums
+from wingspan.levels.stretches import disorder, firsts, spread, sums
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,28 @@ class RunList(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         sizes, runs = listed(find("ptr"), len(find("right").values), positions)
-        right = find("right").take(runs, 1)
-        left: np.ndarray = np.zeros(len(runs), dtype=np.int64)
-        left[1:] = right[:-1] + 1
-        left[firsts(sizes)] = 0
-        return spread(sizes, left, right, runs, n)
+        return spread(sizes, *_ends(find, sizes, runs), runs, n)
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        left, right = _ends(find, sizes, runs)
+        if wrong := disorder(positions, sizes, runs, left, right, gap=0):
+            return wrong
+        filled, last = positions[sizes > 0], np.cumsum(sizes)[sizes > 0] - 1
+        short = right[last] != n - 1
+        if short.any():
+            k = int(np.argmax(short))
+            return f"fiber {filled[k] + 1}, entry {runs[last[k]] + 1}: it is the last one, and ends before {n}"
+        return None
+
+
+def _ends(find: Find, sizes: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and last indices of the runs of some fibers, counted from 0."""
+    right = find("right").take(runs, 1)
+    left: np.ndarray = np.zeros(len(runs), dtype=np.int64)
+    left[1:] = right[:-1] + 1
+    left[firsts(sizes)] = 0
+    return left, right
 
 
 def _fill(level: Level) -> object:

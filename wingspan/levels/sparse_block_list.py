@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import begins, spread, sums
+from wingspan.levels.stretches import begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,14 @@ class SparseBlockList(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         sizes, blocks = listed(find("ptr"), len(find("idx").values), positions)
-        right, child = find("idx").take(blocks, 1), find("ofs").take(blocks, 1)
-        length = find("ofs").take(blocks + 1, 1) - child
-        return spread(sizes, right - length + 1, right, child, n, step=1)
+        return spread(sizes, *_ends(find, blocks), find("ofs").take(blocks, 1), n, step=1)
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, blocks = listed(find("ptr"), len(find("idx").values), positions)
+        return disorder(positions, sizes, blocks, *_ends(find, blocks), gap=1)
+
+
+def _ends(find: Find, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and last indices of some blocks, counted from 0."""
+    right, ofs = find("idx").take(blocks, 1), find("ofs")
+    return right - (ofs.take(blocks + 1, 1) - ofs.take(blocks, 1)) + 1, right

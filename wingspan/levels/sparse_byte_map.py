@@ -34,7 +34,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Storage, Stored, computed
+from wingspan.levels.base import (
+    GROUPS,
+    Below,
+    Buffer,
+    Buffers,
+    Children,
+    Fibers,
+    Find,
+    Leaf,
+    Storage,
+    Stored,
+    Unusual,
+    computed,
+)
 
 
 @dataclass(frozen=True)
@@ -304,6 +317,8 @@ class SparseByteMap(Storage):
         words = -(-n // 64)
         places = computed(positions, np.full(len(positions), words), words, np.tile(np.arange(words), len(positions)))
         found = find("tbl").take(places).astype("<i8")
+        if ((find("top").take(places // 64) >> places % 64 & 1) != (found != 0)).any():
+            raise Unusual
         filled = np.flatnonzero(found)
         k, bit = np.nonzero(np.unpackbits(found[filled].view(np.uint8), bitorder="little").reshape(-1, 64))
         fiber, word = np.divmod(filled[k], max(words, 1))

@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import begins, spread, sums
+from wingspan.levels.stretches import begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -134,4 +134,13 @@ class SparseRunList(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         sizes, runs = listed(find("ptr"), len(find("right").values), positions)
-        return spread(sizes, find("left").take(runs, 1), find("right").take(runs, 1), runs, n)
+        return spread(sizes, *_ends(find, runs), runs, n)
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        return disorder(positions, sizes, runs, *_ends(find, runs), gap=0)
+
+
+def _ends(find: Find, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and last indices of some runs, counted from 0."""
+    return find("left").take(runs, 1), find("right").take(runs, 1)

@@ -58,3 +58,22 @@ def spread(
     number = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     indices = np.repeat(left, lengths) + number
     return Children(sums(sizes, lengths), indices, np.repeat(positions, lengths) + number * step)
+
+
+def disorder(
+    positions: np.ndarray, sizes: np.ndarray, entries: np.ndarray, left: np.ndarray, right: np.ndarray, gap: int
+) -> str | None:
+    """What is wrong with the stretches of some fibers, counted from 0; there are `gap` indices between two at least."""
+    follows: np.ndarray = np.ones(len(left), dtype=np.bool_)
+    follows[firsts(sizes)] = False
+    after: np.ndarray = np.zeros(len(left), dtype=np.bool_)
+    after[1:] = left[1:] <= right[:-1] + gap
+    for bad, what in (
+        (left > right, "it ends before it begins"),
+        (follows & after, "it overlaps the one before it" if gap == 0 else "it touches the one before it"),
+    ):
+        if bad.any():
+            k = int(np.argmax(bad))
+            fiber = int(np.searchsorted(np.cumsum(sizes), k, side="right"))
+            return f"fiber {positions[fiber] + 1}, entry {entries[k] + 1}: {what}"
+    return None

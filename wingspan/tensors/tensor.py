@@ -23,8 +23,8 @@ from wingspan.paths import named
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
-from wingspan.tensors.frozen import DTYPES, Columns, Frozen, exact_elements
-from wingspan.tensors.walk import Elements, columns, elements
+from wingspan.tensors.frozen import DTYPES, Columns, Frozen, collect, exact_elements
+from wingspan.tensors.walk import Elements, columns, elements, invariants
 
 __all__ = [
     "Cells",
@@ -189,6 +189,16 @@ class Tensor:
         if path.suffix == ".mtx" and self.tower.kind == "bool":
             raise InputError(f"{path}: a .mtx file holds numbers, not booleans", fix="use .npz")
         write_file(path, self.to_scipy() if path.suffix in (".mtx", ".npz") else self.to_numpy())
+
+    def validate(self) -> None:
+        """An InputError if buffers break an invariant of a level, naming the level, the fiber and the entry.
+
+        What is made here never does; borrowed arrays that were changed do, and so may what a race has left behind.
+        Levels of your own are asked only if they have `pack` and `unpack`.
+        """
+        data = self.data if isinstance(self.data, Frozen) else collect(self.tower, self.data.values)
+        if wrong := self.disorder() or invariants(data):
+            raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
 
     def disorder(self) -> str | None:
         """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""

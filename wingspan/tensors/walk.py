@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 
 import numpy as np
@@ -46,6 +47,14 @@ def elements(frozen: Frozen) -> Elements | None:
     values = np.concatenate([values for _, values in parts]).astype(dtype, copy=False)
     order = in_order(subscripts, frozen.tower.shape)
     return (subscripts, values) if order is None else ([axis[order] for axis in subscripts], values[order])
+
+
+def invariants(frozen: Frozen) -> str | None:
+    """What breaks an invariant of a level, naming level, fiber and entry, from the root down; None if nothing does.
+
+    Levels that do not say how they are read from arrays are not looked at.
+    """
+    return _Walk(frozen).disorder(_START) if frozen.tower.packs else None
 
 
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
@@ -130,7 +139,8 @@ class _Walk:
         match level := self.tower.levels[at.depth]:
             case Storage():
                 children = level.unpack(lambda name: self.find(at, name), self.tower.extent(at.depth), at.positions)
-                self.check(children, at.depth)
+                if self.check(children, at):
+                    raise Unusual
                 outer = [np.repeat(axis, children.sizes) for axis in at.subscripts]
                 subscripts = [children.indices, *outer]
                 yield from self.reached(_Fibers(at.depth + 1, at.instance, children.positions, subscripts), depth)
@@ -144,11 +154,43 @@ class _Walk:
                 if there < len(at.positions) and at.depth in self.tower.late(1):
                     raise Unusual  # what a modifier of an element lacks is stored as fill if that takes effect late
 
-    def check(self, children: Children, depth: int) -> None:
-        """Unusual unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
+    def check(self, children: Children, at: _Fibers) -> str | None:
+        """What is wrong unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
         indices, begins = children.indices, np.cumsum(children.sizes)[:-1]
         falls = indices[1:] <= indices[:-1]
         falls[begins[(begins > 0) & (begins < len(indices))] - 1] = False
-        n = self.tower.extent(depth)
-        if len(indices) and (falls.any() or indices.min() < 0 or indices.max() >= n or children.positions.min() < 0):
-            raise Unusual
+        n = self.tower.extent(at.depth)
+        outside = (indices < 0) | (indices >= n)
+        for bad, what in (
+            (outside, "is out of bounds"),
+            (falls, "is not less than the next one"),
+            (children.positions < 0, "has no child"),
+        ):
+            if bad.any():
+                k = int(np.argmax(bad))
+                fiber = int(np.searchsorted(np.cumsum(children.sizes), k, side="right"))
+                return f"fiber {at.positions[fiber] + 1}, index {indices[k] + 1}: it {what}"
+        return None
+
+    def disorder(self, at: _Fibers) -> str | None:
+        """What breaks an invariant of the levels from these fibers down, by level, fiber and entry."""
+        level, find = self.tower.levels[at.depth], partial(self.find, at)
+        place = f"level {self.tower.numbers[at.depth]} {level.name}"
+        inside: list[_Fibers] = []
+        try:
+            match level:
+                case Storage():
+                    n = self.tower.extent(at.depth)
+                    if wrong := level.disorder(find, n, at.positions):
+                        return f"{place}, {wrong}"
+                    children = level.unpack(find, n, at.positions)
+                    if wrong := self.check(children, at):
+                        return f"{place}, {wrong}"
+                    inside = [_Fibers(at.depth + 1, at.instance, np.unique(children.positions), [])]
+                case Modifier():
+                    for key, _, positions in level.unpack(find, at.positions):
+                        instance = at.instance if key is None else (*at.instance, (level.key, key))
+                        inside.append(_Fibers(at.depth + 1, instance, np.unique(positions), []))
+        except Unusual:
+            return f"{place}: its pointers are not in order"
+        return next((wrong for each in inside if (wrong := self.disorder(each))), None)

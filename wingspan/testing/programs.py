@@ -198,10 +198,11 @@ class Writer:
         text += ";" if t.rank == 2 and self.n == 1 else ""
         form = f"Element({FILLS[t.kind][0]})"
         for number in range(t.rank + 1):
-            form = f"{self.pick(('Dense', 'SparseList', 'SparseByteMap', 'SparseDict'))}({form})" if number else form
+            form = f"{self.pick(fitting(STORAGE, form))}({form})" if number else form
             if self.options.modifiers and self.options.parallel and self.chance(8):
                 name = self.pick(self.options.modifiers)
-                form = f"{name}({'dev, ' if name in ('Shard', 'Merge') else ''}{form})"
+                inner = f"{name}({'dev, ' if name in ('Shard', 'Merge') else ''}{form})"
+                form = inner if legal(inner) else form
         return f"{t.name} = Tensor({form}, [{text}])"
 
     # -- statements
