@@ -109,7 +109,7 @@ def test_nothing_that_is_read_is_written() -> None:
 
         return look
 
-    seen = explore_each(SMALL, 60, watch, raced=True)
+    seen = explore_each(SMALL, 120, watch, raced=True)
     assert seen["parallel"] >= due(20), seen
 
 
