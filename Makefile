@@ -27,7 +27,7 @@ demo: $(READY) ## a race found, its repair explored, and a sparse product compar
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in four minutes on two cores
+test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in five minutes or so on two cores
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep'
 
 test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each

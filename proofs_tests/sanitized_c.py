@@ -24,7 +24,7 @@ from wingspan.compiled.build import compiler
 from wingspan.compiled.files import contents
 from wingspan.testing.printed import Printed
 
-FLAGS = ("-std=gnu11", "-O1", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
+FLAGS = ("-std=gnu11", "-O1", "-march=native", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
 THREADS = ("-fsanitize=thread",)
 MEMORY = ("-fsanitize=address,undefined", "-include", str(Path(__file__).with_name("failing.h")))
 LENT = ("-O1", "-g", "-fsanitize=address")

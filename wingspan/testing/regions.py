@@ -37,7 +37,7 @@ class Writer(Random):
         """A leaf or a vector, each level in a modifier half of the time."""
         form = f"{self.choice(LEAVES)}(0)"
         for level in ("", self.choice(STORAGE))[: self.choice([1, 2, 2])]:
-            form = f"{level}({form})" if level else form
+            form = f"{level if legal(f'{level}({form})') else 'Dense'}({form})" if level else form
             wrapped = self.choice(MODIFIERS).format(form) if self.chance(2) else form
             form = wrapped if legal(wrapped) else form
         return form
