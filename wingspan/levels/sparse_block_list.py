@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import begins, disorder, spread, sums
+from wingspan.levels.stretches import WITH_GAPS, begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class SparseBlockList(Storage):
     operations = (
         APPENDED.replace("        child.declare()\n", "        ofs[1] = 1\n        child.declare()\n")
         + skipping("idx")
+        + WITH_GAPS
         + """
     def stored(entries):
         return ofs[entries + 1] - 1
@@ -75,24 +76,8 @@ class SparseBlockList(Storage):
             c.last = idx[c.q]
             c.base = ofs[c.q + 1] - 1 - c.last
             c.i = ofs[c.q] - c.base
-    def seek(c, i):
-        if c.i < i:
-            lvl.skip(c, i)
-            lvl.load(c)
-            c.i = i if c.i < i else c.i
-    def index(c):
-        return c.i if c.q < c.end else 0
-    def stop(c):
-        return c.last
     def child(c, i):
         return c.base + i if c.q < c.end and c.i <= i and i <= c.last else 0
-    def next(c, i):
-        if c.q < c.end and c.i <= i:
-            if i < c.last:
-                c.i = i + 1
-            else:
-                c.q = c.q + 1
-                lvl.load(c)
 
     def open(c):
         lvl.in_order(c.p)

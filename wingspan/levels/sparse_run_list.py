@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import begins, disorder, spread, sums
+from wingspan.levels.stretches import WITH_GAPS, begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class SparseRunList(Storage):
     operations = (
         APPENDED
         + skipping("right")
+        + WITH_GAPS
         + """
     def stored(entries):
         return entries
@@ -71,24 +72,8 @@ class SparseRunList(Storage):
         if c.q < c.end:
             c.i = left[c.q]
             c.last = right[c.q]
-    def seek(c, i):
-        if c.i < i:
-            lvl.skip(c, i)
-            lvl.load(c)
-            c.i = i if c.i < i else c.i
-    def index(c):
-        return c.i if c.q < c.end else 0
-    def stop(c):
-        return c.last
     def child(c, i):
         return c.q if c.q < c.end and c.i <= i and i <= c.last else 0
-    def next(c, i):
-        if c.q < c.end and c.i <= i:
-            if i < c.last:
-                c.i = i + 1
-            else:
-                c.q = c.q + 1
-                lvl.load(c)
 
     def open(c):
         lvl.in_order(c.p)

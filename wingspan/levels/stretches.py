@@ -12,6 +12,28 @@ HOLDS = """
 """
 """Whether i is in what is left, from c.i on, of the stretch that ends at c.last."""
 
+WITH_GAPS = """
+    def seek(c, i):
+        if c.i < i:
+            lvl.skip(c, i)
+            lvl.load(c)
+            c.i = i if c.i < i else c.i
+    def index(c):
+        return c.i if c.q < c.end else 0
+    def stop(c):
+        return c.last
+    def next(c, i):
+        if c.q < c.end and c.i <= i:
+            if i < c.last:
+                c.i = i + 1
+            else:
+                c.q = c.q + 1
+                lvl.load(c)
+"""
+"""How a cursor goes through stretches with gaps between them: c.i to c.last is left of stretch c.q, and `load` reads
+where it is.
+"""
+
 
 def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -> np.ndarray:
     """Which children of some fibers begin a stretch: those that follow no neighbour, nor one that equals what is below.

@@ -61,7 +61,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.room import rounds
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import reads, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads, refs, registers, renamed, sets, with_blocks
 
 FEW = 16
 """So many terms are sorted: more take longer than a bitmap."""
@@ -111,8 +111,7 @@ class _Few:
     def __init__(self, made: Plan) -> None:
         self.made = made
         self.groups: list[Group] = []
-        self.count = Counter(name for s in walk(made.body) for name in reads(s))
-        self.count.update(reg.name for e in made.ends for reg in registers(e))
+        self.count = how_often_read(made)
 
     def around(self, body: Block) -> Block:
         return tuple(with_blocks(s, self.region if isinstance(s, Par) else self.around) for s in body)

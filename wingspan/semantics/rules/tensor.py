@@ -54,7 +54,7 @@ def assign(C: Config, μ: Memory) -> Config | None:
                ⟨assign(access(F), ⊕, e), t, σ⟩ → ⟨skip, t, σ′⟩
 
     e is a value first. A Mutex around the leaf holds its lock for the increment. What levels above need to know, that
-    something below them was written, is told at the end, unless a Pattern was updated by false.
+    something below them was written, is reported at the end, unless a Pattern was updated by false.
     """
     s = C.s
     if isinstance(s, ir.Assign):
