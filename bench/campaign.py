@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -97,6 +98,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted: the same command goes on from here", file=sys.stderr)
         return 130
+    except BrokenProcessPool:
+        left = [str(number) for number in missing if names[number] not in kept.parts]
+        print(f"a process was ended by what it ran, in batch {' or '.join(left[: options.jobs])}", file=sys.stderr)
+        return 1
     tallies = [Tally(**kept.parts[name]) for name in names]
     cases, seconds = sum(t.cases for t in tallies), sum(t.seconds for t in tallies)
     rate = cases / seconds if seconds else 0.0

@@ -163,6 +163,30 @@ def test_every_extent_agrees(form: str, extent: int) -> None:
         agrees(api.bind(api.parse(text), inputs={"A": A, "B": np.arange(extent)}))
 
 
+@pytest.mark.parametrize("inner", ["j = _", "j = parallel(_, cpu(2))"])
+@pytest.mark.parametrize("filled", [(), (2,), (1,)])
+def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], inner: str) -> None:
+    """Where the loops that read it if there is one are a function of their own: before one was found, and after."""
+    text = f"""
+        A = Tensor(Dense(Isolate(SparseList(Element(0)))), 3, 2)
+        B = Tensor(Dense(Dense(Element(0))), 3, 2)
+        C = Tensor(Dense(Dense(Element(0))), 3, 2)
+        C .= 0
+        for i = _
+            for {inner}
+                for k = _
+                    C[k, j] += A[k, i] + B[k, j]
+                end
+            end
+        end
+        return C
+    """
+    A = np.zeros((3, 2), int)
+    for i in filled:
+        A[::2, i - 1] = i
+    agrees(api.bind(api.parse(text), inputs={"A": A, "B": np.ones((3, 2), int)}))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -32,6 +32,8 @@ class Function:
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
         """what is in functions apart, without the nest that this one may be"""
         self.declared: Declared = declared(body, given, ends, self.apart)
+        self.perhaps = {reg for reg in self.declared.first if reg.type == "instance"}
+        """the instances that are NULL on some ways through the function, or are so from the beginning"""
         self.used: dict[Reg, dict[Buffer, set[str]]] = {}
         """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
         for s in within(body, self.apart):
@@ -49,7 +51,7 @@ class Function:
         printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
         first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
-        unknown = [line for reg in self.declared.first if reg.type == "instance" for line in self.unknown(reg)]
+        unknown = [line for reg in self.declared.first if reg in self.perhaps for line in self.unknown(reg)]
         return [*zeros, *unknown, *self.block(self.body)]
 
     def block(self, body: tuple[Stmt, ...]) -> list[str]:
@@ -303,7 +305,7 @@ class Function:
         """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
         given, name = self.printing.apart[id(s)], self.names.new("nest")
         left = [reg for reg in given if any(reg in sets(each) for each in walk((s,)))]
-        self.printing.functions += Part(self.printing, (s,), name, given, left).function()
+        self.printing.functions += Part(self, (s,), name, given, left).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")
         lines = [f"struct {name} {shared} = {{{frame}}};", f"{name}(t, &{shared});", "WS_GO_ON;"]
@@ -314,7 +316,7 @@ class Function:
         """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
         given = self.printing.apart[id(s)]
         name = self.names.new("region")
-        self.printing.functions += Part(self.printing, s.body, name, given, s.joined, s.task).function()
+        self.printing.functions += Part(self, s.body, name, given, s.joined, s.task).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")
         run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
@@ -327,15 +329,16 @@ class Part(Function):
 
     def __init__(
         self,
-        printing: Printing,
+        around: Function,
         body: tuple[Stmt, ...],
         name: str,
         given: tuple[Reg, ...],
         left: Sequence[Reg],
         task: Reg | None = None,
     ) -> None:
-        super().__init__(printing, body, given if task is None else (*given, task), ())
+        super().__init__(around.printing, body, given if task is None else (*given, task), ())
         self.name, self.given, self.left, self.task = name, given, left, task
+        self.perhaps |= around.perhaps & set(given)
 
     def function(self) -> list[str]:
         """The struct with what it is given, and what it does; registers that are `left` are put back there.
@@ -348,7 +351,10 @@ class Part(Function):
         inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
         for reg in self.given:
             inner.append(f"{declare(self.names, reg)} = f->{self.names.register(reg)};")
-            inner += self.cells(reg)
+            if reg not in self.perhaps:
+                inner += self.cells(reg)
+            elif known := list(self.cells(reg, declared=False)):
+                inner += [*self.unknown(reg), f"if ({self.names.register(reg)} != NULL) {{", *indented(known), "}"]
         if self.task in self.printing.useful:
             inner.append(f"const int64_t {self.names.register(self.task)} = t->number;")
         inner += self.lines()
