@@ -7,6 +7,7 @@ together do work that is proportional to what is stored, however large the exten
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ from wingspan.buffers.linear import _Linearizer
 from wingspan.buffers.ops import Each, Stmt
 from wingspan.compiled.build import compiler
 from wingspan.elaborate.opening import opened
+from wingspan.levels import REGISTRY
 from wingspan.native.prepared import code_of
 from wingspan.plan.ir import Par, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
-from wingspan.testing.formats import rank_of
+from wingspan.testing.formats import MERGED, rank_of
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.printed import PrintedC
 
@@ -51,6 +53,11 @@ FORMS = [
     "SparseDict(Isolate(SparseByteMap(Element({0}))))",
     "SparseDict(Merge(far, SparseList(Element({0}))))",
     "SparseDict(Shard(far, SparseDict(Element({0}))))",
+    "SparseRunList(Element({0}))",
+    "Dense(RunList(Element({0})))",
+    "RunList(Dense(Mutex(Element({0}))))",
+    "SparseDict(SparseBlockList(Element({0})))",
+    "SparseBlockList(SparseRunList(Atomic({0})))",
 ]
 """Formats of copies, with room for a fill value."""
 
@@ -142,6 +149,38 @@ def test_bringing_points_together_is_independent(grain: int) -> None:
     assert run.iterations and not run.conflicts, run.conflicts
 
 
+STRETCHED = [name for name in MERGED if REGISTRY[name].stretch]
+
+
+@derandomized
+@given(data=st.data())
+def test_stretches_of_all_lengths_are_brought_together(grain: int, data: st.DataObject) -> None:
+    """Iterations are independent, the sum is right, and its stretches are as long as can be, whatever the copies hold:
+    in two columns, next to each other, apart, begun in one copy and ended in another one.
+    """
+    name = data.draw(st.sampled_from(STRETCHED))
+    copies = data.draw(st.lists(stretched(9), min_size=1, max_size=4))
+    h = Watched(tower(f"Merge(dev, Dense({name}(Element(0))))", 9, 2, devices=devices(len(copies))), op="+")
+    h.whole("declare")
+    for t, columns in enumerate(copies, 1):
+        h.task = member(dev=t)
+        h.whole("checkout").update_all({at: v for at, v in np.ndenumerate(columns) if v}).whole("commit")
+    h.whole("freeze")
+    assert not h.conflicts, h.conflicts
+    assert h.tensor().to_numpy().tolist() == np.sum(copies, axis=0)[1:, 1:].tolist() and broken(h) == []
+
+
+@st.composite
+def stretched(draw: st.DrawFn, n: int) -> np.ndarray:
+    """Two columns of stretches, counted from 1."""
+    columns = np.zeros((n + 1, 3), dtype=int)
+    for column in (1, 2):
+        ends = draw(st.lists(st.integers(1, n + 1), max_size=4).map(sorted))
+        for first, end in pairwise(ends):
+            columns[first:end, column] = draw(st.integers(0, 2))
+    return columns
+
+
 SIZES = {
     "all in one copy": lambda k: {1: range(9 * k)},
     "the same in all": lambda k: dict.fromkeys((1, 2, 3), range(3 * k)),
@@ -199,7 +238,8 @@ def test_threads_agree(grain: int, form: str, threads: int) -> None:
 
     Where the number of threads is left open, one thread is one task of a region, too.
     """
-    for schedule in SCHEDULES[: 1 if "SparseList" in form else 2]:
+    once = any(level.once for level in tower(form.format(0), *[6] * rank_of(form)).levels)
+    for schedule in SCHEDULES[: 1 if once else 2]:
         bound = merged(form, threads, schedule)
         regions = [s for s in walk(code_of(bound).plan.body) if isinstance(s, Par)]
         assert any(s.count is not None for s in regions) == (threads > 1)

@@ -425,6 +425,19 @@ def test_another_phase_may_set_what_other_threads_have_set(form: str) -> None:
     assert verdicts(f"{text}\nfreeze(T)\n{second}")[1:] == ("safe", "safe", "safe")
 
 
+@pytest.mark.parametrize(("level", "judged", "found"), [
+    ("RunList(Element(0))", "order-dependent", "wrong"),
+    ("SparseRunList(Element(0))", "order-dependent", "safe"),
+    ("SparseBand(Element(0))", "safe", "safe"),
+    ("SparseBlockList(Element(0))", "safe", "safe"),
+])  # fmt: skip
+def test_runs_forget_which_elements_were_set(level: str, judged: str, found: str) -> None:
+    """T13: what was set to the fill value is one run with a gap beside it, which leaves what was there before."""
+    update = "if i >= r\nT[i, j] = 10 - 5 * r\nend"
+    text = program(f"Isolate(Merge(d, Dense({level})))", "r; j=1:1 on d; i", update, shape="2, 1")
+    assert verdicts(text)[1:] == (judged, judged, found)
+
+
 def test_conditions_may_keep_threads_from_setting_one_element() -> None:
     """T13: what is asked is who sets the element, not who comes to its position."""
     text = program("Merge(d, Dense(Element(0)))", "k; j on d; i=1:1", "if j == 2\nT[i] = j\nend", shape="2")

@@ -21,7 +21,8 @@ from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
-from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, rank_of, wrapped
+from wingspan.levels import REGISTRY
+from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, fitting, rank_of, wrapped
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
@@ -103,7 +104,8 @@ def updates(
     rank = draw(st.integers(0, 2))
     form = f"{draw(st.sampled_from(LEAVES))}({fill})"
     for _ in range(rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(MERGED))}({wrapped(draw, form, below, 1)})", below, 1)
+        form = wrapped(draw, form, below, 1)
+        form = wrapped(draw, f"{draw(st.sampled_from(fitting(MERGED, form)))}({form})", below, 1)
     around = "Merge(dev, {})"
     if above and draw(st.booleans()):
         around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
@@ -181,8 +183,19 @@ def test_it_commutes_with_the_levels_below(case: Updates, data: st.DataObject) -
     """P22: two towers that differ below the Merge give one result."""
     other = f"Element({case.fill})"
     for _ in range(rank_of(case.below)):
-        other = f"{data.draw(st.sampled_from(MERGED))}({wrapped(data.draw, other, MODIFIERS, 1)})"
+        other = wrapped(data.draw, other, MODIFIERS, 1)
+        other = f"{data.draw(st.sampled_from(fitting(MERGED, other)))}({other})"
     assert dense(case.run()) == dense(replace(case, below=other).run())
+
+
+@pytest.mark.parametrize("form", ["RunList(Dense(Element(0)))", "SparseRunList(Dense(Mutex(Element(0))))"])
+def test_columns_of_runs_are_folded(form: str) -> None:
+    """Columns 1 and 2 become equal by the fold, and the one after them moves, with all of its elements."""
+    first = (((1, 1), 1), ((1, 2), 3), ((2, 3), 7))
+    second = (((1, 1), 2), ((1, 3), 5))
+    h = Updates("Merge(dev, {})", form, (2, 3), "0", (("+", (first, second)),)).run()
+    assert dense(h) == [3, 3, 5, 0, 0, 7]
+    assert [(a, b) for a, b, _, _ in h.tensor()._reader().stretches(3, 1, ())] == [(1, 2), (3, 3)]
 
 
 # ----------------------------------------------------------------------------------------- levels that hold one index
@@ -204,7 +217,7 @@ def test_copies_of_a_point_have_one_index() -> None:
 
 # -------------------------------------------------------------------------------------------- what is stored, and order
 
-SPARSE = tuple(f"{name}({{}})" for name in MERGED if name != "Dense")
+SPARSE = tuple(name for name in MERGED if REGISTRY[name].assembles and not REGISTRY[name].fills)
 
 
 @st.composite
@@ -214,7 +227,7 @@ def sparse_updates(draw: st.DrawFn) -> Updates:
     ops = ["&&", "||", "="] if fill == "true" else ["+", "*", "min", "max", "="]
     form = f"Element({fill})"
     for _ in range(draw(st.integers(1, 2))):
-        form = draw(st.sampled_from(SPARSE)).format(form)
+        form = f"{draw(st.sampled_from(fitting(SPARSE, form)))}({form})"
     shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(form)))
     (_, tasks), *_ = draw(phases("true" if fill == "true" else "0", shape))
     return Updates("Merge(dev, {})", form, shape, fill, ((draw(st.sampled_from(ops)), tasks),))

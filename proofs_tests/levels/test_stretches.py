@@ -7,7 +7,7 @@ from itertools import groupby, product
 import numpy as np
 import pytest
 
-from proofs_tests.towers import ByHand, broken, frozen, tower
+from proofs_tests.towers import ByHand, broken, frozen, member, tower
 from wingspan.buffers import procedures
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
@@ -72,6 +72,18 @@ def test_holes_of_a_band_are_made_anew() -> None:
     h = ByHand(tower("SparseBand(Element(0))", 4)).whole("declare")
     h.update_all({(i,): 5 for i in range(1, 5)}).whole("freeze", "declare").update_all({(1,): 6, (4,): 6})
     assert h.whole("freeze").elements() == {(1,): 6, (2,): 0, (3,): 0, (4,): 6}
+
+
+def test_holes_between_merged_bands_are_made_anew() -> None:
+    """Where a merged band of an earlier life had elements, and no copy has any now."""
+    h = ByHand(tower("Merge(dev, SparseBand(Element(0)))", 4), op="+")
+    for indices in ((1, 2), (3, 4)), ((1,), (4,)):
+        h.whole("declare")
+        for t, mine in enumerate(indices, 1):
+            h.task = member(dev=t)
+            h.whole("checkout").update_all({(i,): 5 for i in mine}).whole("commit")
+        h.whole("freeze")
+    assert h.elements() == {(1,): 5, (2,): 0, (3,): 0, (4,): 5} and broken(h) == []
 
 
 def test_a_gap_is_a_run_of_fill_only_if_the_fiber_is_written() -> None:

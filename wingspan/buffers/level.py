@@ -17,6 +17,7 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
                   equal(p, q) → whether two fibers hold the same; of levels that may stand below runs, leaves too
+                  copy(p, q)     fiber q becomes as fiber p is; of the same levels, if they can be merged
     leaf          unwrap(p) → v        increment(p, v) [→ whether something was written, always if not told]
                   adopt(t, p, q, first)  if it can be merged: element q takes what p of the copy on processor t holds;
                                          unless that is the first, it unites it with what it has from those before
@@ -88,6 +89,8 @@ LISTS = (
     Buffer("least", "index", "pieces + 1", "the index of that group from which it begins"),
     Buffer("starts", "count", "pieces + 1", "how many entries of copies are before the piece"),
     Buffer("news", "count", "pieces + 1", "how many entries of the merged level are before the piece"),
+    Buffer("kids", "count", "pieces + 1", "how many children these have, where an entry may have several"),
+    Buffer("pairs", "count", "pieces + 1", "how many children of copies become those, where it is not known before"),
     Buffer("members", "position", "entries of copies", "the fibers of a group that have entries"),
     Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
     Buffer("ahead", "index", "entries of copies", "the index that is there"),

@@ -341,7 +341,8 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """Copies under a Merge start as fill: ⊕ must leave values unchanged by it, or take in equal values once.
 
     By =, copies are merged in the order of the threads, and of each copy the elements that its thread has set. That is
-    the serial order if no two threads set one element in one phase; phases are merged one after the other.
+    the serial order if no two threads set one element in one phase; phases are merged one after the other. A run may be
+    joined with one of equal elements that were not set, or that were where others were not.
     """
     for depth, level in enumerate(tower.levels):
         if not isinstance(level, Merge):
@@ -352,6 +353,9 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 if found is not None:
                     reason = f"two threads set elements of {one.tensor}, and copies are not merged in that order"
                     yield Breach("merge", one, other, depth, reason, *found)
+                elif one is other and any(below.stretch == "run" for below in tower.levels[depth:]):
+                    reason = f"runs do not tell which elements of {one.tensor} a thread has set, and copies are merged"
+                    yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
             elif one is other and not _foldable(one, tower):
                 z = ir.Literal(tower.fill) if one.life.z is None else one.life.z
                 reason = (

@@ -59,6 +59,11 @@ class Dense(Storage):
             alike = child.equal((p - 1) * n + k, (q - 1) * n + k)
             k = k + 1
         return alike
+    def copy(p, q):
+        k = 1
+        while k <= n:
+            child.copy((p - 1) * n + k, (q - 1) * n + k)
+            k = k + 1
     def coalesce(local, global_, task, m, P):
         for k in parallel(1, m):
             if not lvl.joins(global_, k):

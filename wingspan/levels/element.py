@@ -55,6 +55,10 @@ VALUES = f"""{GROUPS}
         return val[p]
     def equal(p, q):
         return val[p] == val[q]
+    def copy(p, q):
+        val[q] = val[p]
+        if overwrites and copied:
+            written[q] = written[p]
 """
 """What leaves that store a value a position have in common. written: see `base.WRITTEN`."""
 

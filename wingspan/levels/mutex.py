@@ -45,6 +45,8 @@ class Mutex(Modifier):
         child.thaw(P)
     def equal(p, q):
         return child.equal(p, q)
+    def copy(p, q):
+        child.copy(p, q)
     def coalesce(local, global_, task, m, P):
         child.coalesce(local, global_, task, m, P)
 

@@ -99,7 +99,8 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
             if isinstance(made, Storage) and (not made.assembles or made.fills):
                 _require_written(made.child, made.name, child)
             if made.stretch == "run":
-                _require(made, form, "equal", "whose fibers it cannot compare", f"{made.name}(Element(0.0))")
+                for operation, what in (("equal", "compare"), ("copy", "move")):
+                    _require(made, form, operation, f"whose fibers it cannot {what}", f"{made.name}(Element(0.0))")
             return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
 

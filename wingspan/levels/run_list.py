@@ -17,7 +17,7 @@ indices up to right[q]: from the one after the run before it, or from 1. A fiber
 last run ends at n. Runs are as long as can be: children of neighbours differ. Fibers are updated in ascending order,
 each once, indices ascending; what is left out becomes a run of fill once something after it has been written, or when
 the fiber is closed. As in SparseRunList, a child is dropped if it is equal to the one before it. What is below has a
-fixed size. Copies cannot be brought together yet.
+fixed size. Copies are brought together segment by segment, and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -37,7 +37,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import disorder, firsts, spread, sums
+from wingspan.levels.stretches import SEGMENTS, disorder, firsts, spread, sums
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,30 @@ class RunList(Storage):
     operations = (
         APPENDED
         + skipping("right")
+        + SEGMENTS
         + """
     def stored(entries):
         return entries
+    def entry(p, k):
+        i = 1
+        if k > ptr[p]:
+            i = right[k - 1] + 1
+        return i
+    def last(k):
+        return right[k]
+    def below(k, i):
+        return k
+    def width(indices):
+        return 1
+    def put(k, i, last, q):
+        right[k] = last
+    def follows(e, k):
+        return child.equal(e, k)
+    def prolong(e, k):
+        right[e] = right[k]
+    def move(k, e):
+        right[e] = right[k]
+        child.copy(k, e)
 
     def unfurl(c):
         c.q = ptr[c.p]

@@ -1,7 +1,7 @@
 """What levels have in common whose frozen form lists entries in order, fiber by fiber; as text in the buffer language.
 
 In all of them ptr[p] ≤ k < ptr[p+1] are the entries of fiber p. `KEYED` are the operations of those that list the
-*keys* of the entries, (p - 1)·n + i, in `srt`. `UNION` coalesces copies of any of them by the operations ::
+*keys* of the entries, (p - 1)·n + i, in `srt`. `PIECES` and `UNION` coalesce copies of any of them by the operations ::
 
     entry(p, k) → index of entry k of fiber p       below(p, k) → its child
     put(p, i, q) → child                            entry q is the one with index i of fiber p
@@ -21,15 +21,14 @@ import numpy as np
 
 from wingspan.levels.base import Fibers, Stored, Unusual, narrow
 
-UNION = """
-    def coalesce(local, global_, task, m, P):
+PIECES = """
+    def deal(local, global_, task, m):
         sums[1] = 0
         for k in parallel(1, m):
             t = task[k]
             p = local[k]
             sums[k + 1] = lvl[t].ptr[p + 1] - lvl[t].ptr[p] + 1
         lvl.accumulate(sums, m + 1)
-        made = sums[m + 1] - m
         pieces = sums[m + 1] // grain + 1
         first[1] = 1
         least[1] = 1
@@ -39,19 +38,7 @@ UNION = """
             lvl.cut(local, global_, task, m, j)
         first[pieces + 1] = m + 1
         least[pieces + 1] = 1
-        for j in parallel(1, pieces - 1, grain):
-            news[j + 1] = lvl.unite(local, global_, task, j, False)
-        j = 2
-        while j <= pieces:
-            news[j] = news[j - 1] + news[j]
-            j = j + 1
-        for j in parallel(1, pieces, grain):
-            entries = lvl.unite(local, global_, task, j, True)
-            if j == pieces:
-                news[pieces + 1] = entries
-        lvl.complete(global_, m, news[pieces + 1])
-        globals[made + 1] = 0
-        child.coalesce(locals, globals, tasks, made, P)
+        return pieces
 
     def cut(local, global_, task, m, j):
         before = (j - 1) * grain
@@ -105,6 +92,28 @@ UNION = """
             else:
                 high = middle
         return k
+"""
+"""How the work is dealt: `deal` finds the pieces, and says how many there are."""
+
+UNION = (
+    PIECES
+    + """
+    def coalesce(local, global_, task, m, P):
+        pieces = lvl.deal(local, global_, task, m)
+        made = sums[m + 1] - m
+        for j in parallel(1, pieces - 1, grain):
+            news[j + 1] = lvl.unite(local, global_, task, j, False)
+        j = 2
+        while j <= pieces:
+            news[j] = news[j - 1] + news[j]
+            j = j + 1
+        for j in parallel(1, pieces, grain):
+            entries = lvl.unite(local, global_, task, j, True)
+            if j == pieces:
+                news[pieces + 1] = entries
+        lvl.complete(global_, m, news[pieces + 1])
+        globals[made + 1] = 0
+        child.coalesce(locals, globals, tasks, made, P)
 
     def unite(local, global_, task, j, writes):
         a = first[j]
@@ -171,6 +180,7 @@ UNION = """
                 low = stop
         return q
 """
+)
 
 KEYED = """
     def split(P, entries):

@@ -15,7 +15,7 @@ Dense(SparseBand(Element(0)))  4×3
 Invariant (when frozen): the children of fiber p are at ptr[p] ≤ q < ptr[p+1], with the indices from lo[p] on, one after
 the other; ptr[1] = 1. Something below the first and the last was written, and those in between that were not are all
 fill. Fibers are updated in ascending order, each once, indices ascending; children are counted when a fiber is closed.
-Copies cannot be brought together yet.
+Copies are brought together from the first index of any of them to the last one.
 Stability ∅ ("for any other level format", section 3.1): fill and ptr are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                                 |
@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import APPENDED
-from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import HOLDS, firsts
 
@@ -58,7 +58,76 @@ class SparseBand(Storage):
     operations = (
         APPENDED
         + HOLDS
+        + GROUPS
         + """
+    def coalesce(local, global_, task, m, P):
+        sums[1] = 0
+        for k in parallel(1, m):
+            t = task[k]
+            p = local[k]
+            sums[k + 1] = lvl[t].ptr[p + 1] - lvl[t].ptr[p]
+            if not lvl.joins(global_, k):
+                lvl.span(local, global_, task, k)
+        lvl.accumulate(sums, m + 1)
+        made = 0
+        k = 1
+        while k <= m:
+            g = global_[k]
+            entries = ptr[g + 1]
+            if entries > 0:
+                here[k] = made
+                made = made + entries
+                prev[1] = g
+            k = lvl.next_group(global_, k)
+        fill[1] = made
+        for k in parallel(1, m, grain):
+            if not lvl.joins(global_, k):
+                lvl.unite(local, global_, task, k)
+        pairs = sums[m + 1]
+        globals[pairs + 1] = 0
+        child.coalesce(locals, globals, tasks, pairs, P)
+    def span(local, global_, task, a):
+        g = global_[a]
+        begin = n + 1
+        end = 0
+        k = a
+        while global_[k] == g:
+            t = task[k]
+            p = local[k]
+            size = lvl[t].ptr[p + 1] - lvl[t].ptr[p]
+            if size > 0:
+                i = lvl[t].lo[p]
+                begin = i if i < begin else begin
+                end = i + size if end < i + size else end
+            k = k + 1
+        if end > 0:
+            lo[g] = begin
+            ptr[g + 1] = end - begin
+    def unite(local, global_, task, a):
+        g = global_[a]
+        entries = ptr[g + 1]
+        if entries > 0:
+            begin = lo[g]
+            before = here[a]
+            made = sums[a]
+            x = 0
+            while x < entries:
+                q = before + x + 1
+                child.assemble(q)
+                k = a
+                while global_[k] == g:
+                    t = task[k]
+                    p = local[k]
+                    first = lvl[t].ptr[p]
+                    end = lvl[t].ptr[p + 1]
+                    kid = first + begin + x - lvl[t].lo[p]
+                    if first <= kid and kid < end:
+                        made = made + 1
+                        locals[made] = kid
+                        globals[made] = q
+                        tasks[made] = t
+                    k = k + 1
+                x = x + 1
     def stored(entries):
         return entries
 

@@ -14,7 +14,7 @@ Dense(SparseBlockList(Element(0)))  4×2
 Invariant (when frozen): the blocks of fiber p are at ptr[p] ≤ r < ptr[p+1]; ptr[1] = 1. Block r has the children
 ofs[r] ≤ q < ofs[r+1], ofs[1] = 1, with as many indices, up to idx[r]. Blocks ascend in a fiber and are as long as can
 be: between two of them at least one index is missing. Fibers are updated in ascending order, each once, indices
-ascending. Copies cannot be brought together yet.
+ascending. Copies are brought together segment by segment, and then blocks are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr, idx and ofs are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                               |
@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import WITH_GAPS, begins, disorder, spread, sums
+from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,28 @@ class SparseBlockList(Storage):
         APPENDED.replace("        child.declare()\n", "        ofs[1] = 1\n        child.declare()\n")
         + skipping("idx")
         + WITH_GAPS
+        + SEGMENTS
         + """
     def stored(entries):
         return ofs[entries + 1] - 1
+    def entry(p, k):
+        return idx[k] - ofs[k + 1] + ofs[k] + 1
+    def last(k):
+        return idx[k]
+    def below(k, i):
+        return ofs[k + 1] - 1 - idx[k] + i
+    def width(indices):
+        return indices
+    def put(k, i, last, q):
+        idx[k] = last
+        ofs[k + 1] = q + 1
+    def follows(e, k):
+        return idx[e] + 1 == idx[k] - ofs[k + 1] + ofs[k] + 1
+    def prolong(e, k):
+        lvl.move(k, e)
+    def move(k, e):
+        idx[e] = idx[k]
+        ofs[e + 1] = ofs[k + 1]
 
     def unfurl(c):
         c.q = ptr[c.p]

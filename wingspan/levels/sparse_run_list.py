@@ -14,7 +14,7 @@ Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr
 indices left[q] to right[q]. Runs ascend in a fiber, and are as long as can be: where one begins right after another,
 their children differ. Fibers are updated in ascending order, each once, indices ascending; each index is a run of its
 own until it is left: if its child is equal to that of the run right before it, that goes on, and the child is dropped.
-What is below has a fixed size. Copies cannot be brought together yet.
+What is below has a fixed size. Copies are brought together segment by segment, and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr, left and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import WITH_GAPS, begins, disorder, spread, sums
+from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,32 @@ class SparseRunList(Storage):
         APPENDED
         + skipping("right")
         + WITH_GAPS
+        + SEGMENTS
         + """
     def stored(entries):
         return entries
+    def entry(p, k):
+        return left[k]
+    def last(k):
+        return right[k]
+    def below(k, i):
+        return k
+    def width(indices):
+        return 1
+    def put(k, i, last, q):
+        left[k] = i
+        right[k] = last
+    def follows(e, k):
+        goes_on = right[e] + 1 == left[k]
+        if goes_on:
+            goes_on = child.equal(e, k)
+        return goes_on
+    def prolong(e, k):
+        right[e] = right[k]
+    def move(k, e):
+        left[e] = left[k]
+        right[e] = right[k]
+        child.copy(k, e)
 
     def unfurl(c):
         c.q = ptr[c.p]

@@ -1,10 +1,25 @@
-"""What levels have in common whose entries are stretches of indices: runs of one child, and blocks of children."""
+"""What levels have in common whose entries are stretches of indices: runs of one child, and blocks of children.
+
+`SEGMENTS` coalesces copies of such levels, dealt in pieces as `sorted_keys` says, by the operations ::
+
+    entry(p, k) → first index of stretch k of fiber p          last(k) → its last one
+    below(k, i) → the child of index i in stretch k
+    width(indices) → how many children so many indices have    put(k, i, last, q): stretch k is i to last, and q its
+                                                               last child
+    follows(e, k) → whether stretch k of the same fiber goes on where stretch e before it ends, as one with it
+    prolong(e, k): stretch e takes in k                        move(k, e): stretch k becomes stretch e
+
+A *segment* is what lies between two places where a stretch of some copy begins or ends: the same copies have all of it.
+Each becomes a stretch, with the children of these copies below; a piece may also begin or end within one. When the
+children have been brought together, `join` makes stretches as long as can be.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from wingspan.levels.base import Below, Children, Unusual
+from wingspan.levels.base import GROUPS, Below, Children, Unusual
+from wingspan.levels.sorted_keys import PIECES
 
 HOLDS = """
     def holds(c, i):
@@ -33,6 +48,170 @@ WITH_GAPS = """
 """How a cursor goes through stretches with gaps between them: c.i to c.last is left of stretch c.q, and `load` reads
 where it is.
 """
+
+SEGMENTS = (
+    GROUPS
+    + PIECES
+    + """
+    def coalesce(local, global_, task, m, P):
+        pieces = lvl.deal(local, global_, task, m)
+        across = 0
+        j = 2
+        while j <= pieces:
+            starts[j] = starts[j] + across
+            if least[j] > 1:
+                a = first[j]
+                across = across + lvl.next_group(global_, a) - a
+            j = j + 1
+        for j in parallel(1, pieces, grain):
+            lvl.unite(local, global_, task, j, False)
+        kids[1] = 0
+        pairs[1] = 0
+        j = 1
+        while j <= pieces:
+            news[j + 1] = news[j] + news[j + 1]
+            kids[j + 1] = kids[j] + kids[j + 1]
+            pairs[j + 1] = pairs[j] + pairs[j + 1]
+            j = j + 1
+        for j in parallel(1, pieces, grain):
+            lvl.unite(local, global_, task, j, True)
+        made = pairs[pieces + 1]
+        globals[made + 1] = 0
+        child.coalesce(locals, globals, tasks, made, P)
+        lvl.join(global_, m)
+
+    def unite(local, global_, task, j, writes):
+        a = first[j]
+        low = least[j]
+        last = first[j + 1]
+        stop = least[j + 1]
+        base = starts[j]
+        q = 0
+        kid = 0
+        made = 0
+        if writes:
+            q = news[j]
+            kid = kids[j]
+            made = pairs[j]
+        while a < last or low < stop:
+            g = global_[a]
+            bound = n + 1 if a < last else stop
+            there = base
+            i = bound
+            b = a
+            while global_[b] == g:
+                t = task[b]
+                p = local[b]
+                k = lvl[t].reach(p, low)
+                if k < lvl[t].ptr[p + 1]:
+                    x = lvl[t].entry(p, k)
+                    x = low if x < low else x
+                    if x < bound:
+                        there = there + 1
+                        members[there] = b
+                        here[there] = k
+                        ahead[there] = x
+                        i = x if x < i else i
+                b = b + 1
+            while i < bound:
+                following = bound
+                covering = 0
+                at = base
+                while at < there:
+                    at = at + 1
+                    x = ahead[at]
+                    if x == i:
+                        covering = covering + 1
+                        t = task[members[at]]
+                        x = lvl[t].last(here[at]) + 1
+                    following = x if x < following else following
+                width = lvl.width(following - i)
+                q = q + 1
+                if writes:
+                    lvl.put(q, i, following - 1, kid + width)
+                    x = 0
+                    while x < width:
+                        child.assemble(kid + x + 1)
+                        at = base
+                        while at < there:
+                            at = at + 1
+                            if ahead[at] == i:
+                                made = made + 1
+                                t = task[members[at]]
+                                locals[made] = lvl[t].below(here[at], i + x)
+                                globals[made] = kid + x + 1
+                                tasks[made] = t
+                        x = x + 1
+                else:
+                    made = made + covering * width
+                kid = kid + width
+                after = bound
+                at = base
+                while at < there:
+                    at = at + 1
+                    x = ahead[at]
+                    if x == i:
+                        x = following
+                        member = members[at]
+                        t = task[member]
+                        k = here[at]
+                        if lvl[t].last(k) < following:
+                            p = local[member]
+                            x = bound
+                            if k + 1 < lvl[t].ptr[p + 1]:
+                                x = lvl[t].entry(p, k + 1)
+                            here[at] = k + 1
+                        ahead[at] = x
+                    after = x if x < after else after
+                i = after
+            if a < last:
+                if writes:
+                    sums[b] = q
+                a = b
+                low = 1
+            else:
+                low = stop
+        if not writes:
+            news[j + 1] = q
+            kids[j + 1] = kid
+            pairs[j + 1] = made
+    def reach(p, i):
+        k = ptr[p]
+        if i > 1:
+            before = k
+            k = lvl.find(p, i)
+            if before < k:
+                end = lvl.last(k - 1)
+                if end >= i:
+                    k = k - 1
+        return k
+
+    def join(global_, m):
+        made = 0
+        a = 1
+        while a <= m:
+            b = lvl.next_group(global_, a)
+            before = made
+            k = sums[a]
+            end = sums[b]
+            while k < end:
+                k = k + 1
+                goes_on = False
+                if before < made:
+                    goes_on = lvl.follows(made, k)
+                if goes_on:
+                    lvl.prolong(made, k)
+                else:
+                    made = made + 1
+                    if made < k:
+                        lvl.move(k, made)
+            if before < made:
+                ptr[global_[a] + 1] = made - before
+                prev[1] = global_[a]
+            a = b
+        fill[1] = made
+"""
+)
 
 
 def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -> np.ndarray:
