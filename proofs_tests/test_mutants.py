@@ -32,7 +32,7 @@ AREAS = {
         "wingspan/plan/passes/invariant.py", "wingspan/plan/passes/meet.py", "wingspan/plan/passes/prefetch.py",
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",
-        "wingspan/buffers/procedures.py",
+        "wingspan/buffers/procedures.py", "wingspan/lang/masks.py",
     ],
     "compiled": [
         "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",

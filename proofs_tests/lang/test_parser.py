@@ -514,6 +514,8 @@ words = st.sampled_from(
         "cpu",
         "static_schedule",
         "dynamic_schedule",
+        "diagmask",
+        "chunkmask",
         "Dense",
         "Element",
         "A",
@@ -549,6 +551,17 @@ words = st.sampled_from(
     ]
 ) | st.just("\n  ")
 soup = st.lists(words, max_size=25).map(" ".join)
+
+
+@pytest.mark.parametrize(("text", "fix"), [
+    ("x = diagmask[1]", "diagmask[i, j]"),
+    ("x = diagmask(2)[1, 2]", "diagmask[i, j]"),
+    ("x = bandmask[1, 2]", "bandmask[i, j, k]"),
+    ("x = chunkmask[1, 2]", "chunkmask(b)[i, j]"),
+    ("x = splitmask(4)[1, 2]", "splitmask(n, P)[i, j]"),
+])  # fmt: skip
+def test_a_mask_takes_what_it_takes(text: str, fix: str) -> None:
+    assert refused(text).fix == fix
 
 
 @settings(max_examples=many(200), deadline=None, derandomize=True)

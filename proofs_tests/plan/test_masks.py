@@ -89,6 +89,45 @@ def test_results_of_any_format_are_what_the_rules_make(condition: str, result: s
         agreed(update(condition, form, result=result))
 
 
+NAMED = {
+    "diagmask[i, j]": np.eye(5, 6),
+    "uptrimask[i, j]": np.triu(np.ones((5, 6))),
+    "lotrimask[i, j]": np.tril(np.ones((5, 6))),
+    "!lotrimask[i, j + 1]": np.triu(np.ones((5, 6))),
+    "!lotrimask[i, j]": np.triu(np.ones((5, 6)), 1),
+    "bandmask[i, j - 1, j + 1]": np.triu(np.tril(np.ones((5, 6)), 1), -1),
+    "chunkmask(2)[i, j]": np.kron(np.eye(6), np.ones((2, 1)))[:5, :6],
+    "splitmask(5, 2)[i, j]": np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], *[[0] * 5] * 4]).T,
+}
+"""Masks by name, and where they are true of a matrix of 5 by 6."""
+
+
+@pytest.mark.parametrize("form", [DENSE, LISTS])
+@pytest.mark.parametrize("name", NAMED)
+def test_masks_by_name_are_true_where_they_say(name: str, form: str) -> None:
+    """And no other element is read: bounds that are products, or parts of them, split ranges too."""
+    text = UPDATE.format(form=form, data="", result="Dense(Element(0))", rows=5, condition=name, second="")
+    A = np.arange(1, 31).reshape(5, 6)
+    bound = api.bind(api.parse(text), inputs={"A": A})
+    found = api.engine("reference").run(bound, {})
+    assert found["y"].tolist() == (A * NAMED[name]).sum(axis=1).tolist()
+    agreed(bound)
+    assert counts(bound)["A.val"] == np.count_nonzero(NAMED[name])
+
+
+def test_a_bound_that_may_not_fit_a_register_splits_nothing() -> None:
+    """The product fails where an iteration computes it, and not before the first one."""
+    large = 2**62
+    for columns, fails in (1, False), (2, True):
+        text = f"A = Tensor({DENSE})\ns = Tensor(Element(0))\ns .= 0\n" + (
+            f"for j = _; for i = _; if i <= {large} * j ÷ {large}; s[] += A[i, j]; end; end; end\nreturn s"
+        )
+        bound = api.bind(api.parse(text), inputs={"A": given(3, columns)})
+        agreed(bound)
+        with pytest.raises(Fault) if fails else nullcontext():
+            api.run(bound, engine="native")
+
+
 OTHERS = {
     "the bound is the index of an inner loop": "for i = _; for j = _; if j <= i; s[] += A[i, j]; end; end; end",
     "the bound changes in the loop": """

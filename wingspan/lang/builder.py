@@ -17,6 +17,7 @@ from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import matrix
 from wingspan.lang.layout import LIMIT, too_deep
+from wingspan.lang.masks import MASKS
 from wingspan.paths import named
 
 Branch = Tree[Token]
@@ -267,6 +268,8 @@ class Builder:
                 return ir.Call(str(sign), (self.expression(self.tree(operand)),), span=self.span(tree))
             case "call":
                 return self.call(tree)
+            case "mask":
+                return self.mask(tree)
         left, sign, right = tree.children
         if tree.data == "compare" and self.tree(left).data == "compare":
             self.fail("comparisons do not chain", self.token(sign), "write a < b && b < c")
@@ -281,6 +284,15 @@ class Builder:
         if not many and len(given) != 1:
             self.fail(f"{function} takes one argument", tree, f"{function}(a)")
         return ir.Call(str(function), tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
+
+    def mask(self, tree: Branch) -> ir.Expression:
+        name, *groups = tree.children
+        mask = MASKS[str(name)]
+        arguments, subscripts = ([g for g in self.tree(group).children if g is not None] for group in groups)
+        if (len(arguments), len(subscripts)) != (len(mask.arguments), len(mask.subscripts)):
+            self.fail(f"this is not how {name} is used", tree, f"{mask.written(str(name))}")
+        given = tuple(self.expression(self.tree(g)) for g in (*arguments, *subscripts))
+        return mask.expanded(given, self.span(tree))
 
     def access(self, tree: Branch) -> ir.Access:
         word, *given = tree.children

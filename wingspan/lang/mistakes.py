@@ -10,6 +10,7 @@ from lark import Token
 from lark.exceptions import UnexpectedInput
 
 from wingspan.errors import ParseError, Source, Span
+from wingspan.lang.masks import MASKS
 
 RESERVED = frozenset(
     [
@@ -32,6 +33,7 @@ RESERVED = frozenset(
         "cpu",
         "static_schedule",
         "dynamic_schedule",
+        *MASKS,
     ]
 )
 

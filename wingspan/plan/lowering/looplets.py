@@ -137,9 +137,8 @@ class Coiteration:
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
         below, here, above = (self.state.simplified(masks.beside(body, loop.name, e, side)) for side in masks.SIDES)
-        least, greatest = range_of(at, self.builder.ranges)
         lost = any(self.loses(F, body, part) for F in loop.cursors for part in (below, here, above))
-        if lost or not -LARGE < least <= greatest < LARGE or not _small(body, 2):
+        if lost or not self.small(at) or not _small(body, 2):
             return False
         before, after = op("-", at, Const(1)), op("+", at, Const(1))
         parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
@@ -157,6 +156,11 @@ class Coiteration:
             rest = replace(loop, lo=first, hi=last, cursors=cursors, cut=True)
             self.builder.when(op("<=", first, last), partial(self.part, rest, part))
         return True
+
+    def small(self, e: Expr) -> bool:
+        """Whether an integer, and all that it is computed from, is far from what a register holds at most."""
+        least, greatest = range_of(e, self.builder.ranges)
+        return -LARGE < least <= greatest < LARGE and (not isinstance(e, Op) or all(map(self.small, e.args)))
 
     def bound(self, e: ir.Expression) -> Expr:
         """What an index is compared with: see `masks`."""

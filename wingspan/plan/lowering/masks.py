@@ -7,8 +7,8 @@
     end
 
 Below the bound, at it and above it, each comparison is a literal, and algebra does the rest: a triangle costs half of a
-square. What a comparison is with has a value whatever the loop does, and computing it
-cannot fail: the index of a loop around this one, a literal, or a sum of both.
+square. What a comparison is with has a value whatever the loop does, and computing it cannot fail: the index of a loop
+around this one, a literal, a sum or a product of these, or what one of them is divided by a literal.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def _steady(e: ir.Expression, around: Collection[str]) -> bool:
             return kind == "int"
         case ir.Index(name=name):
             return name in around
-        case ir.Call(op="+" | "-", args=(x, y)):
+        case ir.Call(op="+" | "-" | "*", args=(x, y)):
             return _steady(x, around) and _steady(y, around)
+        case ir.Call(op="÷", args=(x, ir.Literal(value=int(by)))):
+            return by > 0 and _steady(x, around)
     return False
