@@ -63,8 +63,9 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules
+docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, and the tables of docs/levels.md
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
+	$(BIN)/python -m proofs_tests.levels_page
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py

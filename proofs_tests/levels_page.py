@@ -1,0 +1,95 @@
+"""The tables of docs/levels.md, level by modifier: which pairs of updates each combination takes, found by running it.
+
+python -m proofs_tests.levels_page      writes them anew
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from proofs_tests import theory_page
+from proofs_tests.dependence.test_stability_lemma import truths
+from proofs_tests.places import ROOT
+from proofs_tests.towers import ByHand, broken, member, tower
+from wingspan.errors import Fault
+from wingspan.lang.devices import Task
+from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, legal, rank_of
+
+PAGE = ROOT / "docs" / "levels.md"
+BEGIN, END = "<!-- modifiers: python -m proofs_tests.levels_page -->", "<!-- end of modifiers -->"
+MODIFIERS = {
+    "bare": "{}", "Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"
+}  # fmt: skip
+PAIRS = {"node": ("11",), "sibling": ("k1",), "cousin": ("1k", "kk")}
+"""How two elements of Dense(level) are related at the level: k where subscripts differ, the row before the column."""
+
+LEVELS = {level: f"{level}(0)" for level in LEAVES} | {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
+Element = tuple[int, ...]
+
+
+def elements(word: str, rank: int) -> tuple[Element, Element]:
+    """Two elements that are related so. Where there is a leaf alone, there are no rows."""
+    return (1,) * rank, tuple(2 if letter == "k" else 1 for letter in word[-rank:])
+
+
+def updated(form: str, word: str) -> bool:
+    """Whether two tasks may update two elements that are related so."""
+    tasks = member(far=1), member(far=2)
+    return not truths(form)[tuple(word[-rank_of(form) :])].bad and counted(form, word, tasks)
+
+
+def thawed(form: str, word: str) -> bool:
+    """Whether the second one can be updated when the tensor has been thawed."""
+    return counted(form, word, (member(far=1), member(far=1)), thaws=True)
+
+
+def merged(form: str, word: str) -> bool:
+    """Whether two copies that have one of them each can be brought together."""
+    return counted(f"Merge(dev, {form})", word, (member(dev=1, far=1), member(dev=2, far=1)))
+
+
+def counted(form: str, word: str, tasks: tuple[Task, Task], thaws: bool = False) -> bool:
+    """Whether the tensor counts both elements if each task adds 1 to one of them, one task after the other."""
+    h = ByHand(tower(form.replace("(d,", "(far,"), *(2,) * rank_of(form)), op="+").whole("declare")
+    pair = elements(word, rank_of(form))
+    try:
+        for h.task, at in zip(tasks, pair, strict=True):
+            h.whole("checkout").update_all({at: 1}).whole("commit")
+            if thaws and at is pair[0]:
+                h.whole("freeze", "thaw")
+        h.whole("freeze")
+    except Fault:
+        return False
+    return {at: v for at, v in h.elements().items() if v} == Counter(pair) and broken(h) == []
+
+
+TABLES: Mapping[str, Callable[[str, str], bool]] = {
+    "updated by two tasks": updated, "updated again after `thaw`": thawed, "in two copies under `Merge(dev, …)`": merged
+}  # fmt: skip
+
+
+def tables() -> Iterator[str]:
+    """All of them, a line each."""
+    for title, takes in TABLES.items():
+        yield f"Two elements, {title}:"
+        yield ""
+        yield f"| level | {' | '.join(MODIFIERS)} |"
+        yield "|---" * (len(MODIFIERS) + 1) + "|"
+        for level, form in LEVELS.items():
+            yield f"| `{level}` | {' | '.join(cell(form, modifier, takes) for modifier in MODIFIERS.values())} |"
+        yield ""
+
+
+def cell(form: str, modifier: str, takes: Callable[[str, str], bool]) -> str:
+    """The relations for which a level in a modifier takes two updates."""
+    whole = f"Dense({modifier.format(form)})"
+    if not legal(whole) or (takes is merged and not legal(f"Merge(dev, {whole})")):
+        return "refused"
+    kinds = [kind for kind in PAIRS if kind != "sibling" or rank_of(form)]
+    found = [kind for kind in kinds if all(takes(whole, word) for word in PAIRS[kind])]
+    return "all" if found == kinds else ", ".join(found) or "–"
+
+
+if __name__ == "__main__":
+    theory_page.rewrite(PAGE, "\n".join(tables()), BEGIN, END)
