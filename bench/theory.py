@@ -60,6 +60,8 @@ class Scope:
     """nests with two accesses and wide shifts"""
     arriving: bool = False
     """only formats with an ordered level below one that numbers its fibers on arrival"""
+    storage: tuple[type[Level], ...] = scopes.STORAGE
+    """the storage levels of the formats"""
 
     def nests(self, devices: int) -> list[Nest]:
         """Those with so many devices; one without a parallel loop counts to those with one."""
@@ -73,15 +75,16 @@ class Scope:
 
     def formats(self, devices: int) -> Iterator[Level]:
         if not self.sample:
-            every = scopes.formats(self.rank, devices, self.most)
+            every = scopes.formats(self.rank, devices, self.most, self.storage)
             return filter(scopes.arriving, every) if self.arriving else every
         choose = random.Random(f"{self.name}, {devices}")
         numbers = range(self.least, self.most + 1)
-        return (scopes.random_format(self.rank, devices, choose.choice(numbers), choose) for _ in range(self.sample))
+        drawn = (choose.choice(numbers) for _ in range(self.sample))
+        return (scopes.random_format(self.rank, devices, number, choose, self.storage) for number in drawn)
 
     def format_count(self, devices: int) -> int:
         """How many formats that are, counted without making them where that is possible."""
-        if self.arriving:
+        if not self.sample and (self.arriving or self.storage != scopes.STORAGE):
             return sum(1 for _ in self.formats(devices))
         return self.sample or scopes.format_count(self.rank, devices, self.most)
 
@@ -92,6 +95,7 @@ class Scope:
 
 
 ONE_STATIC = (scopes.STATIC,)
+EVERY = (*scopes.STORAGE, *scopes.STRETCHED)
 SMALL = (
     Scope("rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, explore=60),
     Scope("rank 1, one access in 1 loop, more modifiers", 1, (1,), most=2),
@@ -99,6 +103,7 @@ SMALL = (
     Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
     Scope("rank 1, two accesses, wide shifts", 1, (), most=1, devices=(1,), explore=20, wide=True),
     Scope("rank 2, numbered on arrival", 2, (), 1, schedules=ONE_STATIC, devices=(1,), wide=True, arriving=True),
+    Scope("rank 2, runs and blocks", 2, (2,), most=2, sample=25, explore=20, storage=EVERY),
 )
 FULL = (
     Scope("smallest: rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, devices=(1,), explore=-1),
@@ -123,6 +128,9 @@ FULL = (
     Scope(
         "rank 2, numbered on arrival, wide shifts", 2, (), most=1, devices=(1,), explore=400, wide=True, arriving=True
     ),
+    Scope("rank 1, runs and blocks", 1, (1, 2), most=2, explore=400, storage=scopes.STRETCHED),
+    Scope("rank 2, one access, runs and blocks, sample", 2, (1, 2, 3), most=3, sample=200, explore=200, storage=EVERY),
+    Scope("rank 2, two accesses, runs and blocks, sample", 2, (), most=2, sample=200, explore=200, storage=EVERY),
 )
 SCOPES = {"small": SMALL, "full": FULL}
 
@@ -185,7 +193,7 @@ def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
         (devices,) = choose.choices(scope.devices, weights)
         nest = choose.choice(nests(scope, devices))
         number = choose.randint(scope.least, scope.most)
-        root = scopes.random_format(scope.rank, devices, number, choose)
+        root = scopes.random_format(scope.rank, devices, number, choose, scope.storage)
         if scopes.arriving(root) or not scope.arriving:
             yield nest, root
 

@@ -35,10 +35,15 @@ from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
+from wingspan.levels.run_list import RunList
 from wingspan.levels.shard import Shard
+from wingspan.levels.sparse_band import SparseBand
+from wingspan.levels.sparse_block_list import SparseBlockList
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.sparse_run_list import SparseRunList
+from wingspan.testing.formats import legal
 
 EXTENT, WIDE = 3, 6
 OUTER = Device("d", 2, SERIAL)
@@ -49,6 +54,8 @@ STATIC, DYNAMIC = "static_schedule()", "dynamic_schedule(1)"
 
 LEAVES = (Element, Atomic)
 STORAGE = (Dense, SparseList, SparseByteMap, SparseDict)
+STRETCHED = (SparseBand, SparseBlockList, SparseRunList, RunList)
+"""Levels of runs, blocks and bands. Formats with them are many: of rank 2, random ones are judged."""
 Word = tuple[str, ...]
 """Modifiers around one level, outermost first."""
 
@@ -83,13 +90,15 @@ def words(rank: int, devices: int, number: int) -> Iterator[tuple[Word, ...]]:
                 yield tuple(tuple(name for at, name in pairs if at == place) for place in range(rank + 1))
 
 
-def formats(rank: int, devices: int, most: int) -> Iterator[Level]:
+def formats(rank: int, devices: int, most: int, storage: Sequence[type] = STORAGE) -> Iterator[Level]:
     """Every format with up to so many modifiers, those with the fewest first."""
     for number in range(most + 1):
         for around in words(rank, devices, number):
-            for kinds in product(STORAGE, repeat=rank):
+            for kinds in product(storage, repeat=rank):
                 for leaf in LEAVES:
-                    yield _format(kinds, leaf, around)
+                    made = _format(kinds, leaf, around)
+                    if legal(str(made)):
+                        yield made
 
 
 def _format(kinds: Sequence[type], leaf: type, around: Sequence[Word]) -> Level:
@@ -106,19 +115,27 @@ def format_count(rank: int, devices: int, most: int, least: int = 0) -> int:
     return kinds * around
 
 
-def random_format(rank: int, devices: int, number: int, choose: random.Random) -> Level:
+def random_format(
+    rank: int, devices: int, number: int, choose: random.Random, storage: Sequence[type] = STORAGE
+) -> Level:
     """One of the formats with exactly so many modifiers, each as likely as the others."""
+    while not legal(str(made := _random_format(rank, devices, number, choose, storage))):
+        pass
+    return made
+
+
+def _random_format(rank: int, devices: int, number: int, choose: random.Random, storage: Sequence[type]) -> Level:
     places = sorted(choose.sample(range(number + rank), rank))
     sizes = [b - a - 1 for a, b in zip((-1, *places), (*places, number + rank), strict=True)]
     around = [tuple(choose.choice(modifiers(devices)) for _ in range(size)) for size in sizes]
-    return _format([choose.choice(STORAGE) for _ in range(rank)], choose.choice(LEAVES), around)
+    return _format([choose.choice(storage) for _ in range(rank)], choose.choice(LEAVES), around)
 
 
 def arriving(root: Level) -> bool:
     """Whether a format has an ordered level below one that numbers its fibers on arrival."""
     levels = Tower.of(root, ()).levels
     numbered = next((d for d, level in enumerate(levels) if isinstance(level, SparseDict | Shard)), len(levels))
-    return any(isinstance(level, SparseList) for level in levels[numbered:])
+    return any(level.once for level in levels[numbered:])
 
 
 @cache

@@ -13,7 +13,19 @@ import pytest
 
 from proofs_tests.effort import few, many
 from proofs_tests.exploring import verdict
-from proofs_tests.scopes import STATIC, Nest, arriving, formats, pairs, random_format, singles, tower, wide
+from proofs_tests.scopes import (
+    STATIC,
+    STORAGE,
+    STRETCHED,
+    Nest,
+    arriving,
+    formats,
+    pairs,
+    random_format,
+    singles,
+    tower,
+    wide,
+)
 from proofs_tests.theory import Tally, analysis, explored, tally
 from wingspan import api
 from wingspan.dependence import TESTS, Analysis, Test
@@ -135,12 +147,25 @@ def found(scope: str) -> Tally:
             nests = [nest for nest in wide(2, (STATIC,)) if nest.text.count("for ") == 1]
             roots = [root for root in formats(2, 1, 1) if arriving(root) and str(root).count("Element")]
             return tally(choose.sample(nests, 40), roots)
+        case "runs and blocks, rank 1":
+            nests = [nest for loops in (1, 2) for nest in singles(1, loops) if nest.devices < 2]
+            return tally(nests, formats(1, 1, 1, STRETCHED))
+        case "runs and blocks":
+            nests = choose.sample([nest for loops in (2, 3) for nest in singles(2, loops)], 24)
+            every = (*STRETCHED, *STORAGE)
+            roots = [random_format(2, 2, choose.choice((1, 2, 3)), choose, every) for _ in range(many(60))]
+            return tally(nests, roots)
+        case "runs and blocks, two accesses":
+            nests = choose.sample([nest for nest in pairs(2) if nest.devices == 1], 24)
+            every = (*STRETCHED, *STORAGE)
+            roots = [random_format(2, 1, choose.choice((0, 1, 2)), choose, every) for _ in range(many(60))]
+            return tally(nests, roots)
     raise ValueError(scope)
 
 
 SCOPES = (
     "rank 1", "rank 1, two modifiers", "rank 2", "rank 2, three loops", "rank 1, two devices", "two accesses",
-    "wide shifts", "numbered on arrival",
+    "wide shifts", "numbered on arrival", "runs and blocks, rank 1", "runs and blocks", "runs and blocks, two accesses",
 )  # fmt: skip
 
 
