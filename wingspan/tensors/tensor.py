@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, e
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.frozen import DTYPES, Columns, Frozen, collect, exact_elements
-from wingspan.tensors.walk import Elements, columns, elements, invariants
+from wingspan.tensors.walk import Elements, columns, count, elements, invariants
 
 __all__ = [
     "Cells",
@@ -118,8 +119,8 @@ class Tensor:
         """The number of stored elements; all those of a run count, though they are stored once."""
         if (parts := self.parts()) is not None:
             return len(parts[0])
-        found = self._elements()
-        return sum(1 for _ in self._leaves()) if found is None else len(found[1])
+        found = count(self.data) if isinstance(self.data, Frozen) else None
+        return sum(1 for _ in self._leaves()) if found is None else found
 
     def entries(self) -> Iterator[Entry]:
         """The stored elements, in column-major order."""
@@ -146,11 +147,14 @@ class Tensor:
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
-        array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
+        array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=DTYPES[self.tower.kind])
         subscripts, values = self.coordinates()
-        if len(values):
-            array[tuple(subscripts)] = values if self.shape else values[0]
-        return array
+        at: np.ndarray = np.zeros(len(values), dtype=np.int64)
+        for axis, extent in zip(reversed(subscripts), reversed(self.shape), strict=True):
+            at *= extent
+            at += axis
+        array[at] = values
+        return array.reshape(self.shape, order="F")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The same for NumPy: `np.asarray(tensor)`."""

@@ -49,6 +49,19 @@ def elements(frozen: Frozen) -> Elements | None:
     return (subscripts, values) if order is None else ([axis[order] for axis in subscripts], values[order])
 
 
+def count(frozen: Frozen) -> int | None:
+    """How many elements are stored; None where `elements` is. Runs are counted without taking them apart."""
+    tower = frozen.tower
+    if not (tower.packs and tower.rank and tower.levels[tower.depths[2]].stretch == "run"):
+        found = elements(frozen)
+        return None if found is None else len(found[1])
+    walk = _Walk(frozen)
+    try:
+        return sum(int(walk.children(at).sizes.sum()) for at in walk.reached(_START, tower.depths[2]))
+    except Unusual:
+        return None
+
+
 def invariants(frozen: Frozen) -> str | None:
     """What breaks an invariant of a level, naming level, fiber and entry, from the root down; None if nothing does.
 
@@ -138,7 +151,7 @@ class _Walk:
             return
         match level := self.tower.levels[at.depth]:
             case Storage():
-                children = level.unpack(lambda name: self.find(at, name), self.tower.extent(at.depth), at.positions)
+                children = self.children(at)
                 if self.check(children, at):
                     raise Unusual
                 outer = [np.repeat(axis, children.sizes) for axis in at.subscripts]
@@ -153,6 +166,12 @@ class _Walk:
                     yield from self.reached(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
                 if there < len(at.positions) and at.depth in self.tower.late(1):
                     raise Unusual  # what a modifier of an element lacks is stored as fill if that takes effect late
+
+    def children(self, at: _Fibers) -> Children:
+        """The children of fibers of a storage level."""
+        level = self.tower.levels[at.depth]
+        assert isinstance(level, Storage)
+        return level.unpack(partial(self.find, at), self.tower.extent(at.depth), at.positions)
 
     def check(self, children: Children, at: _Fibers) -> str | None:
         """What is wrong unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
@@ -186,11 +205,21 @@ class _Walk:
                     children = level.unpack(find, n, at.positions)
                     if wrong := self.check(children, at):
                         return f"{place}, {wrong}"
-                    inside = [_Fibers(at.depth + 1, at.instance, np.unique(children.positions), [])]
+                    inside = [_Fibers(at.depth + 1, at.instance, _distinct(children.positions), [])]
                 case Modifier():
                     for key, _, positions in level.unpack(find, at.positions):
                         instance = at.instance if key is None else (*at.instance, (level.key, key))
-                        inside.append(_Fibers(at.depth + 1, instance, np.unique(positions), []))
+                        inside.append(_Fibers(at.depth + 1, instance, _distinct(positions), []))
         except Unusual:
             return f"{place}: its pointers are not in order"
         return next((wrong for each in inside if (wrong := self.disorder(each))), None)
+
+
+def _distinct(positions: np.ndarray) -> np.ndarray:
+    """The positions without duplicates, ascending. They are sorted only if they are not."""
+    if (positions[1:] < positions[:-1]).any():
+        return np.unique(positions)
+    new: np.ndarray = np.ones(len(positions), dtype=np.bool_)
+    new[1:] = positions[1:] != positions[:-1]
+    found: np.ndarray = positions[new]
+    return found
