@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,14 +23,22 @@ BANNER = "%%MatrixMarket matrix coordinate real general\n"
 
 
 @settings(derandomized, max_examples=many(40))
-@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx"]))
+@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx", ".tns", ".h5", ".arrow"]))
 def test_files_go_there_and_back(tmp_path_factory, made, suffix):
     """Or are refused with what to do instead; nothing else is left in the folder."""
     form, array = made
     folder = tmp_path_factory.mktemp("files")
     path = folder / f"t{suffix}"
     tensor = Tensor.from_numpy(form, array, devices=COUNTS)
-    held = suffix == ".npy" or (zero_filled(made) and (suffix == ".npz" or (array.ndim == 2 and array.dtype != bool)))
+    rank, zeros, numbers = array.ndim, zero_filled(made), array.dtype != bool
+    held = {
+        ".npy": True,
+        ".npz": zeros,
+        ".mtx": zeros and rank <= 2 and numbers,
+        ".tns": zeros and numbers,
+        ".h5": rank > 0,
+        ".arrow": rank == 1,
+    }[suffix]
     if held:
         tensor.save(path)
         assert same(Tensor.from_file(form, path, devices=COUNTS), array)
@@ -165,8 +174,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, how, message):
 
 def test_reading_warns_of_nothing(tmp_path, monkeypatch):
     """What a reader warns of is not the caller's matter."""
-    noisy = lambda _: warnings.warn("noise", stacklevel=1) or np.ones((1, 1))  # noqa: E731
-    monkeypatch.setitem(files._READERS, ".mtx", (noisy, ""))
+    noisy = lambda *_: warnings.warn("noise", stacklevel=1) or np.ones((1, 1))  # noqa: E731
+    monkeypatch.setitem(files.FORMATS, ".mtx", replace(files.FORMATS[".mtx"], read=noisy))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert read_file(mtx(tmp_path, BANNER + "1 1 1\n1 1 1\n")).tolist() == [[1]]
@@ -174,7 +183,7 @@ def test_reading_warns_of_nothing(tmp_path, monkeypatch):
 
 
 def test_ranks_of_file_and_format_must_agree(tmp_path):
-    path = mtx(tmp_path, BANNER + "3 1 1\n2 1 5\n")
+    path = mtx(tmp_path, BANNER + "3 2 1\n2 1 5\n")
     with pytest.raises(InputError, match="has 1 axes, the data has 2"):
         Tensor.from_file("SparseList(Element(0.0))", path)
 
@@ -188,7 +197,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(files._WRITERS, ".npy", fail)
+    monkeypatch.setitem(files.FORMATS, ".npy", replace(files.FORMATS[".npy"], write=fail))
     with pytest.raises(InputError, match="No space left on device"):
         tensor.save(path)
     assert np.load(path).tolist() == [[1.0]] and list(tmp_path.iterdir()) == [path]

@@ -78,30 +78,30 @@ def spread(
     new[firsts(sizes)] = True
     if not (new & (left <= right) & (left >= 0) & (right < n)).all():
         raise Unusual
-    return _Spread(sizes, left, (right - left + 1).astype(np.int64), positions, step)
+    return Spread(sizes, left, (right - left + 1).astype(np.int64), positions, step)
 
 
-class _Spread(Children):
+class Spread(Children):
     """The children of stretches, which take room only where their indices or positions are asked for."""
 
     def __init__(
         self, sizes: np.ndarray, left: np.ndarray, lengths: np.ndarray, positions: np.ndarray, step: int
     ) -> None:
         self.sizes = sums(sizes, lengths)
-        self._left, self._lengths, self._positions, self._step = left, lengths, positions, step
+        self.left, self.lengths, self.starts, self.step = left, lengths, positions, step
 
     @cached_property
     def indices(self) -> np.ndarray:  # type: ignore[override]
-        return self._spread(self._left, 1)
+        return self._spread(self.left, 1)
 
     @cached_property
     def positions(self) -> np.ndarray:  # type: ignore[override]
-        return self._spread(self._positions, self._step)
+        return self._spread(self.starts, self.step)
 
     def _spread(self, first: np.ndarray, step: int) -> np.ndarray:
         """A number for each child: the first one of its stretch, and `step` more for each child before it there."""
-        before = np.cumsum(self._lengths) - self._lengths
-        found: np.ndarray = np.repeat(first - step * before, self._lengths)
+        before = np.cumsum(self.lengths) - self.lengths
+        found: np.ndarray = np.repeat(first - step * before, self.lengths)
         if step:
             found += np.arange(len(found))
         return found

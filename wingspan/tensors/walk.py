@@ -14,10 +14,12 @@ from itertools import accumulate, islice
 import numpy as np
 import scipy.sparse
 
-from wingspan.buffers.stored import Children, Stored, Unusual
-from wingspan.lang.ir import Instance
+from wingspan.buffers.stored import Children, Stored, Unusual, narrow
+from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.stretches import Spread
+from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import DTYPES, Frozen, disorder
 from wingspan.tensors.pack import in_order
 
@@ -60,6 +62,37 @@ def count(frozen: Frozen) -> int | None:
         return sum(int(walk.children(at).sizes.sum()) for at in walk.reached(_START, tower.depths[2]))
     except Unusual:
         return None
+
+
+def runs(frozen: Frozen, fill: Value) -> Runs | None:
+    """The runs of a vector, with those of fill between them; None if it is none, or its level keeps no runs."""
+    tower = frozen.tower
+    if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
+        return None
+    walk, dtype, n = _Walk(frozen), DTYPES[tower.kind], tower.shape[0]
+    none: np.ndarray = np.zeros(0, dtype=np.int64)
+    first, last = none, none
+    values: np.ndarray = none.astype(dtype)
+    try:
+        for at in walk.reached(_START, tower.depths[2]):
+            children = walk.children(at)
+            assert isinstance(children, Spread)
+            first, last = children.left, children.left + children.lengths
+            below = _Fibers(at.depth + 1, at.instance, children.starts, [])
+            for leaves in walk.reached(below, len(tower.levels) - 1):
+                values = walk.leaf(leaves)[1].astype(dtype, copy=False)
+    except Unusual:
+        return None
+    gap = np.append(first, n) > np.append(0, last)
+    there = np.stack([gap, np.append(np.ones(len(last), dtype=np.bool_), False)], axis=1).ravel()
+    ends = np.stack([np.append(first, n), np.append(last, n)], axis=1).ravel()[there]
+    every: np.ndarray = np.full((len(values) + 1, 2), fill, dtype=dtype)
+    every[:-1, 1] = values
+    return (
+        Runs(ends.astype(narrow(n), copy=False), every.ravel()[there])
+        if gap.any()
+        else Runs(last.astype(narrow(n), copy=False), values)
+    )
 
 
 def invariants(frozen: Frozen) -> str | None:
