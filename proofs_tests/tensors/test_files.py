@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,39 @@ def test_files_go_there_and_back(tmp_path_factory, made, suffix):
         with pytest.raises(InputError, match=r"does not hold|holds") as raised:
             tensor.save(path)
         assert "fix" in raised.value.render() and not list(folder.iterdir())
+
+
+@derandomized
+@given(data=st.data(), suffix=st.sampled_from([".npz", ".mtx", ".tns", ".h5"]))
+def test_what_is_stored_stays_stored(tmp_path_factory, data, suffix):
+    """Zeros too, of rank 1 to 4, with extents 0 and 1, and duplicates summed; integers stay integers."""
+    rank = data.draw(st.integers(1, 2 if suffix == ".mtx" else 4))
+    shape = tuple(data.draw(st.lists(st.sampled_from([0, 1, 2, 5, 2**40]), min_size=rank, max_size=rank)))
+    size = data.draw(st.integers(0, 5)) if all(shape) else 0
+    at = [data.draw(st.lists(st.sampled_from([0, n // 2, n - 1]), min_size=size, max_size=size)) for n in shape]
+    value = data.draw(st.sampled_from([st.sampled_from([0, 1, -7, 2**60]), st.sampled_from([0.0, 0.5, -1e300])]))
+    leaf = data.draw(st.sampled_from(["SparseList", "SparseDict"]))
+    values = np.array(data.draw(st.lists(value, min_size=size, max_size=size)), dtype=np.float64)
+    values = values.astype(np.int64) if (values == np.trunc(values)).all() and (abs(values) < 2**62).all() else values
+    fill = "0" if values.dtype == np.int64 else "0.0"
+    form = f"{leaf}(" * rank + f"Element({fill})" + ")" * rank
+    tensor = Tensor.from_scipy(form, scipy.sparse.coo_array((values, tuple(map(np.array, at))), shape=shape))
+    path = tmp_path_factory.mktemp("stored") / f"t{suffix}"
+    tensor.save(path)
+    again = Tensor.from_file(form, path)
+    assert again.shape == shape and list(again.entries()) == list(tensor.entries())
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mtx", ".tns", ".h5"])
+def test_files_take_room_for_entries_only(tmp_path, suffix):
+    """Not for the columns of a matrix."""
+    n = 2**40
+    tensor = Tensor.from_scipy(
+        "SparseList(SparseList(Element(0)))", scipy.sparse.coo_array(([5], ([7], [n - 1])), (9, n))
+    )
+    tensor.save(tmp_path / f"t{suffix}")
+    again = Tensor.from_file("SparseList(SparseList(Element(0)))", tmp_path / f"t{suffix}")
+    assert again.shape == (9, n) and dict(again.entries()) == {(8, n): 5}
 
 
 def mtx(tmp_path, text):

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import IO, Any, Protocol
 
 import numpy as np
+import scipy.sparse
 
 from wingspan.errors import InputError
 from wingspan.lang.algebra import show
@@ -59,6 +60,12 @@ def require_zeros(tensor: Held) -> None:
     """An InputError unless what is not stored is zero, and there is an axis."""
     refuse_unless(bool(tensor.shape), "a tensor with no axes")
     refuse_unless(tensor.fill == 0, f"a tensor with fill value {show(tensor.fill)}")
+
+
+def entries(tensor: Held) -> Any:
+    """What is stored, as a SciPy COO array, whatever the extents are."""
+    subscripts, values = tensor.coordinates()
+    return scipy.sparse.coo_array((values, tuple(subscripts)), shape=tensor.shape)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import scipy.sparse
 from wingspan.errors import InputError, printable
 from wingspan.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
+from wingspan.tensors.files.held import Held, entries, refuse_unless, require_zeros
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"
@@ -91,7 +91,7 @@ def write_mtx(file: IO[bytes], tensor: Held) -> None:
     rank = len(tensor.shape)
     refuse_unless(rank <= 2, f"a tensor of rank {rank}", "use .tns")
     refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
-    matrix = tensor.to_scipy()
+    matrix = entries(tensor)
     if rank == 1:
         matrix = scipy.sparse.coo_array(
             (matrix.data, (matrix.coords[0], matrix.coords[0] * 0)), shape=(*tensor.shape, 1)

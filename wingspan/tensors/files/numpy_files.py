@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 
 from wingspan.errors import printable
 from wingspan.reading import STEP, InSteps, require_memory
-from wingspan.tensors.files.held import Held, require_zeros
+from wingspan.tensors.files.held import Held, entries, require_zeros
 
 HEADER = 4096
 """The longest header in bytes; one of an array of numbers takes about 120."""
@@ -34,6 +34,9 @@ INDEX, NUMBER, TEXT = "iu", "biuf", "SU"
 
 LONGEST_WORD = 64
 """Bytes."""
+
+WIDE = 10_000_000
+"""Columns of a matrix that is written as COO, since CSC has a pointer for each."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,8 @@ def _one(archive: _Archive, member: str | None) -> np.ndarray:
 def write_npz(file: IO[bytes], tensor: Held) -> None:
     """Write the stored elements, not packed, which takes a hundred times longer. InputError if others are not zero."""
     require_zeros(tensor)
-    scipy.sparse.save_npz(file, tensor.to_scipy(), compressed=False)
+    wide = len(tensor.shape) == 2 and tensor.shape[1] > WIDE
+    scipy.sparse.save_npz(file, entries(tensor) if wide else tensor.to_scipy(), compressed=False)
 
 
 def _bounds(form: str, extents: tuple[int, ...], stored: int) -> dict[str, int]:
