@@ -45,6 +45,8 @@ def test_members_are_named_after_a_colon(tmp_path):
     assert read_file(tmp_path / "two.npz:a").tolist() == [0, 1, 2]
     assert read_file(tmp_path / "page.png:green").T.tolist() == [[1, 4, 7, 10], [13, 16, 19, 22]]
     assert read_file(tmp_path / "t.arrow:y").tolist() == [3, 4]
+    lines = Tensor.from_file("RunList(Element(0))", f"{tmp_path / 'page.png'}:green")
+    assert lines.to_numpy().tolist() == [*range(1, 23, 3)]
     (tmp_path / "p.ws").write_text(
         'A = Tensor(Dense(Element(0)), "two.npz:a")\nx = Scalar(0.0)\nx .= 0\n'
         "x[] += A[3] + B[1, 2] + G[4, 2]\nreturn x\n"
@@ -482,6 +484,11 @@ def test_a_binsparse_file_is_not_trusted(tmp_path):
         del root["indices_1"]
         root.create_dataset("indices_1", (10**12,), "i8", chunks=True)
     refused(tmp_path / "b.h5", "indices_1 cannot be 8000000000000 bytes long")
+    one = {"values": np.ones(1)}
+    equal = described("DVEC", one, (10**12,), number_of_stored_values=10**12) | {
+        "data_types": {"values": "iso[float64]"}
+    }
+    refused(h5(tmp_path / "i.h5", equal, **one), "it declares 1000000000000 equal elements, which takes 8 TB")
     for name, array, what in (
         ("indices_1", [2, 0, 2, 0, 3], "indices_1 does not ascend"),
         ("pointers_to_1", [0, 3, 2, 5], "pointers_to_1 does not ascend from 0 in 4 steps"),

@@ -43,6 +43,13 @@ def test_arrays_of_pydata_are_read(data, kind):
     assert same(Tensor.from_sparse(form, made, devices=COUNTS), array)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_matrices_of_pydata_may_be_compressed_along_either_axis(axis):
+    matrix = np.array([[1.5, 0, 2], [0, 0, 3]])
+    made = sparse.GCXS.from_numpy(matrix, compressed_axes=(axis,))
+    assert same(Tensor.from_sparse("SparseList(SparseList(Element(0.0)))", made), matrix)
+
+
 def test_a_pydata_array_is_an_input():
     """Also one whose fill value must be named; what is no such array, or out of order, is refused."""
     made = sparse.COO.from_numpy(np.array([[1.5, 0], [0, 2]]))

@@ -214,7 +214,10 @@ class _Group:
         wanted = 1 if kind.startswith("iso[") else stored
         if len(found) != wanted or (name == "values" and self.described["number_of_stored_values"] != stored):
             raise ValueError(f"{name} has {len(found)} elements for {stored} entries")
-        return np.repeat(found, stored) if kind.startswith("iso[") else found
+        if not kind.startswith("iso["):
+            return found
+        require_memory(8 * stored, f"it declares {stored} equal elements")
+        return np.repeat(found, stored)
 
     def fill(self) -> Any:
         """The value of what is not stored."""
