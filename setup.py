@@ -21,6 +21,7 @@ EXTENSIONS = [
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.tensors._checks", ["wingspan/tensors/_checks.pyx"], extra_compile_args=FLAGS),
+    Extension("wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.testing._litmus", ["wingspan/testing/_litmus.pyx"], extra_compile_args=FLAGS),
     *(
         Extension(

@@ -2,8 +2,9 @@
 
     python bench/loading.py [FOLDER] [--entries N,…] [--repeat N]
 
-The default formats of ranks 2 and 3 with so many entries each, from SciPy's COO in no order; dense arrays; formats of
-all levels and modifiers around 50,000 entries; the tensors in FOLDER, `.npz` files with `coords`, `data` and `shape`.
+The default formats of ranks 2 and 3 with so many entries each, from SciPy's COO in no order; dense arrays; an image
+with as many pixels in every level that holds one; files of each suffix; formats of all levels and modifiers around
+50,000 entries; the tensors in FOLDER, `.npz` files with `coords`, `data` and `shape`.
 Prints and keeps seconds of the processor, the least of the repeats, which other work on the machine disturbs less than
 the clock's. Appends a record with machine and commit to bench/results/loading.jsonl.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench import records  # noqa: E402
 from wingspan import Tensor  # noqa: E402
+from wingspan.tensors.files import FORMATS  # noqa: E402
 
 DEFAULT = {2: "Dense(SparseList(Element(0.0)))", 3: "Dense(SparseList(SparseList(Element(0.0))))"}
 FEW = 50_000
@@ -41,6 +44,22 @@ FORMS = (
     "Dense(Isolate(SparseList(SparseList(Element(0.0)))))",
 )
 """The other formats of rank 3."""
+
+
+IMAGE = tuple(f"Dense({level}(Element(0)))" for level in (
+    "Dense", "SparseList", "SparseDict", "SparseByteMap", "SparseBand", "SparseBlockList", "SparseRunList", "RunList"
+))  # fmt: skip
+"""The formats of an image."""
+
+
+def image(pixels: int) -> np.ndarray:
+    """Rectangles on a background, of one colour each."""
+    random, side = np.random.default_rng(0), round(pixels**0.5)
+    made = np.zeros((side, side), dtype=np.uint8, order="F")
+    for _ in range(side // 3):
+        (i, j), (high, wide) = random.integers(0, side, 2), random.integers(1, 40, 2)
+        made[i : i + high, j : j + wide] = random.integers(1, 255)
+    return made
 
 
 def entries(number: int, rank: int) -> Any:
@@ -70,6 +89,8 @@ def cases(folder: str | None, sizes: list[int]) -> Iterator[tuple[str, str, Any]
         extent = round((4 * sizes[0]) ** (1 / rank))
         dense = np.random.default_rng(0).random((extent,) * rank)
         yield f"dense array of rank {rank}, a quarter of it zeros", form, dense * (dense > 0.25)
+    for form in IMAGE:
+        yield "image", form, image(sizes[-1])
     some = entries(FEW, 3)
     for form in FORMS:
         yield "COO of rank 3", form, some
@@ -90,6 +111,28 @@ def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     return least, found
 
 
+def through_files(number: int, repeat: int) -> Iterator[dict[str, Any]]:
+    """How long a matrix, or an image of as many pixels, takes to be written to files of each suffix, and to be read."""
+    matrix = Tensor.from_scipy(DEFAULT[2], entries(number, 2))
+    for suffix in FORMATS:
+        tensor = matrix
+        if suffix in (".npy", ".png", ".pgm"):
+            tensor = Tensor.from_numpy(IMAGE[0], image(number))
+        elif suffix == ".ppm":
+            planes = np.stack([image(number)] * 3, axis=2)
+            tensor = Tensor.from_numpy(f"Dense({IMAGE[0]})", planes)
+        elif suffix == ".arrow":
+            tensor = Tensor.from_numpy("RunList(Element(0))", image(number).ravel(order="F"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"t{suffix}"
+            save, _ = seconds(partial(tensor.save, path), repeat)
+            load, again = seconds(partial(Tensor.from_file, str(tensor.tower), path), repeat)
+            if again.nnz != tensor.nnz:
+                raise SystemExit(f"{suffix}: other elements came back")
+        print(f"{load:8.3f} s to read  {save:8.3f} s to write  {tensor.nnz:>10,} entries  {suffix}: {tensor.tower}")
+        yield {"what": suffix, "form": str(tensor.tower), "entries": tensor.nnz, "load_s": load, "save_s": save}
+
+
 def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,11 +146,12 @@ def main() -> None:
         make = partial(Tensor.from_scipy if sparse else Tensor.from_numpy, form, data, devices={"dev": 2})
         load, tensor = seconds(make, options.repeat)
         back, out = seconds(tensor.to_scipy, options.repeat)
-        if not np.array_equal(np.sort(out.data), np.sort(data.data if sparse else data[data != 0])):
+        if not np.array_equal(np.sort(out.data[out.data != 0]), np.sort(data.data if sparse else data[data != 0])):
             raise SystemExit(f"{name}, {form}: other elements came back")
         stored = tensor.nnz
         measured.append({"what": name, "form": form, "entries": stored, "load_s": load, "back_s": back})
         print(f"{load:8.3f} s to load  {back:8.3f} s back  {stored:>10,} entries  {name}: {form}", flush=True)
+    measured += through_files(int(options.entries.split(",")[-1]), options.repeat)
     records.append("loading", {"load": round(os.getloadavg()[0], 2), "records": measured})
 
 

@@ -51,7 +51,8 @@ AREAS = {
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
-        "wingspan/tensors/files/__init__.py", "wingspan/reading.py", "wingspan/written.py",
+        "wingspan/tensors/files/", "wingspan/tensors/foreign.py", "wingspan/tensors/arrays.py", "wingspan/reading.py",
+        "wingspan/written.py",
     ],
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
     "replay": [

@@ -229,7 +229,7 @@ ITEMS = {
               │     ^^^^^^^
           fix  bind it (-i A=FILE), give it data (Tensor(…, [1, 2])), or declare it (A .= 0)
     """),
-    "an input of the wrong rank": Bad("x = A[1]\n", ["-i", "A=A.mtx"], {"A.mtx": BANNER + "1 1 1\n1 1 5\n"}, """
+    "an input of the wrong rank": Bad("x = A[1]\n", ["-i", "A=A.mtx"], {"A.mtx": BANNER + "1 2 1\n1 1 5\n"}, """
         error[input]: A has 1 axis, the input 2
           p.ws:1:5
             1 │ x = A[1]

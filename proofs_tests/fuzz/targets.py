@@ -231,6 +231,41 @@ def npz_seeds() -> list[bytes]:
     return [*made, file.getvalue()]
 
 
+def tns_seeds() -> list[bytes]:
+    """Tensors of rank 1 to 3, with comments and without."""
+    return [b"# extents 3 4 5\n1 2 3 4.5\n3 4 5 -1e-3\n", b"2 1 7\n1 1 8\n", b"# words\n5 1.5\n5 2\n\n"]
+
+
+def written(suffix: str, *tensors: Tensor) -> list[bytes]:
+    """What tensors are as files."""
+    made = []
+    for tensor in tensors:
+        tensor.save(folder() / f"seed{suffix}")
+        made.append((folder() / f"seed{suffix}").read_bytes())
+    return made
+
+
+def image_seeds(suffix: str) -> list[bytes]:
+    """A grey image, or one in colours."""
+    image = np.array([[7, 0, 0, 255], [0, 9, 0, 1]])
+    if suffix == ".ppm":
+        return written(
+            suffix, Tensor.from_numpy("Dense(Dense(Dense(Element(0))))", image.reshape(2, 4, 1).repeat(3, 2))
+        )
+    return written(suffix, Tensor.from_numpy("Dense(Dense(Element(0)))", image))
+
+
+def arrow_seeds() -> list[bytes]:
+    """A vector in runs, and others."""
+    vector = np.array([7, 7, 7, 0, 0, 1])
+    return written(
+        ".arrow",
+        Tensor.from_numpy("RunList(Element(0))", vector),
+        Tensor.from_numpy("Dense(Element(0.0))", vector / 2),
+        Tensor.from_numpy("SparseRunList(Element(false))", vector > 1),
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------- checkpoints
 
 
@@ -350,6 +385,11 @@ TARGETS = {
         Target("mtx", market_seeds, mutations.matrix_market, partial(check_array, ".mtx")),
         Target("npy", npy_seeds, mutations.npy, partial(check_array, ".npy")),
         Target("npz", npz_seeds, mutations.npz, partial(check_array, ".npz")),
+        Target("tns", tns_seeds, mutations.matrix_market, partial(check_array, ".tns")),
+        Target("pgm", partial(image_seeds, ".pgm"), mutations.raw, partial(check_array, ".pgm")),
+        Target("ppm", partial(image_seeds, ".ppm"), mutations.raw, partial(check_array, ".ppm")),
+        Target("png", partial(image_seeds, ".png"), mutations.raw, partial(check_array, ".png")),
+        Target("arrow", arrow_seeds, mutations.raw, partial(check_array, ".arrow")),
         Target(
             "parameter", lambda: [b"4", b"-1.5", b"true", b"cpu(:t, 2)", b"dynamic_schedule(2)", b"min(7 % 2, 3)"],
             mutations.parameter, check_parameter,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from proofs_tests import places
 from proofs_tests.effort import few
@@ -121,6 +122,23 @@ def test_the_structured_sum_is_made_of_runs(engine: str, schedule: str) -> None:
     assert np.array_equal(C.to_numpy(), IMAGES["A"] + IMAGES["B"])
     lines = [line.strip("├└│─ ").partition("  thread")[0] for line in repr(C).splitlines()[1:]]
     assert lines == ["[:, 1]", "[1:3]: 2", "[:, 2]", "[1:3]: 3", "[:, 3]"]
+
+
+PAGE = EXAMPLES / "data" / "page.png"
+"""A picture of a part of our README, white on black."""
+
+
+def test_the_listings_work_on_the_picture_that_ships() -> None:
+    """As Pillow and NumPy have it; nine tenths of it are background, so that it has few runs."""
+    params = {"nt": 2, "sch": "dynamic_schedule(16)"}
+    pixels = np.asarray(Image.open(PAGE)).astype(int)
+    assert (pixels == 0).all(axis=2).mean() > 0.9 and PAGE.stat().st_size <= 20_000
+    planes = {name: f"{PAGE}:{plane}" for name, plane in zip("RGB", ("red", "green", "blue"), strict=True)}
+    h = api.run(listing("histogram"), inputs=planes, params=params, engine="native").tensors["h"]
+    colours, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
+    assert dict(h.entries()) == {tuple(at + 1): n for at, n in zip(colours, counts.tolist(), strict=True)}
+    C = api.run(listing("structured_add"), inputs={"A": planes["R"], "B": planes["B"]}, params=params, engine="native")
+    assert np.array_equal(C.tensors["C"].to_numpy(), (pixels[:, :, 0] + pixels[:, :, 2]).T)
 
 
 @pytest.mark.parametrize("schedule", ["static_schedule()", "dynamic_schedule(2)"])

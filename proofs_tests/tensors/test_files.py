@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,14 +24,22 @@ BANNER = "%%MatrixMarket matrix coordinate real general\n"
 
 
 @settings(derandomized, max_examples=many(40))
-@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx"]))
+@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx", ".tns", ".h5", ".arrow"]))
 def test_files_go_there_and_back(tmp_path_factory, made, suffix):
     """Or are refused with what to do instead; nothing else is left in the folder."""
     form, array = made
     folder = tmp_path_factory.mktemp("files")
     path = folder / f"t{suffix}"
     tensor = Tensor.from_numpy(form, array, devices=COUNTS)
-    held = suffix == ".npy" or (zero_filled(made) and (suffix == ".npz" or (array.ndim == 2 and array.dtype != bool)))
+    rank, zeros, numbers = array.ndim, zero_filled(made), array.dtype != bool
+    held = {
+        ".npy": True,
+        ".npz": zeros,
+        ".mtx": zeros and rank <= 2 and numbers,
+        ".tns": zeros and numbers,
+        ".h5": rank > 0,
+        ".arrow": rank == 1,
+    }[suffix]
     if held:
         tensor.save(path)
         assert same(Tensor.from_file(form, path, devices=COUNTS), array)
@@ -38,6 +48,39 @@ def test_files_go_there_and_back(tmp_path_factory, made, suffix):
         with pytest.raises(InputError, match=r"does not hold|holds") as raised:
             tensor.save(path)
         assert "fix" in raised.value.render() and not list(folder.iterdir())
+
+
+@derandomized
+@given(data=st.data(), suffix=st.sampled_from([".npz", ".mtx", ".tns", ".h5"]))
+def test_what_is_stored_stays_stored(tmp_path_factory, data, suffix):
+    """Zeros too, of rank 1 to 4, with extents 0 and 1, and duplicates summed; integers stay integers."""
+    rank = data.draw(st.integers(1, 2 if suffix == ".mtx" else 4))
+    shape = tuple(data.draw(st.lists(st.sampled_from([0, 1, 2, 5, 2**40]), min_size=rank, max_size=rank)))
+    size = data.draw(st.integers(0, 5)) if all(shape) else 0
+    at = [data.draw(st.lists(st.sampled_from([0, n // 2, n - 1]), min_size=size, max_size=size)) for n in shape]
+    value = data.draw(st.sampled_from([st.sampled_from([0, 1, -7, 2**60]), st.sampled_from([0.0, 0.5, -1e300])]))
+    leaf = data.draw(st.sampled_from(["SparseList", "SparseDict"]))
+    values = np.array(data.draw(st.lists(value, min_size=size, max_size=size)), dtype=np.float64)
+    values = values.astype(np.int64) if (values == np.trunc(values)).all() and (abs(values) < 2**62).all() else values
+    fill = "0" if values.dtype == np.int64 else "0.0"
+    form = f"{leaf}(" * rank + f"Element({fill})" + ")" * rank
+    tensor = Tensor.from_scipy(form, scipy.sparse.coo_array((values, tuple(map(np.array, at))), shape=shape))
+    path = tmp_path_factory.mktemp("stored") / f"t{suffix}"
+    tensor.save(path)
+    again = Tensor.from_file(form, path)
+    assert again.shape == shape and list(again.entries()) == list(tensor.entries())
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mtx", ".tns", ".h5"])
+def test_files_take_room_for_entries_only(tmp_path, suffix):
+    """Not for the columns of a matrix."""
+    n = 2**40
+    tensor = Tensor.from_scipy(
+        "SparseList(SparseList(Element(0)))", scipy.sparse.coo_array(([5], ([7], [n - 1])), (9, n))
+    )
+    tensor.save(tmp_path / f"t{suffix}")
+    again = Tensor.from_file("SparseList(SparseList(Element(0)))", tmp_path / f"t{suffix}")
+    assert again.shape == (9, n) and dict(again.entries()) == {(8, n): 5}
 
 
 def mtx(tmp_path, text):
@@ -165,8 +208,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, how, message):
 
 def test_reading_warns_of_nothing(tmp_path, monkeypatch):
     """What a reader warns of is not the caller's matter."""
-    noisy = lambda _: warnings.warn("noise", stacklevel=1) or np.ones((1, 1))  # noqa: E731
-    monkeypatch.setitem(files._READERS, ".mtx", (noisy, ""))
+    noisy = lambda *_: warnings.warn("noise", stacklevel=1) or np.ones((1, 1))  # noqa: E731
+    monkeypatch.setitem(files.FORMATS, ".mtx", replace(files.FORMATS[".mtx"], read=noisy))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert read_file(mtx(tmp_path, BANNER + "1 1 1\n1 1 1\n")).tolist() == [[1]]
@@ -174,7 +217,7 @@ def test_reading_warns_of_nothing(tmp_path, monkeypatch):
 
 
 def test_ranks_of_file_and_format_must_agree(tmp_path):
-    path = mtx(tmp_path, BANNER + "3 1 1\n2 1 5\n")
+    path = mtx(tmp_path, BANNER + "3 2 1\n2 1 5\n")
     with pytest.raises(InputError, match="has 1 axes, the data has 2"):
         Tensor.from_file("SparseList(Element(0.0))", path)
 
@@ -188,7 +231,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(files._WRITERS, ".npy", fail)
+    monkeypatch.setitem(files.FORMATS, ".npy", replace(files.FORMATS[".npy"], write=fail))
     with pytest.raises(InputError, match="No space left on device"):
         tensor.save(path)
     assert np.load(path).tolist() == [[1.0]] and list(tmp_path.iterdir()) == [path]

@@ -20,7 +20,7 @@ from wingspan import Tensor
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.tensors.arrays import entries_of
-from wingspan.tensors.frozen import Frozen
+from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.pack import Entries, in_order
 from wingspan.tensors.tensor import load
 from wingspan.testing.formats import BOUNDED, DTYPES, formats, rank_of, tensors, worth
@@ -248,6 +248,25 @@ def test_cells_are_taken_from_what_is_stored(places, shift, base, scattered):
     for wanted in (places, sorted(places), range(len(places)), range(2, 2 + len(places)), [0, 2, 1, 3]):
         found = stored.take(np.array(wanted, dtype=np.int64), base)
         assert found.tolist() == [held.get(place + 1, 0) - base for place in wanted]
+
+
+def test_runs_are_counted_without_taking_them_apart() -> None:
+    """A trillion elements in two runs, which no memory holds one by one."""
+    n = 10**12
+    runs = {"ptr": Stored.of(1, 3), "right": Stored.of(5, n), "fill": Stored.of(2), "prev": Stored.of(1)}
+    buffers: dict[Key, Stored] = {(0, name, ()): stored for name, stored in runs.items()}
+    buffers[1, "val", ()] = Stored.of(7, 0)
+    levels = tower("RunList(Element(0))", n)
+    assert Tensor(levels, Frozen(levels, buffers), 0).nnz == n
+
+
+@derandomized
+@given(tensors())
+def test_stored_elements_are_counted(made):
+    """As many as there are entries, in every format."""
+    form, array = made
+    tensor = Tensor.from_numpy(form, array, devices=COUNTS)
+    assert tensor.nnz == len(list(tensor.entries()))
 
 
 # ------------------------------------------------------------------------------------------------- no steps for entries

@@ -11,6 +11,7 @@ from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.program import Program, load
+from wingspan.tensors.files import parted
 
 Progress = Callable[[int, int], None]
 """Called now and then with how much is done, and how much is left, if that is known."""
@@ -48,10 +49,10 @@ def bind(
 
 def files_of(program: Runnable, inputs: Mapping[str, Any] | None = None) -> list[Path]:
     """The files that a program and its inputs are read from, as far as they are named; no verb writes over them."""
-    found = [Path(data) for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
+    found = [parted(Path(data))[0] for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
     if not isinstance(program, Program | Elaborated):
         found.append(Path(program))
         program = load(program)
     if isinstance(program, Program):
-        found += [program.folder / node.path for node in program.tree.walk() if isinstance(node, ir.File)]
+        found += [parted(program.folder / node.path)[0] for node in program.tree.walk() if isinstance(node, ir.File)]
     return found

@@ -20,7 +20,7 @@ from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
-from wingspan.elaborate.inputs import default_format, fitted
+from wingspan.elaborate.inputs import fitted
 from wingspan.elaborate.opening import opened
 from wingspan.errors import InputError, WingspanError
 from wingspan.lang import algebra, ir
@@ -34,7 +34,7 @@ from wingspan.program import Program, load
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
-from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.tensors.tensor import Tensor, default_format, parse_format
 
 FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
 

@@ -95,7 +95,8 @@ class Fibers(NamedTuple):
     """those that are visited when the entries are stored, ascending"""
 
 
-class Children(NamedTuple):
+@dataclass(eq=False)
+class Children:
     """The children of some fibers, fiber after fiber."""
 
     sizes: np.ndarray

@@ -39,7 +39,7 @@ from wingspan.written import check_output
 @click.option("--reserve", "reservation", callback=size, metavar="SIZE", help="Address space for each of its buffers.")
 @click.option(
     "-o", "outputs", metavar="NAME=PATH", type=NamedPath(), multiple=True, callback=pairs("PATH"),
-    help="Write a tensor to a .mtx, .npy or .npz file.",
+    help="Write a tensor to a file of a suffix such as .mtx or .npy.",
 )  # fmt: skip
 def run(
     told: Invocation,

@@ -16,8 +16,9 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, hold, read_file, require_order
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, default_format, hold, read_file, require_order
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) 
             array = np.array([[x.value for x in row] for row in rows], dtype=object)
             return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)))
         case ir.File(path=path):
-            return _with_data(source, read_file(folder / path, value.data.span or span))
+            data = read_file(folder / path, value.data.span or span, len(source.extents))
+            return _with_data(source, _adopted(source, data))
     if len(source.extents) != rank:
         extents = "1 extent" if len(value.extents) == 1 else f"{len(value.extents)} extents"
         raise ProgramError(f"{name} has {axes(rank)} and {extents}", span, fix="give one extent for each axis, or none")
@@ -223,14 +225,6 @@ def _default(name: str, rank: int, span: Span | None) -> Source:
     return Source(name, resolve(default_format(rank), {}), (None,) * rank, False, span)
 
 
-def default_format(rank: int, fill: ir.Value = 0.0) -> ir.Format:
-    """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
-    form = ir.Format("Element", (ir.Literal(fill),))
-    for axis in range(rank):
-        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
-    return form
-
-
 def _bound(source: Source, data: Any) -> Source:
     """The source with the caller's data: an array, a tensor, or a file."""
     name = source.name
@@ -255,8 +249,9 @@ def _bound(source: Source, data: Any) -> Source:
 def _array(source: Source, data: Any) -> Any:
     """What the caller gives, as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
-        return read_file(Path(data), source.span)
-    if scipy.sparse.issparse(data):
+        data = read_file(Path(data), source.span, len(source.extents))
+    data = _adopted(source, data)
+    if scipy.sparse.issparse(data) or isinstance(data, Runs):
         return data
     try:
         array = np.asarray(data)
@@ -266,6 +261,15 @@ def _array(source: Source, data: Any) -> Any:
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
     return array
+
+
+def _adopted(source: Source, data: Any) -> Any:
+    """What is given, without what only other libraries know."""
+    levels = Tower.of(source.root, ())
+    try:
+        return adopt(data, levels, levels.rank, levels.fill)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
 
 
 def _checked(source: Source, data: Any) -> Any:

@@ -16,6 +16,8 @@ children have been brought together, `join` makes stretches as long as can be.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from wingspan.levels.base import GROUPS, Below, Children, Unusual
@@ -255,10 +257,33 @@ def spread(
     new[firsts(sizes)] = True
     if not (new & (left <= right) & (left >= 0) & (right < n)).all():
         raise Unusual
-    lengths = (right - left + 1).astype(np.int64)
-    number = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    indices = np.repeat(left, lengths) + number
-    return Children(sums(sizes, lengths), indices, np.repeat(positions, lengths) + number * step)
+    return Spread(sizes, left, (right - left + 1).astype(np.int64), positions, step)
+
+
+class Spread(Children):
+    """The children of stretches, which take room only where their indices or positions are asked for."""
+
+    def __init__(
+        self, sizes: np.ndarray, left: np.ndarray, lengths: np.ndarray, positions: np.ndarray, step: int
+    ) -> None:
+        self.sizes = sums(sizes, lengths)
+        self.left, self.lengths, self.starts, self.step = left, lengths, positions, step
+
+    @cached_property
+    def indices(self) -> np.ndarray:  # type: ignore[override]
+        return self._spread(self.left, 1)
+
+    @cached_property
+    def positions(self) -> np.ndarray:  # type: ignore[override]
+        return self._spread(self.starts, self.step)
+
+    def _spread(self, first: np.ndarray, step: int) -> np.ndarray:
+        """A number for each child: the first one of its stretch, and `step` more for each child before it there."""
+        before = np.cumsum(self.lengths) - self.lengths
+        found: np.ndarray = np.repeat(first - step * before, self.lengths)
+        if step:
+            found += np.arange(len(found))
+        return found
 
 
 def disorder(

@@ -15,9 +15,13 @@ from wingspan.errors import InputError
 from wingspan.lang.algebra import convert, exact
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
+from wingspan.levels.atomic import Atomic
+from wingspan.levels.element import Element
+from wingspan.levels.run_list import RunList
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
-from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, disorder
+from wingspan.tensors.foreign import Runs
+from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, Key, disorder
 from wingspan.tensors.pack import EXACT, Entries, pack
 
 LARGEST = 2**63 - 1
@@ -117,7 +121,9 @@ def _summed(entries: list[Entry]) -> list[Entry]:
 
 
 def checked(data: Any) -> Any:
-    """An array that a tensor may be made of: `numbers`, or a SciPy sparse array in order; else an InputError."""
+    """An array that a tensor may be made of: `numbers`, Runs, or a SciPy sparse array in order; else an InputError."""
+    if isinstance(data, Runs):
+        return Runs(data.ends, numbers(data.values)).longest()
     if not scipy.sparse.issparse(data):
         return numbers(data)
     matrix = in_order(data)
@@ -129,7 +135,7 @@ def in_order(matrix: Any) -> Any:
     """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError."""
     try:
         wrong = _spoiled(matrix)
-        if not wrong and not (matrix.format in ("csc", "csr") and matrix.ndim == 2):
+        if wrong in (None, UNSORTED) and not (matrix.format in ("csc", "csr") and matrix.ndim == 2):
             matrix = scipy.sparse.coo_array(matrix)
             sides = zip(matrix.coords, matrix.shape, strict=True)
             if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
@@ -185,6 +191,8 @@ def _wrong(matrix: Any) -> str | None:
 
 def size_of(data: Any) -> int:
     """The length of an array, dense or SciPy sparse: of its elements or of its pointers."""
+    if isinstance(data, Runs):
+        return data.shape[0]
     if not scipy.sparse.issparse(data):
         return int(np.size(data))
     return max(int(data.nnz), len(data.indptr) if data.format in ("csc", "csr") else 0)
@@ -198,6 +206,8 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
     exactly. A Fault if an element is of another kind.
     """
     columns = Columns.of(tower)
+    if isinstance(data, Runs):
+        return _in_runs(tower, data, lent)
     if data.dtype == object:
         return None
     try:
@@ -207,6 +217,27 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
         return pack(tower, replace(entries, values=_converted(entries.values, tower.kind)))
     except Unusual:
         return None
+
+
+def in_runs(tower: Tower) -> bool:
+    """Whether a tensor is one RunList, which is what Runs are."""
+    return tuple(map(type, tower.levels)) in ((RunList, Element), (RunList, Atomic))
+
+
+def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
+    """Runs, as long as can be, as those of a RunList."""
+    try:
+        values = _converted(data.values, tower.kind)
+    except Unusual:
+        return None
+    arrays: dict[Key, Stored] = {
+        (0, "ptr", ()): Stored.of(1, len(values) + 1),
+        (0, "right", ()): Stored(_kept(data.ends.astype(narrow(data.shape[0]), copy=False), lent)),
+        (0, "fill", ()): Stored.of(len(values)),
+        (0, "prev", ()): Stored.of(int(len(values) > 0)),
+        (1, "val", ()): Stored(_kept(values, lent)),
+    }
+    return Frozen(tower, {key: stored for key, stored in arrays.items() if len(stored.values)})
 
 
 CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
@@ -308,4 +339,6 @@ def _parts(data: Any) -> list[np.ndarray]:
     if scipy.sparse.issparse(data):
         held = [getattr(data, name, None) for name in ("data", "indices", "indptr")]
         return [part for part in (*held, *getattr(data, "coords", ())) if isinstance(part, np.ndarray)]
+    if isinstance(data, Runs):
+        return [data.ends, data.values]
     return [data] if isinstance(data, np.ndarray) else []

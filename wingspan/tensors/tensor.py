@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
-from wingspan.levels import MOST_AXES, Tower, resolve
+from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.paths import named
-from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, size_of
+from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
+from wingspan.tensors.files.arrow import array_of
+from wingspan.tensors.foreign import Filled, Runs, adopt
 from wingspan.tensors.frozen import DTYPES, Columns, Frozen, collect, exact_elements
-from wingspan.tensors.walk import Elements, columns, elements, invariants
+from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
     "Cells",
@@ -88,7 +91,7 @@ class Tensor:
         """
         if scipy.sparse.issparse(array):
             raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
-        return _of(form, array, devices, borrow)
+        return _of(form, as_array(array), devices, borrow)
 
     @staticmethod
     def from_scipy(
@@ -101,10 +104,38 @@ class Tensor:
 
     @staticmethod
     def from_file(
-        form: str | ir.Format, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
+        form: str | ir.Format | None, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
     ) -> Tensor:
-        """A tensor from a `.mtx`, `.npy` or `.npz` file."""
-        return _of(form, read_file(named(path)), devices, borrow=True)
+        """A tensor from a file, or from a member of it, which is named after a colon: `two.npz:a`, `page.png:red`.
+
+        Suffixes: `.mtx .tns .npy .npz .h5 .arrow .png .pgm .ppm`. A matrix of one column and a plane of an image are
+        also vectors. Without a format, it is the one that an input has which is given none.
+        """
+        if form is None:
+            data = read_file(named(path))
+            return _of(_default(data), data, devices, borrow=True)
+        rank = Tower.of(_root(form, devices), ()).rank
+        return _of(form, read_file(named(path), rank=rank), devices, borrow=True)
+
+    @staticmethod
+    def from_sparse(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
+        """A tensor with the stored elements of an array of pydata/sparse (COO, GCXS, DOK).
+
+        InputError if its fill value is not the format's.
+        """
+        if not hasattr(array, "fill_value"):
+            raise InputError(f"a {type(array).__name__} is not an array of pydata/sparse", fix="use Tensor.from_scipy")
+        return _of(form, array, devices, False)
+
+    @staticmethod
+    def from_arrow(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
+        """A vector with the elements of an array of Arrow's. A RunList has the runs of a run-end encoded array.
+
+        Nothing is copied that fits: run ends of 32 bits (64 if a run ends beyond 2³¹ - 1), and values of 64.
+        """
+        if not hasattr(array, "null_count"):
+            raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
+        return _of(form, array, devices, True)
 
     # -------------------------------------------------------------------------------------------------------- to data
 
@@ -118,8 +149,8 @@ class Tensor:
         """The number of stored elements; all those of a run count, though they are stored once."""
         if (parts := self.parts()) is not None:
             return len(parts[0])
-        found = self._elements()
-        return sum(1 for _ in self._leaves()) if found is None else len(found[1])
+        found = count(self.data) if isinstance(self.data, Frozen) else None
+        return sum(1 for _ in self._leaves()) if found is None else found
 
     def entries(self) -> Iterator[Entry]:
         """The stored elements, in column-major order."""
@@ -146,11 +177,14 @@ class Tensor:
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
-        array: np.ndarray = np.full(self.shape, double(self.fill), dtype=DTYPES[self.tower.kind])
+        array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=DTYPES[self.tower.kind])
         subscripts, values = self.coordinates()
-        if len(values):
-            array[tuple(subscripts)] = values if self.shape else values[0]
-        return array
+        at: np.ndarray = np.zeros(len(values), dtype=np.int64)
+        for axis, extent in zip(reversed(subscripts), reversed(self.shape), strict=True):
+            at *= extent
+            at += axis
+        array[at] = values
+        return array.reshape(self.shape, order="F")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The same for NumPy: `np.asarray(tensor)`."""
@@ -177,18 +211,20 @@ class Tensor:
             return coo.tocsc()
         return scipy.sparse.coo_array((_own(coo.data), tuple(map(_own, coo.coords))), shape=self.shape)
 
+    def to_arrow(self) -> Any:
+        """A vector as an array of Arrow's: run-end encoded if its level keeps runs. InputError for other ranks."""
+        return array_of(self)
+
+    def runs(self) -> Runs | None:
+        """A vector in runs, those of fill included; None for other tensors."""
+        return runs(self.data, self.fill) if isinstance(self.data, Frozen) else None
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a `.mtx`, `.npy` or `.npz` file, replaced in one step. InputError if it cannot hold this."""
-        path = named(path)
-        fix = "use .npy"
-        if path.suffix in (".mtx", ".npz") and (self.fill != 0 or not self.shape):
-            what = f"fill value {show(self.fill)}" if self.shape else "no axes"
-            raise InputError(f"{path}: a {path.suffix} file does not hold a tensor with {what}", fix=fix)
-        if path.suffix == ".mtx" and len(self.shape) != 2:
-            raise InputError(f"{path}: a .mtx file holds a matrix, the tensor has rank {len(self.shape)}", fix=fix)
-        if path.suffix == ".mtx" and self.tower.kind == "bool":
-            raise InputError(f"{path}: a .mtx file holds numbers, not booleans", fix="use .npz")
-        write_file(path, self.to_scipy() if path.suffix in (".mtx", ".npz") else self.to_numpy())
+        """Write to a file of a suffix that `from_file` reads, replaced in one step. InputError if it cannot hold this.
+
+        `.npy` holds all elements, the others what is stored; `.npz` and `.h5` hold any rank, and `.h5` any fill value.
+        """
+        write_file(named(path), self)
 
     def validate(self) -> None:
         """An InputError if buffers break an invariant of a level, naming the level, the fiber and the entry.
@@ -199,6 +235,17 @@ class Tensor:
         data = self.data if isinstance(self.data, Frozen) else collect(self.tower, self.data.values)
         if wrong := self.disorder() or invariants(data):
             raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
+
+    def sizes(self) -> list[dict[str, Any]]:
+        """The levels, outermost first: the number, the `name`, and the bytes of the `buffers` in all instances."""
+        data = self.data if isinstance(self.data, Frozen) else collect(self.tower, self.data.values)
+        made: list[dict[str, Any]] = [
+            {"level": number, "name": level.name, "buffers": {buffer.name: 0 for buffer in level.buffers}}
+            for number, level in zip(self.tower.numbers, self.tower.levels, strict=True)
+        ]
+        for (depth, name, _), stored in data.arrays.items():
+            made[depth]["buffers"][name] += stored.values.nbytes + (0 if stored.at is None else stored.at.nbytes)
+        return made
 
     def disorder(self) -> str | None:
         """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
@@ -271,11 +318,15 @@ def _check_room(tower: Tower, most: int) -> None:
 def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
     _check_room(tower, room_with(data))
+    if isinstance(data, Runs) and not in_runs(tower):
+        data = data.dense()
     try:
         arrays = frozen(tower, data, lent)
     except Fault as fault:
         raise _wrong_kind(tower, fault) from None
-    return load(tower, entries_of(data, tower.fill)) if arrays is None else Tensor(tower, arrays, exact(tower.fill))
+    if arrays is not None:
+        return Tensor(tower, arrays, exact(tower.fill))
+    return load(tower, entries_of(data.dense() if isinstance(data, Runs) else data, tower.fill))
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
@@ -342,17 +393,40 @@ def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
-    if isinstance(form, str):
-        form = parse_format(form)
-    root = resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
-    given = data if scipy.sparse.issparse(data) else as_array(data)
+    root = _root(form, devices)
+    levels = Tower.of(root, ())
+    given = adopt(data, levels, levels.rank, levels.fill)
+    given = given if scipy.sparse.issparse(given) or isinstance(given, Runs) else as_array(given)
     data = checked(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
-        raise InputError(f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}")
+        what = f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}"
+        raise InputError(what, fix="use a format with a level for each axis, and a leaf")
     if tower.rank > MOST_AXES:
         raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")
     return hold(tower, data, None if borrow else given)
+
+
+def default_format(rank: int, fill: ir.Value = 0.0) -> ir.Format:
+    """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
+    form = ir.Format("Element", (ir.Literal(fill),))
+    for axis in range(rank):
+        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
+    return form
+
+
+def _default(data: Any) -> ir.Format:
+    """The default format for what a file holds: of its rank, kind and fill value."""
+    fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
+    values = array.values if isinstance(array, Runs) else array
+    kind = {"b": bool, "f": float}.get(values.dtype.kind, int)
+    return default_format(array.ndim, kind(fill))
+
+
+def _root(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:
+    """The outermost level of a format."""
+    form = parse_format(form) if isinstance(form, str) else form
+    return resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
 
 
 def parse_format(text: str) -> ir.Format:

@@ -14,10 +14,12 @@ from itertools import accumulate, islice
 import numpy as np
 import scipy.sparse
 
-from wingspan.buffers.stored import Children, Stored, Unusual
-from wingspan.lang.ir import Instance
+from wingspan.buffers.stored import Children, Stored, Unusual, narrow
+from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.stretches import Spread
+from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import DTYPES, Frozen, disorder
 from wingspan.tensors.pack import in_order
 
@@ -47,6 +49,50 @@ def elements(frozen: Frozen) -> Elements | None:
     values = np.concatenate([values for _, values in parts]).astype(dtype, copy=False)
     order = in_order(subscripts, frozen.tower.shape)
     return (subscripts, values) if order is None else ([axis[order] for axis in subscripts], values[order])
+
+
+def count(frozen: Frozen) -> int | None:
+    """How many elements are stored; None where `elements` is. Runs are counted without taking them apart."""
+    tower = frozen.tower
+    if not (tower.packs and tower.rank and tower.levels[tower.depths[2]].stretch == "run"):
+        found = elements(frozen)
+        return None if found is None else len(found[1])
+    walk = _Walk(frozen)
+    try:
+        return sum(int(walk.children(at).sizes.sum()) for at in walk.reached(_START, tower.depths[2]))
+    except Unusual:
+        return None
+
+
+def runs(frozen: Frozen, fill: Value) -> Runs | None:
+    """The runs of a vector, with those of fill between them; None if it is none, or its level keeps no runs."""
+    tower = frozen.tower
+    if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
+        return None
+    walk, dtype, n = _Walk(frozen), DTYPES[tower.kind], tower.shape[0]
+    none: np.ndarray = np.zeros(0, dtype=np.int64)
+    first, last = none, none
+    values: np.ndarray = none.astype(dtype)
+    try:
+        for at in walk.reached(_START, tower.depths[2]):
+            children = walk.children(at)
+            assert isinstance(children, Spread)
+            first, last = children.left, children.left + children.lengths
+            below = _Fibers(at.depth + 1, at.instance, children.starts, [])
+            for leaves in walk.reached(below, len(tower.levels) - 1):
+                values = walk.leaf(leaves)[1].astype(dtype, copy=False)
+    except Unusual:
+        return None
+    gap = np.append(first, n) > np.append(0, last)
+    there = np.stack([gap, np.append(np.ones(len(last), dtype=np.bool_), False)], axis=1).ravel()
+    ends = np.stack([np.append(first, n), np.append(last, n)], axis=1).ravel()[there]
+    every: np.ndarray = np.full((len(values) + 1, 2), fill, dtype=dtype)
+    every[:-1, 1] = values
+    return (
+        Runs(ends.astype(narrow(n), copy=False), every.ravel()[there])
+        if gap.any()
+        else Runs(last.astype(narrow(n), copy=False), values)
+    )
 
 
 def invariants(frozen: Frozen) -> str | None:
@@ -138,7 +184,7 @@ class _Walk:
             return
         match level := self.tower.levels[at.depth]:
             case Storage():
-                children = level.unpack(lambda name: self.find(at, name), self.tower.extent(at.depth), at.positions)
+                children = self.children(at)
                 if self.check(children, at):
                     raise Unusual
                 outer = [np.repeat(axis, children.sizes) for axis in at.subscripts]
@@ -153,6 +199,12 @@ class _Walk:
                     yield from self.reached(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
                 if there < len(at.positions) and at.depth in self.tower.late(1):
                     raise Unusual  # what a modifier of an element lacks is stored as fill if that takes effect late
+
+    def children(self, at: _Fibers) -> Children:
+        """The children of fibers of a storage level."""
+        level = self.tower.levels[at.depth]
+        assert isinstance(level, Storage)
+        return level.unpack(partial(self.find, at), self.tower.extent(at.depth), at.positions)
 
     def check(self, children: Children, at: _Fibers) -> str | None:
         """What is wrong unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
@@ -186,11 +238,21 @@ class _Walk:
                     children = level.unpack(find, n, at.positions)
                     if wrong := self.check(children, at):
                         return f"{place}, {wrong}"
-                    inside = [_Fibers(at.depth + 1, at.instance, np.unique(children.positions), [])]
+                    inside = [_Fibers(at.depth + 1, at.instance, _distinct(children.positions), [])]
                 case Modifier():
                     for key, _, positions in level.unpack(find, at.positions):
                         instance = at.instance if key is None else (*at.instance, (level.key, key))
-                        inside.append(_Fibers(at.depth + 1, instance, np.unique(positions), []))
+                        inside.append(_Fibers(at.depth + 1, instance, _distinct(positions), []))
         except Unusual:
             return f"{place}: its pointers are not in order"
         return next((wrong for each in inside if (wrong := self.disorder(each))), None)
+
+
+def _distinct(positions: np.ndarray) -> np.ndarray:
+    """The positions without duplicates, ascending. They are sorted only if they are not."""
+    if (positions[1:] < positions[:-1]).any():
+        return np.unique(positions)
+    new: np.ndarray = np.ones(len(positions), dtype=np.bool_)
+    new[1:] = positions[1:] != positions[:-1]
+    found: np.ndarray = positions[new]
+    return found

@@ -1,60 +1,86 @@
-"""Files of arrays: Matrix Market (`.mtx`), NumPy (`.npy`), SciPy sparse (`.npz`)."""
+"""Files of tensors: which formats there are, and how one of them is read or written whole."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 
 from wingspan.errors import InputError, Span
 from wingspan.once import alone
 from wingspan.paths import named
-from wingspan.reading import InSteps, reading
+from wingspan.reading import reading
 from wingspan.tensors.arrays import numbers
-from wingspan.tensors.files.matrix_market import read_mtx
-from wingspan.tensors.files.numpy_files import read_npy, read_npz
+from wingspan.tensors.files.arrow import read_arrow, write_arrow
+from wingspan.tensors.files.binsparse import read_h5, write_h5
+from wingspan.tensors.files.held import FileFormat, Held
+from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, write_png
+from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
+from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz
+from wingspan.tensors.files.tns import read_tns, write_tns
+from wingspan.tensors.foreign import Filled, Runs
 from wingspan.written import replacing
 
-SUFFIXES = (".mtx", ".npy", ".npz")
-ONE_OF_THEM = "use .mtx, .npy or .npz"
+PLANE = "a plane: red, green, blue, grey or alpha"
 
-_READERS: dict[str, tuple[Callable[[InSteps], Any], str]] = {
-    ".mtx": (read_mtx, "correct it, or write it again by scipy.io.mmwrite"),
-    ".npy": (read_npy, "write it again by numpy.save"),
-    ".npz": (read_npz, "write it again by scipy.sparse.save_npz"),
+
+def _column(array: Any) -> bool:
+    """Whether a matrix has one column."""
+    return bool(array.ndim == 2 and array.shape[1] == 1)
+
+
+def _image(array: Any) -> bool:
+    """Whether there is one plane, whose pixels follow each other."""
+    return bool(array.ndim == 2)
+
+
+FORMATS = {
+    ".mtx": FileFormat(read_mtx, write_mtx, "correct it, or write it again by scipy.io.mmwrite", flat=_column),
+    ".tns": FileFormat(read_tns, write_tns, "correct it: a line has subscripts from 1 and a number"),
+    ".npy": FileFormat(read_npy, write_npy, "write it again by numpy.save"),
+    ".npz": FileFormat(read_npz, write_npz, "write it again by scipy.sparse.save_npz or numpy.savez", "an array"),
+    ".h5": FileFormat(read_h5, write_h5, "write it again as binsparse 0.1", "a group"),
+    ".arrow": FileFormat(read_arrow, write_arrow, "write it again by pyarrow.feather.write_feather", "a column"),
+    ".png": FileFormat(read_png, write_png, "write the image again", PLANE, _image),
+    ".pgm": FileFormat(read_netpbm, partial(write_netpbm, kind=5), "write it again as P5", PLANE, _image),
+    ".ppm": FileFormat(read_netpbm, partial(write_netpbm, kind=6), "write it again as P6", PLANE, _image),
 }
+"""The formats of files by their suffixes."""
 
-_WRITERS: dict[str, Callable[[IO[bytes], Any], None]] = {
-    ".mtx": lambda file, data: scipy.io.mmwrite(file, data, symmetry="general"),
-    ".npy": lambda file, data: np.save(SimpleNamespace(write=file.write), data),
-    ".npz": scipy.sparse.save_npz,
-}
-"""They call the `write` of an open file, which says why it fails.
-
-SciPy's `mmwrite` to a path does not notice that a disk is full, and NumPy's `save` to a file says only that it failed.
-"""
+SUFFIXES = tuple(FORMATS)
+ONE_OF_THEM = f"use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
-def read_file(path: Path, span: Span | None = None) -> Any:
-    """The array in a file, dense or SciPy sparse.
+def parted(path: Path) -> tuple[Path, str | None]:
+    """A file, and the member of it that is named after a colon: `two.npz:a`."""
+    before, colon, member = str(path).rpartition(":")
+    if path.suffix in FORMATS or not colon or not member or Path(before).suffix not in FORMATS:
+        return path, None
+    return Path(before), member
 
-    InputError if it cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
+
+def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> Any:
+    """The array in a file, or a member of it: NumPy's, SciPy's, `Filled` or `Runs`.
+
+    For a tensor of rank 1, a `.mtx` file of one column and a plane of an image are vectors. InputError if the file
+    cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
     """
-    if named(path, span).suffix not in SUFFIXES:
+    file_, member = parted(named(path, span))
+    if file_.suffix not in FORMATS:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
-    read, fix = _READERS[path.suffix]
-    with reading(path, span) as file:
+    form = FORMATS[file_.suffix]
+    if member is not None and form.members is None:
+        raise InputError(f"{path}: a {file_.suffix} file has no members", span, fix=f"write {file_}")
+    with reading(file_, span) as file:
         try:
             with alone(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                data = read(file)
-            numbers(data.data if scipy.sparse.issparse(data) else data)
+                data = form.read(file, member)
+            numbers(_values(data))
         except InputError as error:
             topic = error.diagnostics[0].topic
             raise InputError(f"{path}: {error.message}", span, topic=topic, fix=error.fix) from None
@@ -64,13 +90,23 @@ def read_file(path: Path, span: Span | None = None) -> Any:
             if file.failure is not None:
                 raise file.failure from None
             reason = str(error).partition("\n")[0] or type(error).__name__
-            raise InputError(f"{path}: not a {path.suffix} file in order: {reason}", span, fix=fix) from None
-    return data
+            raise InputError(f"{path}: not a {file_.suffix} file in order: {reason}", span, fix=form.again) from None
+    return data.reshape(-1, order="F") if rank == 1 and form.flat(data) else data
 
 
-def write_file(path: Path, data: Any) -> None:
-    """Write an array, SciPy sparse but for `.npy`; the file is replaced in one step. InputError if it cannot be."""
-    if named(path).suffix not in SUFFIXES:
+def _values(data: Any) -> Any:
+    """The elements of an array that has been read."""
+    if isinstance(data, Filled):
+        return data.array.data
+    return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
+
+
+def write_file(path: Path, tensor: Held) -> None:
+    """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this."""
+    if named(path).suffix not in FORMATS:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
     with replacing(path) as file:
-        _WRITERS[path.suffix](file, data)
+        try:
+            FORMATS[path.suffix].write(file, tensor)
+        except InputError as error:
+            raise InputError(f"{path}: a {path.suffix} file {error.message}", fix=error.fix) from None

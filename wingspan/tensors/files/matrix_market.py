@@ -11,13 +11,16 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+import scipy.io
 import scipy.sparse
 
 from wingspan.errors import InputError, printable
 from wingspan.reading import STEP, InSteps, require_memory
+from wingspan.tensors.files._text import columns as read_columns
+from wingspan.tensors.files.held import Held, entries, refuse_unless, require_zeros
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"
@@ -59,7 +62,7 @@ class _Header:
         return int(self.symmetry == "skew-symmetric")
 
 
-def read_mtx(file: InSteps) -> Any:
+def read_mtx(file: InSteps, member: str | None = None) -> Any:
     """The matrix in a file: a NumPy array, or a SciPy COO array. ValueError or InputError if it is not in order."""
     number, head = _head(file)
     entries = min(head.announced, file.size)
@@ -70,13 +73,30 @@ def read_mtx(file: InSteps) -> Any:
         require_memory(24 * wide * entries, f"its header announces {head.announced} entries")
     columns = [array("d" if word == "number" else "q") for word in head.line]
     found = 0
-    for block in _blocks(file):
+    for block in blocks(file):
         found += _parse(block, number, head, columns, keep=found <= head.announced)
         number += block.count(b"\n")
     if found != head.announced:
         raise ValueError(f"its header announces {head.announced} entries, and {found} follow")
     parts = [np.frombuffer(column, dtype=column.typecode) for column in columns]
     return _dense(head, parts[0]) if head.form == "array" else _sparse(head, parts)
+
+
+def write_mtx(file: IO[bytes], tensor: Held) -> None:
+    """Write a matrix, or a vector as one of one column. InputError if it is none, or what is not stored is not zero.
+
+    SciPy's `mmwrite` to a path does not notice that a disk is full.
+    """
+    require_zeros(tensor)
+    rank = len(tensor.shape)
+    refuse_unless(rank <= 2, f"a tensor of rank {rank}", "use .tns")
+    refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
+    matrix = entries(tensor)
+    if rank == 1:
+        matrix = scipy.sparse.coo_array(
+            (matrix.data, (matrix.coords[0], matrix.coords[0] * 0)), shape=(*tensor.shape, 1)
+        )
+    scipy.io.mmwrite(file, matrix, symmetry="general")
 
 
 # ------------------------------------------------------------------------------------------------------------- header
@@ -126,7 +146,7 @@ def _head_lines(file: InSteps) -> Iterator[tuple[int, bytes]]:
 # --------------------------------------------------------------------------------------------------------------- body
 
 
-def _blocks(file: InSteps) -> Iterator[bytes]:
+def blocks(file: InSteps) -> Iterator[bytes]:
     """The rest of the file in pieces of whole lines."""
     rest = b""
     while step := file.read():
@@ -140,19 +160,16 @@ def _blocks(file: InSteps) -> Iterator[bytes]:
 
 def _parse(block: bytes, number: int, head: _Header, columns: list[array[Any]], keep: bool) -> int:
     """Append the entries of a block, whose first line has this number; how many they are."""
-    entry = r"[ \t]+".join(f"(?:{form})" for form in head.line.values())
-    if not re.fullmatch(rf"(?:\s*+(?:{entry})[ \t\r\v\f]*+\n)*+\s*".encode(), block, re.IGNORECASE):
+    parts = read_columns(block, "".join("d" if name == "number" else "i" for name in head.line))
+    extents = {"row": head.rows, "column": head.columns}
+    sides = [] if parts is None else [(part, extents[name]) for part, name in zip(parts, head.line, strict=True)
+                                      if name in extents]  # fmt: skip
+    if parts is None or any(len(part) and not 1 <= part.min() <= part.max() <= extent for part, extent in sides):
         raise ValueError(_first_wrong(block, number, head))
-    words = block.split()
-    n = len(columns)
-    for k, (column, name) in enumerate(zip(columns, head.line, strict=True)):
-        values = list(map(float if name == "number" else int, words[k::n]))
-        least, most = {"row": (1, head.rows), "column": (1, head.columns)}.get(name, (_LEAST, _LARGEST))
-        if values and name != "number" and not least <= min(values) <= max(values) <= most:
-            raise ValueError(_first_wrong(block, number, head))
+    for column, part in zip(columns, parts, strict=True):
         if keep:
-            column.extend(values)
-    return len(words) // n
+            column.frombytes(part.view(np.uint8).data)
+    return len(parts[0])
 
 
 def _first_wrong(block: bytes, number: int, head: _Header) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.lib import format as npy
 
 from wingspan.errors import printable
 from wingspan.reading import STEP, InSteps, require_memory
+from wingspan.tensors.files.held import Held, entries, require_zeros
 
 HEADER = 4096
 """The longest header in bytes; one of an array of numbers takes about 120."""
@@ -32,6 +34,9 @@ INDEX, NUMBER, TEXT = "iu", "biuf", "SU"
 
 LONGEST_WORD = 64
 """Bytes."""
+
+WIDE = 10_000_000
+"""Columns of a matrix that is written as COO, since CSC has a pointer for each."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +104,18 @@ def _array(name: str, stream: IO[bytes], size: int, kinds: str) -> _Array:
     return found
 
 
-def read_npy(file: InSteps) -> np.ndarray:
+def read_npy(file: InSteps, member: str | None = None) -> np.ndarray:
     """The array in a file. ValueError or InputError if it is not in order."""
     if file.peek(2)[:2] == b"PK":
         raise ValueError("it holds several arrays")
     found = _array("its array", file, file.size, NUMBER)
     _require_memory([found])
     return found.read()
+
+
+def write_npy(file: IO[bytes], tensor: Held) -> None:
+    """Write all elements. NumPy's `save` to a file says only that it failed, so it is given the `write` of one."""
+    np.save(SimpleNamespace(write=file.write), tensor.to_numpy())
 
 
 def _require_memory(arrays: list[_Array]) -> None:
@@ -131,6 +141,11 @@ class _Archive:
     def __init__(self, file: InSteps, stack: ExitStack) -> None:
         self._packed = stack.enter_context(zipfile.ZipFile(file))
         self._stack, self._size = stack, file.size
+
+    @property
+    def names(self) -> list[str]:
+        """The arrays there."""
+        return [name.removesuffix(".npy") for name in self._packed.NameToInfo if name.endswith(".npy")]
 
     def has(self, name: str) -> bool:
         """Whether there is an array of this name."""
@@ -158,12 +173,15 @@ class _Archive:
         return text.decode("ascii") if isinstance(text, bytes) else str(text)
 
 
-def read_npz(file: InSteps) -> Any:
-    """The SciPy sparse array in a file. ValueError or InputError if it is not in order."""
+def read_npz(file: InSteps, member: str | None = None) -> Any:
+    """The SciPy sparse array in a file, the only array, or the one that is named.
+
+    ValueError or InputError if it is not in order.
+    """
     with ExitStack() as stack:
         archive = _Archive(file, stack)
-        if not archive.has("format"):
-            raise ValueError("it holds no sparse array")
+        if member is not None or not archive.has("format"):
+            return _one(archive, member)
         form = archive.word("format")
         if form not in PARTS:
             raise ValueError(f"it holds no sparse array: its format is `{printable(form[:40])}`")
@@ -183,6 +201,25 @@ def read_npz(file: InSteps) -> Any:
     else:
         places = (read["offsets"],) if form == "dia" else (read["indices"], read["indptr"])
     return getattr(scipy.sparse, f"{form}_array")((data, *places), shape=extents)
+
+
+def _one(archive: _Archive, member: str | None) -> np.ndarray:
+    """The array that is named, or the only one."""
+    names = archive.names
+    if len(names) != 1 if member is None else member not in names:
+        what = "it holds no sparse array" if member is None else f"it has no array {printable(member[:40])}"
+        there = ", ".join(printable(name[:40]) for name in names[:8]) or "nothing"
+        raise ValueError(f"{what}, but {there}; name one after a colon, as in two.npz:a")
+    found = archive.array(names[0] if member is None else member, NUMBER)
+    _require_memory([found])
+    return found.read()
+
+
+def write_npz(file: IO[bytes], tensor: Held) -> None:
+    """Write the stored elements, not packed, which takes a hundred times longer. InputError if others are not zero."""
+    require_zeros(tensor)
+    wide = len(tensor.shape) == 2 and tensor.shape[1] > WIDE
+    scipy.sparse.save_npz(file, entries(tensor) if wide else tensor.to_scipy(), compressed=False)
 
 
 def _bounds(form: str, extents: tuple[int, ...], stored: int) -> dict[str, int]:

@@ -1,0 +1,192 @@
+"""Arrays of other libraries become tensors, and tensors become theirs again."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow
+import pytest
+import scipy.sparse
+import sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.effort import many
+from proofs_tests.towers import COUNTS, same, tower
+from wingspan import InputError, Tensor, api
+from wingspan.tensors.foreign import Runs
+from wingspan.tensors.frozen import Frozen
+from wingspan.testing.formats import arrays, formats, tensors
+
+derandomized = settings(derandomize=True, deadline=None, max_examples=many(100))
+
+# ------------------------------------------------------------------------------------------------------------- pydata
+
+
+@derandomized
+@given(st.data(), st.sampled_from([sparse.COO, sparse.GCXS, sparse.DOK]))
+def test_arrays_of_pydata_are_read(data, kind):
+    """COO, GCXS with any compressed axes, and DOK, of rank 1 to 4, with the fill value of the format."""
+    rank = data.draw(st.integers(1, 4))
+    form, fill = data.draw(formats(rank=rank, storage=("Dense", "SparseList", "SparseDict", "SparseRunList")))
+    array = data.draw(arrays(rank, fill, extent=3))
+    value = tower(form).fill
+    if array.dtype.kind == "f" or "Pattern" in form:
+        array = np.abs(array) % 2 == 1 if "Pattern" in form else array
+    made = sparse.COO.from_numpy(array, fill_value=array.dtype.type(value))
+    if kind is sparse.GCXS:
+        axes = data.draw(st.sets(st.integers(0, rank - 1), min_size=1, max_size=max(rank - 1, 1)))
+        made = sparse.GCXS.from_coo(made, compressed_axes=tuple(sorted(axes)) if rank > 1 else None)
+    if kind is sparse.DOK:
+        made = sparse.DOK.from_coo(made)
+    assert same(Tensor.from_sparse(form, made, devices=COUNTS), array)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_matrices_of_pydata_may_be_compressed_along_either_axis(axis):
+    matrix = np.array([[1.5, 0, 2], [0, 0, 3]])
+    made = sparse.GCXS.from_numpy(matrix, compressed_axes=(axis,))
+    assert same(Tensor.from_sparse("SparseList(SparseList(Element(0.0)))", made), matrix)
+
+
+def test_a_pydata_array_is_an_input():
+    """Also one whose fill value must be named; what is no such array, or out of order, is refused."""
+    made = sparse.COO.from_numpy(np.array([[1.5, 0], [0, 2]]))
+    assert (
+        api.run(api.parse("x = Scalar(0.0)\nx .= 0\nx[] += A[1, 1]\nreturn x"), inputs={"A": made})
+        .tensors["x"]
+        .to_numpy()
+        == 1.5
+    )
+    with pytest.raises(InputError, match=r"its fill value is 1.0, that of Dense\(Dense\(Element\(0.0\)\)\) is 0.0"):
+        Tensor.from_sparse("Dense(Dense(Element(0.0)))", sparse.COO.from_numpy(np.ones((2, 2)), fill_value=1.0))
+    with pytest.raises(InputError, match="a list is not an array of pydata/sparse"):
+        Tensor.from_sparse("Dense(Element(0.0))", [1])
+    made.coords[0, 1] = 7
+    with pytest.raises(InputError, match="not a"):
+        Tensor.from_sparse("Dense(SparseList(Element(0.0)))", made)
+
+
+# -------------------------------------------------------------------------------------------------------------- SciPy
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("form", ["Dense(SparseBand(Element(0.0)))", "SparseList(SparseBlockList(Element(0.0)))"])
+def test_every_format_of_scipy_is_read(kind, form):
+    """Arrays and matrices; DIA as bands, too."""
+    matrix = np.array([[1, 2, 0, 0], [0, 3, 4, 0], [0, 0, 5, 6], [0, 0, 0, 7]], dtype=float)
+    for suffix in ("array", "matrix"):
+        made = getattr(scipy.sparse, f"{kind}_{suffix}")(matrix)
+        assert same(Tensor.from_scipy(form, made), matrix)
+
+
+def test_blocks_have_axes_of_their_own():
+    """Four axes are asked for by a format with four: column and row in a block, column and row of the block."""
+    matrix = np.kron(np.array([[1, 0, 2], [0, 3, 0]]), np.arange(1, 7).reshape(2, 3))
+    blocks = scipy.sparse.bsr_array(matrix, blocksize=(2, 3))
+    blocks = scipy.sparse.bsr_array((blocks.data[::-1], blocks.indices[::-1].copy(), [0, 1, 3]), shape=matrix.shape)
+    tensor = Tensor.from_scipy("Dense(SparseList(Dense(Dense(Element(0)))))", blocks)
+    assert tensor.shape == (3, 2, 3, 2) and tensor.nnz == 18
+    dense, expected = tensor.to_numpy(), blocks.toarray()
+    for c, r, j, i in np.ndindex(tensor.shape):
+        assert dense[c, r, j, i] == expected[2 * i + r, 3 * j + c]
+    assert same(Tensor.from_scipy("Dense(SparseList(Element(0)))", blocks), expected)
+
+
+# -------------------------------------------------------------------------------------------------------------- Arrow
+
+LEAVES = [("Element(0)", "int8"), ("Element(0)", "int64"), ("Element(0.0)", "float64"), ("Element(false)", "bool")]
+FORMS = ["RunList({})", "SparseRunList({})", "RunList(Mutex({}))", "SparseList({})", "Dense({})", "SparseInterval({})"]
+
+
+@derandomized
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), max_size=6),
+    st.sampled_from(FORMS),
+    st.sampled_from(["int16", "int32", "int64"]),
+    st.sampled_from(LEAVES),
+    st.data(),
+)
+def test_runs_of_arrow_are_runs(runs, form, ends, leaf, data):
+    """With neighbours that are equal, slices, and any width; in every format, and back."""
+    if "Interval" in form:
+        runs = [(n, 2 * (k == 1)) for k, (n, _) in enumerate(runs)]
+    lengths, values = [n for n, _ in runs], [v for _, v in runs]
+    kind = np.dtype(leaf[1])
+    array = pyarrow.RunEndEncodedArray.from_arrays(
+        pyarrow.array(np.cumsum(lengths), getattr(pyarrow, ends)()), pyarrow.array(np.array(values, dtype=kind))
+    )
+    first = data.draw(st.integers(0, len(array)))
+    array = array.slice(first, data.draw(st.integers(0, len(array) - first)))
+    expected = np.repeat(np.array(values, dtype=kind), lengths)[first : first + len(array)]
+    tensor = Tensor.from_arrow(form.format(leaf[0]), array)
+    assert tensor.to_numpy().tolist() == expected.tolist()
+    tensor.validate()
+    back = tensor.to_arrow()
+    assert np.asarray(back.to_pylist()).tolist() == expected.tolist()
+    assert hasattr(back, "run_ends") == ("Run" in form or "Interval" in form)
+
+
+def test_runs_of_arrow_are_not_copied():
+    """A trillion elements in three runs; neighbours that are equal are joined."""
+    ends, values = np.array([5, 10**6, 10**12]), np.array([7, 0, 9])
+    array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array(ends), pyarrow.array(values))
+    tensor = Tensor.from_arrow("RunList(Element(0))", array)
+    assert isinstance(tensor.data, Frozen) and tensor.nnz == 10**12
+    held = [stored.values for stored in tensor.data.arrays.values()]
+    assert any(np.shares_memory(each, ends) for each in held) and any(np.shares_memory(each, values) for each in held)
+    assert repr(tensor).splitlines()[1:] == ["├─ [1:5]: 7", "├─ [6:1000000]: 0", "└─ [1000001:1000000000000]: 9"]
+    assert np.shares_memory(np.asarray(tensor.to_arrow().values), values)
+    joined = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 3, 4]), pyarrow.array([1, 1, 0]))
+    assert Tensor.from_arrow("RunList(Element(0))", joined).to_arrow().run_ends.to_pylist() == [3, 4]
+
+
+@derandomized
+@given(tensors(storage=("Dense", "RunList", "SparseRunList", "SparseInterval")))
+def test_vectors_in_runs_have_runs(made):
+    """Those of fill too, and no other tensor has some."""
+    form, array = made
+    found = Tensor.from_numpy(form, array, devices=COUNTS).runs()
+    assert (found is not None) == (array.ndim == 1 and any(level in form for level in ("Run", "Interval")))
+    if found is not None:
+        assert found.dense().tolist() == array.tolist() and (np.diff(found.ends, prepend=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("ends", "values", "length", "message"),
+    [
+        ([2, 2], [1, 2], 2, "its run ends do not ascend"),
+        ([0, 2], [1, 2], 2, "its run ends do not ascend"),
+        ([2], [1, 2], 2, "its run ends do not ascend"),
+        ([2], [1], 3, "its last run ends too early"),
+        ([2], [float("nan")], 2, "nan is not a finite number"),
+    ],
+)
+def test_spoiled_runs_are_refused(ends, values, length, message):
+    """Whatever claims to be an array of Arrow's is asked."""
+
+    class Spoiled(SimpleNamespace):
+        def __len__(self):
+            return length
+
+    array = Spoiled(run_ends=np.array(ends), values=pyarrow.array(values), offset=0, null_count=0)
+    with pytest.raises(InputError, match=message):
+        Tensor.from_arrow("RunList(Element(0.0))", array)
+
+
+def test_what_is_no_vector_of_arrow_is_refused():
+    nulls = pyarrow.array([1, None])
+    with pytest.raises(InputError, match="it has nulls"):
+        Tensor.from_arrow("RunList(Element(0))", pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([1, 2]), nulls))
+    with pytest.raises(InputError, match="a list is not an array of Arrow"):
+        Tensor.from_arrow("RunList(Element(0))", [1])
+    with pytest.raises(InputError, match="does not hold a tensor of rank 2"):
+        Tensor.from_numpy("Dense(RunList(Element(0)))", [[1]]).to_arrow()
+
+
+def test_runs_as_long_as_can_be():
+    """Joined where neighbours are equal; a run alone, and none, stay."""
+    joined = Runs(np.array([1, 2, 5, 6]), np.array([3, 3, 4, 4])).longest()
+    assert (joined.ends.tolist(), joined.values.tolist(), joined.shape) == ([2, 6], [3, 4], (6,))
+    assert Runs(np.array([], dtype=int), np.array([])).longest().shape == (0,)

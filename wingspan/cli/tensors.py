@@ -1,0 +1,79 @@
+"""Verbs about files of tensors: one written as another, and one drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wingspan.cli.group import main
+from wingspan.cli.options import JSON
+from wingspan.console import show as print_
+from wingspan.console import show_json
+from wingspan.errors import InputError
+from wingspan.lang import ir
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
+from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.views.levels import sizes
+from wingspan.written import check_output
+
+FORMAT = click.option(
+    "--format", "form", metavar="FORMAT",
+    help='Levels, as programs write them: "Dense(SparseRunList(Element(0)))".  [default: as an input has]',
+)  # fmt: skip
+THREADS = click.option(
+    "--threads", type=click.IntRange(min=1), default=1, metavar="N", help="Give every device of the format N threads."
+)
+
+
+@main.command()
+@click.argument("source", metavar="IN", type=click.Path())
+@click.argument("target", metavar="OUT", type=click.Path())
+@FORMAT
+@THREADS
+@click.option("--force", is_flag=True, help="Replace OUT if it is there.")
+@JSON
+def convert(source: str, target: str, form: str | None, threads: int, force: bool, as_json: bool) -> None:
+    """Write the tensor in the file IN to the file OUT.
+
+    The suffixes say what the files are. A member is named after a colon: two.npz:a, page.png:red. FORMAT says which
+    elements are stored, and thereby what a .h5 or .arrow file is like.
+    """
+    path = Path(target)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{target}: not a file that tensors are written to", fix=ONE_OF_THEM)
+    check_output(path, [parted(Path(source))[0]])
+    if path.exists() and not force:
+        raise InputError(f"{target} is there already", fix="name another file, or replace it by --force")
+    tensor = read(source, form, threads)
+    tensor.save(path)
+    if as_json:
+        show_json({"file": target, "format": str(tensor.tower), "shape": list(tensor.shape), "nnz": tensor.nnz})
+    else:
+        extents = "×".join(map(str, tensor.shape)) or "a number"
+        print_(f"{target}: {extents}, {tensor.nnz:,} stored, {tensor.tower}")
+
+
+@main.command()
+@click.argument("file", type=click.Path())
+@FORMAT
+@THREADS
+@JSON
+def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
+    """Draw the tensor in FILE as a fibertree, and say what each level takes.
+
+    A member is named after a colon: two.npz:a, page.png:red.
+    """
+    tensor = read(file, form, threads)
+    if as_json:
+        shape = list(tensor.shape)
+        show_json({"format": str(tensor.tower), "shape": shape, "nnz": tensor.nnz, "levels": tensor.sizes()})
+    else:
+        print_(f"{tensor!r}\n\n{sizes(tensor)}")
+
+
+def read(file: str, form: str | None, threads: int) -> Tensor:
+    """The tensor in a file, in a format, whose devices have so many threads; by default in that of an input."""
+    nodes = [] if form is None else parse_format(form).walk()
+    devices = {node.name: threads for node in nodes if isinstance(node, ir.Variable)}
+    return Tensor.from_file(form, file, devices=devices)

@@ -1,0 +1,58 @@
+"""Arrow: run-end encoded arrays and plain ones, and files that hold them (`.arrow`, also called Feather).
+
+The runs of a RunList are Arrow's: the last index of a run, counted from 1, is where it ends, counted from 0.
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import numpy as np
+
+from wingspan.errors import printable
+from wingspan.reading import InSteps, require_memory
+from wingspan.tensors.files.held import Held, library, refuse_unless
+from wingspan.tensors.foreign import Runs, adopt
+
+COLUMN = "values"
+"""The column that is written."""
+
+
+def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
+    """The column of a file, or the one that is named. ValueError or InputError if it is not in order."""
+    arrow, ipc = library("pyarrow", "pyarrow", "arrow"), library("pyarrow.ipc", "pyarrow", "arrow")
+    require_memory(file.size, f"it has {file.size} bytes")
+    data = bytearray()
+    while step := file.read():
+        data += step
+    table = ipc.open_file(arrow.py_buffer(bytes(data))).read_all()
+    table.validate(full=True)
+    names = ", ".join(printable(name[:40]) for name in table.column_names[:8])
+    if member is None and table.num_columns != 1:
+        raise ValueError(f"it has {table.num_columns} columns, so name one after a colon: {names}")
+    if member is not None and table.column_names.count(member) != 1:
+        raise ValueError(f"it has no column {printable(member[:40])}, but {names}")
+    found: np.ndarray | Runs = adopt(table.column(member or 0), "it", 1, 0)
+    return found
+
+
+def array_of(tensor: Held) -> Any:
+    """A vector as an array of Arrow's: run-end encoded if its level keeps runs. InputError if it is no vector."""
+    arrow = library("pyarrow", "pyarrow", "arrow")
+    refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
+    runs = tensor.runs()
+    if runs is None:
+        return arrow.array(tensor.to_numpy())
+    return arrow.RunEndEncodedArray.from_arrays(arrow.array(runs.ends), arrow.array(runs.values))
+
+
+def write_arrow(file: IO[bytes], tensor: Held) -> None:
+    """Write a vector as a file of one column. InputError if it is none."""
+    array, arrow, ipc = (
+        array_of(tensor),
+        library("pyarrow", "pyarrow", "arrow"),
+        library("pyarrow.ipc", "pyarrow", "arrow"),
+    )
+    table = arrow.table({COLUMN: array})
+    with ipc.new_file(file, table.schema) as out:
+        out.write_table(table)

@@ -1,0 +1,139 @@
+"""Arrays of other libraries, known by what they have: none of these is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.errors import InputError
+from wingspan.lang.algebra import show
+from wingspan.lang.ir import Value
+from wingspan.reading import require_memory
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A SciPy sparse array whose other elements are not zero but `fill`."""
+
+    array: Any
+    fill: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A vector in runs of equal elements: run k ends before index `ends[k]`, counted from 0, and has `values[k]`."""
+
+    ends: np.ndarray
+    values: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The extent: where the last run ends."""
+        return (int(self.ends[-1]) if len(self.ends) else 0,)
+
+    @property
+    def ndim(self) -> int:
+        """It is a vector."""
+        return 1
+
+    def longest(self) -> Runs:
+        """The same vector, in runs that are as long as can be."""
+        last: np.ndarray = np.ones(len(self.values), dtype=np.bool_)
+        last[:-1] = self.values[1:] != self.values[:-1]
+        return self if last.all() else Runs(self.ends[last], self.values[last])
+
+    def dense(self) -> np.ndarray:
+        """The elements one by one. InputError if they take too much memory."""
+        require_memory(8 * self.shape[0], f"its runs have {self.shape[0]} elements")
+        return np.repeat(self.values, np.diff(self.ends, prepend=0))
+
+
+def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
+    """What is given for a format with so many axes: a NumPy array, a SciPy sparse one, or Runs.
+
+    Arrays of pydata/sparse (COO, GCXS, DOK) become SciPy's, run-end arrays of Arrow become Runs, and block matrices of
+    SciPy (BSR) have four axes if the format has: column and row in the block, column and row of the block. What is
+    none of these is returned as it is. InputError if an array is not in order, or its fill value not the format's.
+    """
+    if scipy.sparse.issparse(data):
+        return _blocks(data) if data.format == "bsr" and rank == 4 else data
+    if hasattr(data, "run_ends") or (hasattr(data, "chunks") and hasattr(data, "null_count")):
+        return _runs(data)
+    if hasattr(data, "fill_value") and (hasattr(data, "coords") or hasattr(data, "to_coo") or hasattr(data, "tocoo")):
+        data = _pydata(data)
+    if not isinstance(data, Filled):
+        return data
+    if isinstance(data.array, np.ndarray) or data.fill == fill:
+        return data.array
+    value = f"{data.fill}".lower()  # as programs write booleans
+    raise InputError(f"its fill value is {value}, that of {form} is {show(fill)}", fix=f"use Element({value})")
+
+
+def _pydata(data: Any) -> Filled:
+    fill = getattr(data, "fill_value", 0)
+    fill = fill.item() if isinstance(fill, np.generic) else fill
+    try:
+        if data.ndim == 0:
+            return Filled(np.asarray(data.todense()), fill)
+        if data.ndim == 2 and hasattr(data, "compressed_axes"):
+            made = scipy.sparse.csr_array if tuple(data.compressed_axes) == (0,) else scipy.sparse.csc_array
+            return Filled(made((data.data, data.indices, data.indptr), shape=data.shape), fill)
+        if not hasattr(data, "coords"):
+            data = data.to_coo() if hasattr(data, "to_coo") else data.tocoo()
+        return Filled(scipy.sparse.coo_array((data.data, tuple(data.coords)), shape=data.shape), fill)
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(f"not a sparse array in order: {error}", fix="make it anew") from None
+
+
+def _blocks(matrix: Any) -> Any:
+    """A block matrix with an axis for each side of the blocks; those of block rows and columns come last."""
+    matrix = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
+    rows, columns = matrix.blocksize
+    stored, row, column = (axis.ravel() for axis in np.indices((len(matrix.indices), rows, columns)))
+    block_row = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+    coords = column, row, matrix.indices[stored], block_row[stored]
+    shape = columns, rows, matrix.shape[1] // columns, matrix.shape[0] // rows
+    return scipy.sparse.coo_array((matrix.data[: len(matrix.indices)].ravel(), coords), shape=shape)
+
+
+# --------------------------------------------------------------------------------------------------------------- Arrow
+
+
+def _runs(data: Any) -> Any:
+    """An array of Arrow's, in one piece or in chunks: Runs if they are run-end encoded, else a NumPy array."""
+    chunks = list(data.chunks) if hasattr(data, "chunks") else [data]
+    if not chunks or not all(hasattr(chunk, "run_ends") for chunk in chunks):
+        return _plain(data)
+    parts = [_piece(chunk) for chunk in chunks]
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *(part.shape[0] for part in parts[:-1])])
+    ends = np.concatenate([part.ends + n for part, n in zip(parts, before, strict=True)])
+    return Runs(ends, np.concatenate([part.values for part in parts]))
+
+
+def _piece(chunk: Any) -> Runs:
+    """The runs of one array, or of the part of it that it is."""
+    ends, values = np.asarray(chunk.run_ends), _plain(chunk.values)
+    if len(ends) != len(values) or (len(ends) and ends[0] < 1) or (ends[1:] <= ends[:-1]).any():
+        raise InputError("not a run-end array in order: its run ends do not ascend", fix="make it anew")
+    first, length = int(chunk.offset), len(chunk)
+    if (int(ends[-1]) if len(ends) else 0) < first + length:
+        raise InputError("not a run-end array in order: its last run ends too early", fix="make it anew")
+    if first == 0 and len(ends) and ends[-1] == length:
+        return Runs(ends, values)
+    if not length:
+        return Runs(ends[:0], values[:0])
+    begin, end = np.searchsorted(ends, [first, first + length - 1], side="right")
+    part = slice(begin, end + 1)
+    return Runs(np.minimum(ends[part] - first, length), values[part])
+
+
+def _plain(data: Any) -> np.ndarray:
+    """An array of Arrow's as one of NumPy's; an InputError if it has nulls."""
+    if data.null_count:
+        raise InputError("it has nulls, and every element of a tensor has a value", fix="fill them: fill_null(0)")
+    return np.asarray(data)
