@@ -183,6 +183,22 @@ def test_what_the_caller_writes_later_changes_no_result() -> None:
     assert (kernel(A=A, B=B).to_scipy().toarray() == (A + B).toarray()).all()
 
 
+def test_borrowed_operands_are_looked_at_in_each_call() -> None:
+    """Their arrays are the caller's, too, though the tensors are those of the call before."""
+    A, B = example()
+    kernel = kernel_of("A[i, j] + B[i, j]")
+    a, b = (Tensor.from_scipy("Dense(SparseList(Element(0.0)))", each, borrow=True) for each in (A, B))
+    first, before = kernel(A=a, B=b), (A + B).toarray()
+    for each in (A, B):
+        each.indices[:] = np.concatenate([np.arange(n) for n in np.diff(each.indptr)])
+        each.data += 1.0
+    assert (kernel(A=a, B=b).to_scipy().toarray() == (A + B).toarray()).all()
+    assert (first.to_scipy().toarray() == before).all()
+    j = int(np.argmax((np.diff(B.indptr) > 0) & (np.diff(B.indptr) < 6)))
+    B.indices[B.indptr[j + 1] - 1] = 5
+    assert (kernel(A=a, B=b).to_scipy().toarray() == (A + B).toarray()).all()
+
+
 def test_what_nobody_can_write_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """And arrays that tensors share, never."""
     A, B = example()

@@ -117,6 +117,8 @@ class Kernel:
         towers = {name: self._bound.towers[name] for name in self._bound.open}
         self._forms = {name: (tower, algebra.exact(tower.fill)) for name, tower in towers.items()}
         self._calls: dict[Shapes, Call] = {}
+        self._results: dict[tuple[int, ...], Tower] = {}
+        """the towers of results that share the pattern of the inputs, by their extents"""
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
         self._any: Engine | None = None
         with suppress(NeedsExtents):
@@ -184,14 +186,18 @@ class Kernel:
         """The result, if inputs store elements at the same subscripts and it follows from these elements alone."""
         if self._entries is None or self.same_pattern is None:
             return None
-        known = {**self._bound.inputs, **tensors}
-        first, *others = [known[name] for name in self._entries.inputs]
+        known = {**self._bound.inputs, **tensors} if self._bound.inputs else tensors
+        stored = self._entries.inputs
+        first, *others = [known[name] for name in stored]
         if not all([same_pattern(first, other) for other in others or (first,)]):
             return None
-        vectors = {name: entries(known[name]) for name in self._entries.inputs}
-        given = {name: vectors.get(name, known[name]) for name in self.same_pattern.inputs}
-        made = self.same_pattern(limits=limits, **given)
-        return with_entries(first, Tower.of(self._entries.root, first.shape), made)
+        same = self.same_pattern
+        vectors = {name: entries(known[name]) if name in stored else known[name] for name in same._forms}
+        made = same._run(same._called(vectors), vectors, limits)
+        tower = self._results.get(first.shape)
+        if tower is None:
+            tower = _kept(self._results, first.shape, Tower.of(self._entries.root, first.shape))
+        return with_entries(first, tower, made)
 
     def _ready(self) -> Engine:
         if self._last is None:
@@ -219,10 +225,12 @@ class Kernel:
         if inputs.keys() != self._forms.keys():
             raise self._misnamed(inputs)
         tensors = {name: fitted(name, *form, inputs[name]) for name, form in self._forms.items()}
-        shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
-        call = self._calls.get(shapes) or _kept(self._calls, shapes, self._call(tensors))
-        if (made := self._over_entries(tensors, limits)) is not None:
-            return made
+        call = self._called(tensors)
+        made = self._over_entries(tensors, limits)
+        return self._run(call, tensors, limits) if made is None else made
+
+    def _run(self, call: Call, tensors: Mapping[str, Tensor], limits: Limits | None) -> Any:
+        """What the program returns for inputs that fit."""
         given = [*call.own, *[call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()]]
         results = call.engine.run(given, parameters=call.parameters, sizes=call.sizes, limits=limits)
         ends: dict[str, Any] = results.tensors(call.towers)
@@ -239,6 +247,11 @@ class Kernel:
             return InputError(f"{self.program.name} needs {' and '.join(missing)}", fix=fix)
         idle = [name for name in inputs if name not in wanted]
         return InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
+
+    def _called(self, tensors: Mapping[str, Tensor]) -> Call:
+        """What runs inputs of these extents, found once for them."""
+        shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
+        return self._calls.get(shapes) or _kept(self._calls, shapes, self._call(tensors))
 
     def _call(self, tensors: Mapping[str, Tensor]) -> Call:
         """What runs inputs of these extents. InputError if they do not agree, or something is too large."""

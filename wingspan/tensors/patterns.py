@@ -5,19 +5,25 @@ Tensors that share a pattern may share its arrays; whether two do is seen at onc
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from wingspan.buffers.stored import Stored
+from wingspan.lang.ir import Value
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
-from wingspan.tensors.frozen import Frozen, fixed
+from wingspan.tensors.frozen import DTYPES, Frozen, Key, fixed
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
 """Numbers that are compared first: where patterns differ, these mostly do."""
+
+VALUES: Key = (1, "val", ())
+"""The elements of a vector in a Dense level."""
 
 _compared: WeakKeyDictionary[Tensor, WeakKeyDictionary[Tensor, bool]] = WeakKeyDictionary()
 """Whether two tensors have one pattern, if nobody can write it."""
@@ -26,8 +32,13 @@ _vectors: WeakKeyDictionary[Tensor, Tensor] = WeakKeyDictionary()
 """The elements of tensors that nobody can write."""
 
 
+_patterns: WeakKeyDictionary[Tensor, Mapping[Key, Stored]] = WeakKeyDictionary()
+"""The arrays of tensors that nobody can write, without the elements."""
+
+
 def same_pattern(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors store elements at the same subscripts, in order and in levels with one SparseList, the last.
+    """Whether two tensors that are in order store elements at the same subscripts, in levels with one SparseList, the
+    last.
 
     Arrays that both share are not compared, and what nobody can write is compared once.
     """
@@ -36,7 +47,7 @@ def same_pattern(x: Tensor, y: Tensor) -> bool:
         return found
     if x.shape != y.shape or (a := _stored(x)) is None or (b := _stored(y)) is None or len(a[0]) != len(b[0]):
         return False
-    found = _equal(a[1:], b[1:]) and x.disorder() is None
+    found = _equal(a[1:], b[1:])
     if all(fixed(each.values) for each in (*a[1:], *b[1:])):
         _compared.setdefault(x, WeakKeyDictionary())[y] = found
     return found
@@ -48,8 +59,8 @@ def entries(x: Tensor) -> Tensor:
         return known
     stored = _stored(x)
     assert stored is not None
-    tower = Tower.of(Dense(Element(x.tower.fill)), (len(stored[0]),))
-    made = Tensor(tower, Frozen(tower, {(1, "val", ()): Stored(stored[0])}), x.fill)
+    tower = _vector(x.tower.fill, len(stored[0]))
+    made = Tensor(tower, Frozen(tower, {VALUES: Stored(stored[0])}), x.fill)
     if isinstance(x.data, Frozen) and x.data.fixed:
         _vectors[x] = made
     return made
@@ -58,10 +69,39 @@ def entries(x: Tensor) -> Tensor:
 def with_entries(x: Tensor, tower: Tower, vector: Tensor) -> Tensor:
     """The tensor that stores the elements of a vector where x stores its own; it shares what nobody can write."""
     assert isinstance(x.data, Frozen) and isinstance(vector.data, Frozen)
-    leaf = len(tower.levels) - 1
-    arrays = {key: _kept(stored) for key, stored in x.data.arrays.items() if key[0] != leaf}
-    arrays[leaf, "val", ()] = vector.data.arrays.get((1, "val", ()), Stored(vector.to_numpy()))
-    return Tensor(tower, Frozen(tower, arrays), vector.fill)
+    pattern = _patterns.get(x)
+    if pattern is None:
+        shared = {key: stored for key, stored in x.data.arrays.items() if key[0] != len(tower.levels) - 1}
+        pattern = {key: _kept(stored) for key, stored in shared.items()}
+        if pattern == shared:
+            _patterns[x] = pattern
+    return Tensor(tower, Frozen(tower, _Joined(tower, pattern, vector.data.arrays)), vector.fill)
+
+
+class _Joined(Mapping[Key, Stored]):
+    """A pattern with the elements of a vector, which are looked up when somebody asks: see `lease.Arrays`."""
+
+    def __init__(self, tower: Tower, pattern: Mapping[Key, Stored], vector: Mapping[Key, Stored]) -> None:
+        self._tower, self._pattern, self._vector = tower, pattern, vector
+
+    @cached_property
+    def _all(self) -> Mapping[Key, Stored]:
+        values = self._vector.get(VALUES) or Stored(np.zeros(0, DTYPES[self._tower.kind]))
+        return {**self._pattern, (len(self._tower.levels) - 1, "val", ()): values}
+
+    def __getitem__(self, key: Key) -> Stored:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _vector(fill: Value, n: int) -> Tower:
+    return Tower.of(Dense(Element(fill)), (n,))
 
 
 def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
