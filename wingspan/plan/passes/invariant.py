@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Access, Compute, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.ir import Access, Compute, Expr, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
 from wingspan.plan.uses import reads, registers, sets, with_blocks
 
 
@@ -68,5 +68,9 @@ def _changed(loop: While) -> Counter[Reg]:
 def _before(load: Load, loop: While) -> Load:
     """A load as it stands before a loop: reports do not tell the loop's index, which it does not depend on."""
     changed = _changed(loop)
-    told = tuple((name, e) for name, e in load.origin.indices if not any(changed[reg] for reg in registers(e)))
-    return replace(load, origin=replace(load.origin, indices=told))
+
+    def still(told: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
+        return tuple((name, e) for name, e in told if not any(changed[reg] for reg in registers(e)))
+
+    origin = replace(load.origin, indices=still(load.origin.indices), ends=still(load.origin.ends))
+    return replace(load, origin=origin)
