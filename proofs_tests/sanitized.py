@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse
 
 from proofs_tests.places import ROOT
+from proofs_tests.stretched import KERNELS, bound
 from wingspan import api
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
@@ -198,12 +199,13 @@ def left_open() -> Iterator[Ready]:
 
 
 def safe(random: int = 100) -> Iterator[Ready]:
-    """The safe examples, merges of copies, and random programs that the level dependence test accepts.
+    """The safe examples, merges of copies, kernels over runs and blocks, and random programs that the test accepts.
 
     Threads are started for the smallest pieces of what levels do, not only where that pays.
     """
     staging.GRAIN = 1
     yield from merging()
+    yield from (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
     yield from examples(SAFE)
     yield from left_open()
     keep = Keep()

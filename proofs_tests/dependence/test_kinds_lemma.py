@@ -68,7 +68,7 @@ class Visitors:
         if step.rule not in UPDATING or not step.task or not touched:
             return
         assert step.visible and step.span
-        indices = dict(step.indices)
+        indices = {name: at for name, at in step.indices if isinstance(at, int)}
         path = step.task.split(".")
         for around, loop, lines in self.parallel:
             depth = 1 + sum(outer.parallel for outer in around)

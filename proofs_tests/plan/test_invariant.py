@@ -82,6 +82,7 @@ STAY = {
     "a round may not load": (When(op("<", q, n), (load(),)), ADD),
     "a later statement changes where it lies": (load(), ADD, step(q)),
     "reports tell what the loop changes": (replace(load(), place=Place(j)), ADD),
+    "the loop has just written the cell": (small_plans.store(CELLS, q, j), load(), ADD),
 }
 
 
@@ -128,8 +129,28 @@ def test_verdicts_and_outcomes_are_those_of_the_plan_before(B: str, leaf: str) -
 
 
 def test_stores_between_two_loads_do_not_hold_one_back() -> None:
-    """A store is to another buffer: nobody writes what is in read mode."""
-    store = small_plans.store(CELLS, j, x)
+    store = small_plans.store(ref("B", "val"), j, x)
     made = invariant(plan(loop(load(), store, load(y), ADD)))
     assert [type(s) for s in made.body[0].then] == [Load, Load, While]  # type: ignore[union-attr]
     assert Counter(type(s) for s in walk(made.body))[Load] == 2
+
+
+WORKSPACE = """
+A = Tensor(SparseDict(Element(0)), [2, 0, 2])
+B = Tensor(SparseByteMap(Element(0)), [0, 0, 1])
+w = Tensor(Element(0))
+h = Tensor(Dense(Element(0)), 2)
+h .= 0
+for i = _
+    w .= 0
+    w[] += A[i]
+    h[B[i] + 1] += w[] + 1
+end
+return h
+"""
+
+
+def test_a_workspace_of_the_loop_is_read_in_every_round() -> None:
+    """Where nothing is added to it, it is declared and read in a loop of its own."""
+    done = api.diff(api.parse(WORKSPACE))
+    assert done.difference is None and done.endings[0].arrays["h"].tolist() == [4, 3]

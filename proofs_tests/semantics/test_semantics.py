@@ -241,7 +241,7 @@ def test_every_iteration_is_done_once(schedule: str, threads: int, stop: int) ->
 def test_static_chunks_are_those_of_the_paper() -> None:
     """Thread q of n gets a + ⌊(q-1)(b-a+1)/n⌋ to a + ⌊q(b-a+1)/n⌋ - 1."""
     text = "y = Tensor(Dense(Element(0)), 9)\ny .= 0\nfor i = parallel(3:9, cpu(3))\ny[i] = 1\nend"
-    owners: dict[str, list[int]] = {}
+    owners: dict[str, list[object]] = {}
     for step in steps(text):
         if step.visible:
             owners.setdefault(step.task, []).append(dict(step.indices)["i"])

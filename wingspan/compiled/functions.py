@@ -20,7 +20,17 @@ CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", 
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
 READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
-COMPUTES = {"+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs"}
+COMPUTES = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "÷": "div",
+    "%": "mod",
+    "/": "over",
+    "neg": "neg",
+    "abs": "abs",
+    "muladd": "muladd",
+}
 
 
 class Function:
@@ -278,9 +288,10 @@ class Function:
 
     def access(self, s: Stmt) -> list[str]:
         match s:
-            case plan.Atomic(ref=ref, index=index, op=op, value=value):
-                told = f"{self.text(index)}, WS_{ATOMS[op]}, {self.text(value)}"
-                call = f"ws_atomic_{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
+            case plan.Atomic(ref=ref, index=index, op=op, value=value, signed=times):
+                name, how = ("", f"WS_{ATOMS[op]}") if times is None else ("muladd_", self.text(times))
+                told = f"{self.text(index)}, {how}, {self.text(value)}"
+                call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
                 origin = s.origin
                 message = f"{origin.prefix}{op} is not defined for {{0}} and {{1}}"
                 site = self.printing.site(origin.span, message, "II", s)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wingspan.errors import Fault, Span
-from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.machine import Blocked, Indices, Step
 
 
 def explain(blocked: Blocked) -> str:
@@ -38,8 +38,8 @@ class FaultReport:
     task: str
     rule: str
     span: Span | None
-    indices: tuple[tuple[str, int], ...]
-    """the loop indices in force, outermost first"""
+    indices: Indices
+    """the loop indices in force"""
     interleaving: str
 
     @staticmethod

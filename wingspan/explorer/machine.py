@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from wingspan.errors import Fault, Span
 
@@ -50,6 +50,23 @@ class Touch:
         return self.conflicts(other) and (self.effect in PLAIN or other.effect in PLAIN)
 
 
+class Stretch(NamedTuple):
+    """Several indices of a loop that a step is made for at once.
+
+    >>> str(Stretch(1, 3))
+    '1:3'
+    """
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}:{self.last}"
+
+
+Indices = tuple[tuple[str, int | Stretch], ...]
+"""Loop indices by name, outermost first."""
+
 S = TypeVar("S")
 
 
@@ -67,8 +84,8 @@ class Step(Generic[S]):
     visible: bool
     next: S | Fault
     span: Span | None = None
-    indices: tuple[tuple[str, int], ...] = ()
-    """The loop indices in force, outermost first, for reports."""
+    indices: Indices = ()
+    """The loop indices in force, for reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.machine import Blocked, Touch
+from wingspan.explorer.machine import Blocked, Indices, Touch
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -24,7 +24,7 @@ class AccessReport:
     position: int | None
     index: int | None
     span: Span | None
-    indices: tuple[tuple[str, int], ...]
+    indices: Indices
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class StateEdge:
     rule: str
     touches: tuple[Touch, ...]
     span: Span | None
-    indices: tuple[tuple[str, int], ...]
-    """the loop indices in force, outermost first"""
+    indices: Indices
+    """the loop indices in force"""
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ cdef enum:  # in the order of assemble.OPCODES
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
     FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
     INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
-    FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
+    FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
-    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_NEG, TRY_INT_ABS
+    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
     CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
-    LOAD, STORE, ATOMIC, CLAIM, ACQUIRE, RELEASE, SORT
+    LOAD, STORE, ATOMIC, ATOMIC_MULADD, CLAIM, ACQUIRE, RELEASE, SORT
     CHILD, FRESH, DROP
     PAR, DONE, JOINED, HALT
     COUNT_OF_OPCODES
@@ -139,6 +139,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].i = ws_count(r[row[2]].i)
         elif op == FLOAT_SAME:
             r[row[1]].i = r[row[2]].i == r[row[3]].i
+        elif op == FLOAT_MULADD:
+            r[row[1]].f = ws_muladd_f64(r[row[2]].f, r[row[3]].f, r[row[4]].f)
         elif op == FLOAT_ABS:
             r[row[1]].f = fabs(r[row[2]].f)
         elif op == FLOAT_NEG:
@@ -192,6 +194,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             good = ws_store(t, buffer(r, row), r[row[3]].i, r[row[1]], order)
         elif op == ATOMIC:
             good = ws_atomic(t, buffer(r, row), r[row[3]].i, <ws_reduction>row[5], r[row[1]])
+        elif op == ATOMIC_MULADD:
+            good = ws_atomic_muladd(t, buffer(r, row), r[row[3]].i, r[row[5]].i, r[row[1]])
         elif op == CLAIM:
             good = ws_claim(t, buffer(r, row), r[row[3]].i, r[row[5]].i, &r[row[1]].i)
         elif op == ACQUIRE:
@@ -249,6 +253,8 @@ cdef bint attempt(ws_value *r, const int64_t *row) noexcept nogil:
         good = ws_div_i64(x, y, &n)
     elif op == TRY_INT_MOD:
         good = ws_mod_i64(x, y, &n)
+    elif op == TRY_INT_MULADD:
+        good = ws_muladd_i64(x, y, r[row[4]].i, &n)
     elif op == TRY_INT_NEG:
         good = not __builtin_sub_overflow(0, x, &n)
     elif op == TRY_INT_ABS:

@@ -66,10 +66,11 @@ OPCODES = {
     **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
     "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
-    "float abs": "wu", "float neg": "wu", "float same": "wuu",
+    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
-    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")}, "try int neg": "wu", "try int abs": "wu",
+    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")},
+    "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
     **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
     "check": ".u",  # a fault unless a
     # control: go on at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
@@ -78,6 +79,7 @@ OPCODES = {
     "load": "wuu.",  # r = buffer[b]
     "store": "uuu.",  # buffer[b] = r
     "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
+    "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
     "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
     "acquire": ".uu.", "release": ".uu.",  # lock buffer[b]
     "sort": ".uu.",  # buffer[1] to buffer[b]
@@ -97,7 +99,7 @@ opcode is its place in this list.
 
 NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
-_ACCESSES = ("load", "store", "atomic", "claim", "acquire", "release", "sort")
+_ACCESSES = ("load", "store", "atomic", "atomic muladd", "claim", "acquire", "release", "sort")
 _RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
 _HELPED = frozenset(NUMBER[name] for name in ("child", "fresh", "drop"))
 _BOOLEAN = frozenset({"and", "or", "not"})
@@ -383,9 +385,12 @@ class _Assembler:
             case Store(index=index, value=value):
                 b = self.operand(index)
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)
-            case Atomic(index=index, op=op, value=value):
+            case Atomic(index=index, op=op, value=value, signed=None):
                 b = self.operand(index)
                 self.emit("atomic", s, self.operand(value), a, b, c, REDUCTIONS.index(op), uses=uses)
+            case Atomic(index=index, value=value, signed=Const() | Reg() | Op() as times):
+                b, d = self.operand(index), self.operand(times)
+                self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
             case Claim(reg=reg, stop=stop, step=step):
                 b, d = self.operand(stop), self.operand(step)
                 self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)

@@ -19,7 +19,8 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels import Tower
 from wingspan.native.assemble import Code
-from wingspan.plan.ir import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type
+from wingspan.plan.ir import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type, muladd
+from wingspan.runtime.faults import overflow
 
 ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
 """What cells hold that were never written."""
@@ -108,10 +109,10 @@ class Memory:
                 return self.code.put(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
-            case Atomic(index=index, op=op, value=operand):
+            case Atomic(index=index, op=op, value=operand, signed=times):
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
-                self._write(cell, s.ref, "atomic", _combine(op, old, value(operand)), *at)
+                self._write(cell, s.ref, "atomic", _combine(op, old, value(operand), value(times)), *at)
             case Claim(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
@@ -170,6 +171,11 @@ class Memory:
         return ref.frozen or alone(cell, self.chain, owner)
 
 
-def _combine(op: str, old: Any, new: Any) -> Value:
-    """old ⊕ new. A Fault if an integer overflows."""
+def _combine(op: str, old: Any, new: Any, times: int | None) -> Value:
+    """old ⊕ new, or old plus so many times new. A Fault if an integer overflows."""
+    if times is not None:
+        made: Value = muladd(old, times, new)
+        if isinstance(made, int) and made not in algebra.INT64:
+            raise overflow(op, old, new)
+        return made
     return DOUBLES[op](old, new) if isinstance(old, float) else algebra.apply(op, old, new)

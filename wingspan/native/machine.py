@@ -7,7 +7,7 @@ have ended, the task that spawned them leaves it by a step of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import nan
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
-from wingspan.explorer.machine import Blocked, Nameless, Step
+from wingspan.explorer.machine import Blocked, Nameless, Step, Stretch
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import path_of
@@ -28,7 +28,7 @@ from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
 from wingspan.outcome import Outcome
-from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Par, Plan
+from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Origin, Par, Plan
 from wingspan.runtime.results import exact
 from wingspan.tensors.tensor import Cells, Tensor
 
@@ -105,9 +105,17 @@ class Native:
             what = lock(held, self.bound.towers[held.cell.tensor])
             return Blocked(task, what, held.holder, s.origin.span, held.cell)
         visible = memory.visible or isinstance(following, Fault)
-        indices = tuple((name, int(self.code.value(registers, e))) for name, e in s.origin.indices) if visible else ()
+        indices = tuple(self._indices(s.origin, registers)) if visible else ()
         rule = "Join" if isinstance(s, Par) else s.origin.operation
         return Step(task, rule, tuple(memory.touches), visible, following, s.origin.span, indices)
+
+    def _indices(self, origin: Origin, registers: bytes) -> Iterator[tuple[str, int | Stretch]]:
+        """The loop indices in force; those of a run that the step stands for as its ends."""
+        ends = dict(origin.ends)
+        for name, e in origin.indices:
+            first = int(self.code.value(registers, e))
+            last = int(self.code.value(registers, ends.get(name, e)))
+            yield name, first if first == last else Stretch(first, last)
 
     def _after(self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory) -> State | Fault:
         """The state after the next step of the last task of `line`. `Held` if it waits for a lock."""

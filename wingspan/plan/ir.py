@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
@@ -80,24 +81,38 @@ Expr = Const | Reg | Op
 
 TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"})
 OPERATORS = (
-    TRUTHS | words.FUNCTIONS.keys() | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float"}
+    TRUTHS
+    | words.FUNCTIONS.keys()
+    | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "muladd"}
 )
-"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg and
-same, which are of doubles.
+"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg, same
+and muladd, which are of doubles.
 """
+
+
+def muladd(x: Any, n: Any, v: Any) -> Any:
+    """x + n·v: of doubles that are finite, the nearest double."""
+    if not isinstance(x, float):
+        return x + n * v
+    try:
+        return float(Fraction(x) + Fraction(n) * Fraction(v))
+    except (ValueError, OverflowError):  # not finite, or it will not be
+        return x + n * v
+
 
 COMPUTES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "and": operator.and_, "or": operator.or_, "not": operator.not_,
     "min": min, "max": max, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float, "|": operator.or_, **words.FUNCTIONS,
+    "select": lambda c, x, y: x if c else y, "float": float, "|": operator.or_, "muladd": muladd, **words.FUNCTIONS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""
 
-FAILING = frozenset({"+", "-", "*", "neg", "abs", "÷", "%", "/", "isqrt", "int"})
-"""The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. ÷ % of integers or doubles and / of
-doubles: a divisor of 0 is. isqrt: a negative integer is. int(x): a double that is no 64-bit integer is.
+FAILING = frozenset({"+", "-", "*", "neg", "abs", "muladd", "÷", "%", "/", "isqrt", "int"})
+"""The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. muladd(x, n, v) is x + n·v for
+integers; it is a fault if that is no 64-bit integer, whatever n·v is. ÷ % of integers or doubles and / of doubles: a
+divisor of 0 is. isqrt: a negative integer is. int(x): a double that is no 64-bit integer is.
 """
 
 
@@ -176,6 +191,8 @@ class Origin:
     indices: tuple[tuple[str, Expr], ...] = ()
     prefix: str = ""
     """what the message of a fault begins with"""
+    ends: tuple[tuple[str, Expr], ...] = ()
+    """for those of the indices that stand for several, from themselves on: the last of these"""
 
 
 @part
@@ -240,7 +257,10 @@ class Room:
 
 @part
 class Atomic:
-    """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.ir.REDUCTIONS`. Integers fault on overflow."""
+    """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.ir.REDUCTIONS`. Integers fault on overflow.
+
+    If there are `times`, an integer of at least 1, ⊕ is + or -, and the step does so many updates at once.
+    """
 
     ref: Ref
     index: Expr
@@ -248,6 +268,14 @@ class Atomic:
     value: Expr
     place: Place
     origin: Origin
+    times: Expr | None = None
+
+    @property
+    def signed(self) -> Expr | None:
+        """What `value` is multiplied by before it is added, if it is."""
+        if self.times is None or self.op == "+":
+            return self.times
+        return Op("-", (Const(0), self.times))
 
 
 @part

@@ -38,6 +38,8 @@ def applied(op: str, *args: Range) -> Range:
         case "*", ((a, b), (c, d)):
             products = (a * c, a * d, b * c, b * d)
             found = (min(products), max(products))
+        case "muladd", (x, n, v):
+            return applied("+", x, applied("*", n, v))
         case "min", ((a, b), (c, d)):
             found = (min(a, c), min(b, d))
         case "max", ((a, b), (c, d)):

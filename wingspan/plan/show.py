@@ -92,8 +92,9 @@ def _simple(s: Stmt) -> str:
             return f"{cell(ref, index)} = {text(value)}"
         case plan.Room(ref=ref, index=index):
             return f"room for {cell(ref, index)}"
-        case plan.Atomic(ref=ref, index=index, op=op, value=value):
-            return f"atomic {cell(ref, index)} {op}= {text(value)}"
+        case plan.Atomic(ref=ref, index=index, op=op, value=value, times=times):
+            often = "" if times is None else f", {text(times)} times"
+            return f"atomic {cell(ref, index)} {op}= {text(value)}{often}"
         case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
             return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {text(step)}"
         case plan.Acquire(ref=ref, index=index):

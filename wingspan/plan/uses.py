@@ -53,8 +53,12 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from args
         case plan.Check(condition=condition, values=values):
             yield from (condition, *(value for _, value in values))
-        case plan.Store(index=index, value=value) | plan.Atomic(index=index, value=value):
+        case plan.Store(index=index, value=value):
             yield from (index, value)
+        case plan.Atomic(index=index, value=value, times=times):
+            yield from (index, value)
+            if times is not None:
+                yield times
         case plan.Claim(stop=stop, step=step):
             yield from (stop, step)
         case plan.Child(parent=parent, key=key):
@@ -77,7 +81,7 @@ def told(s: Stmt) -> Iterator[Expr]:
     if place := getattr(s, "place", None):
         yield from (e for e in (place.position, place.index) if e is not None)
     if origin := getattr(s, "origin", None):
-        yield from (e for _, e in origin.indices)
+        yield from (e for _, e in (*origin.indices, *origin.ends))
 
 
 def how_often_read(made: Plan) -> Counter[str]:
@@ -106,7 +110,7 @@ def _told(origin: plan.Origin) -> frozenset[str]:
     known: frozenset[str] | None = origin.__dict__.get("_told")
     if known is None:
         found: set[str] = set()
-        _collect([e for _, e in origin.indices], found)
+        _collect([e for _, e in (*origin.indices, *origin.ends)], found)
         known = origin.__dict__["_told"] = frozenset(found)
     return known
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
+from wingspan.lang.algebra import INT64
 from wingspan.plan.ir import Buffer, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
@@ -41,6 +42,11 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
 def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
     """What an operator that is not defined for these operands says."""
     try:
+        if op == "muladd":
+            x, n, v = operands
+            raise overflow("+" if n > 0 else "-", x, v)
+        if getattr(s, "times", None) is not None:
+            raise overflow(op, *operands)
         if op == "int":
             algebra.convert(operands[0], "int")
         else:
@@ -50,6 +56,17 @@ def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
     except (ValueError, OverflowError):  # not finite
         return at(s, f"{operands[0]!r} is not a 64-bit integer")
     raise InternalError(f"the engine stops at {s}, which is no fault")
+
+
+def overflow(op: str, x: int, v: int) -> Fault:
+    """What the first of many updates of x by v says that does not fit, ⊕ being + or -."""
+    step = v if op == "+" else -v
+    fit = (INT64[-1] - x if step > 0 else x - INT64[0]) // abs(step)
+    try:
+        algebra.apply(op, x + fit * step, v)
+    except Fault as fault:
+        return fault
+    raise InternalError(f"{x} {op} {v} does not overflow")
 
 
 def at(s: Any, message: str, fix: str | None = None) -> Fault:

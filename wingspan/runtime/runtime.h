@@ -480,6 +480,12 @@ WS_API inline bool ws_div_f64(double x, double y, double *r) {
     return true;
 }
 
+/* *r = x + n·v; false if that is no 64-bit integer, which n·v need not be. */
+__extension__ typedef __int128 ws_wide;
+WS_API inline bool ws_muladd_i64(int64_t x, int64_t n, int64_t v, int64_t *r) {
+    return !__builtin_add_overflow((ws_wide)n * v, x, r);
+}
+WS_API inline double ws_muladd_f64(double x, double n, double v) { return fma(n, v, x); }
 WS_API inline bool ws_isqrt(int64_t x, int64_t *r) {
     if (x < 0) return false;
     int64_t root = (int64_t)sqrt((double)x);
@@ -547,12 +553,39 @@ WS_ATOMIC(i64, int64_t, int64_t)
 WS_ATOMIC(f64, double, double)
 WS_ATOMIC(u8, uint8_t, int64_t)
 
+/* ws_atomic_muladd_i64(t, b, index, n, x) and the like: cell += n·x in one step; false with a fault noted. */
+#define WS_ATOMIC_MULADD(name, type, added)                                                                            \
+    WS_API inline bool ws_repeat_##name(ws_task *t, const ws_buffer *b, type *cell, int64_t n, type x) {               \
+        type old, new_;                                                                                                \
+        __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
+        do {                                                                                                           \
+            if (!(added)) return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                 \
+        } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    WS_API inline bool ws_atomic_muladd_##name(ws_task *t, ws_buffer *b, int64_t index, int64_t n, type x) {           \
+        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
+        for (;;)                                                                                                       \
+            WS_CELL(b, type, index, return ws_repeat_##name(t, b, cell, n, x),                                         \
+                    if (!ws_grow(t, b, index)) return false);                                                          \
+    }
+WS_ATOMIC_MULADD(i64, int64_t, ws_muladd_i64(old, n, x, &new_))
+WS_ATOMIC_MULADD(f64, double, (new_ = ws_muladd_f64(old, (double)n, x), true))
+
 /* The same for any buffer but those with narrow integers and hash tables, which nobody updates so. */
 WS_API inline bool ws_atomic(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, ws_value x) {
     switch (b->width) {
         case WS_I64: return ws_atomic_i64(t, b, index, op, x.i);
         case WS_F64: return ws_atomic_f64(t, b, index, op, x.f);
         case WS_U8: return ws_atomic_u8(t, b, index, op, x.i);
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    }
+}
+
+WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int64_t n, ws_value x) {
+    switch (b->width) {
+        case WS_I64: return ws_atomic_muladd_i64(t, b, index, n, x.i);
+        case WS_F64: return ws_atomic_muladd_f64(t, b, index, n, x.f);
         default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
     }
 }

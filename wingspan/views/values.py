@@ -78,7 +78,7 @@ def seconds(elapsed: float) -> str:
     return f"{elapsed:.3f} s" if elapsed < 0.1 else f"{elapsed:.2f} s" if elapsed < 10 else f"{elapsed:.1f} s"
 
 
-def task(path: str, indices: Sequence[tuple[str, int]]) -> str:
+def task(path: str, indices: Sequence[tuple[str, object]]) -> str:
     """A task with the loop indices in force.
 
     >>> task("1.2", [("i", 3), ("j", 1)]), task("", [])

@@ -14,7 +14,7 @@ from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
-from wingspan.explorer.machine import Step, Touch
+from wingspan.explorer.machine import Indices, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
@@ -177,7 +177,7 @@ class Action:
     span: Span | None
     touches: tuple[Touch, ...]
     visible: bool
-    indices: tuple[tuple[str, int], ...] = ()
+    indices: Indices = ()
     """those in force of the loops as written, outermost first; the machines tell them of visible steps"""
 
 

@@ -22,6 +22,8 @@ class Builder:
     out: list[Stmt] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     indices: dict[str, Expr] = field(default_factory=dict)
+    ends: dict[str, Expr] = field(default_factory=dict)
+    """for indices that stand for several, from themselves on: the last of these"""
     names: dict[str, int] = field(default_factory=dict)
     instances: dict[tuple[str, Expr], Reg] = field(default_factory=dict)
     """children looked up before in this block or around it"""
@@ -142,7 +144,7 @@ class Builder:
 
     def origin(self, span: object, operation: str) -> Origin:
         """Here, for an operation on behalf of what stands at a span."""
-        return Origin(span, operation, tuple(self.indices.items()))  # type: ignore[arg-type]
+        return Origin(span, operation, tuple(self.indices.items()), ends=tuple(self.ends.items()))  # type: ignore[arg-type]
 
 
 def under(origin: Origin, prefix: str) -> Origin:

@@ -21,7 +21,8 @@ from wingspan.plan.lowering.expressions import to_float
 _OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
 """Operators that the buffer language and the language of programs write differently from a plan."""
 
-OVERFLOWS = frozenset({"+", "-", "*"})
+ADDING = frozenset({"+", "-"})
+OVERFLOWS = ADDING | {"*", "muladd"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,14 @@ class Here:
     """Where a procedure is written to: the origin, the thread of each device (a register), if the tensor is read.
 
     `device` is the one that a task of is at work here; None if independent iterations are not to be dealt to tasks.
+    What is combined by + or - is combined so many `times`, if that is given.
     """
 
     origin: Origin
     threads: Mapping[Device, Reg]
     frozen: bool
     device: Device | None
+    times: Expr | None = None
 
     def team(self, device: Device | None) -> Device | None:
         """The device whose threads are free to share the iterations of a loop that one of its levels runs."""
@@ -121,7 +124,9 @@ class _Inliner:
             case ops.Atomic(ref=ref, index=index, op=symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
                 into = self.ref(ref)
-                emit(plan.Atomic(into, at, symbol, self.typed(given, into.buffer.type), self.place(place), origin))
+                stored = self.typed(given, into.buffer.type)
+                times = self.here.times if symbol in ADDING else None
+                emit(plan.Atomic(into, at, symbol, stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
             case ops.Release(ref=ref, index=index, place=place):
@@ -200,9 +205,7 @@ class _Inliner:
             case ops.Op(op=symbol, args=args):
                 values = tuple(self.expression(a) for a in args)
                 if symbol.startswith("combine "):
-                    return combine(
-                        self.builder, symbol.removeprefix("combine "), values[0], values[1], self.here.origin
-                    )
+                    return combine(self.builder, symbol.removeprefix("combine "), values[0], values[1], self.here)
                 folded = values[0]
                 if symbol in ("and", "or"):
                     for value in values[1:]:
@@ -252,14 +255,20 @@ class _Inliner:
         return Instance(layout, group, reg)
 
 
-def combine(builder: Builder, symbol: str, x: Expr, v: Expr, origin: Origin) -> Expr:
-    """x ⊕ v; of integers it may overflow."""
+def combine(builder: Builder, symbol: str, x: Expr, v: Expr, here: Here) -> Expr:
+    """x ⊕ v, or that many times; of integers it may overflow."""
     if symbol == "=":
         return v
+    args: tuple[Expr, ...] = (x, v)
+    if symbol in ADDING and here.times is not None:
+        often = here.times if symbol == "+" else op("-", Const(0), here.times)
+        symbol, args = "muladd", (x, to_float(often) if x.type == "float" else often, v)
     if symbol in OVERFLOWS and x.type == "int":
-        reg = builder.fresh("sum" if symbol == "+" else "combined")
-        builder.emit(Compute(reg, symbol, (x, v), origin))
+        reg = builder.fresh("combined" if symbol in ("-", "*") else "sum")
+        builder.emit(Compute(reg, symbol, args, here.origin))
         return reg
+    if symbol == "muladd":
+        return op(symbol, *args)
     return op(_OPERATORS.get(symbol, symbol), x, v)
 
 

@@ -4,8 +4,8 @@ What a fiber looks like to a loop is a *looplet*:
 
     Lookup    every index has a child                              a level with `lookup`, or a loop with one index
     Run       the same value at every index                        a fiber that is all fill
-    Stepper   runs of fill, each ended by a Spike, a single child  other levels, where leaving the fiber out of the body
-                                                                   leaves something
+    Stepper   gaps of fill, each ended by a Spike, a single child  other levels, where leaving the fiber out of the body
+              or by a stretch of indices: see `stretches`          leaves something
     Jumper    the same, where it leaves nothing: the other         other levels
               fibers need only be looked at where it has a child
     Phase     a part of the range in which all looplets stay what they are; a Sequence of phases makes up the range
@@ -16,11 +16,10 @@ body is simplified. A product thus visits the intersection of its factors, a sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 
-from wingspan.buffers import procedures
 from wingspan.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions
@@ -30,62 +29,13 @@ from wingspan.levels.element import Element
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Op, Reg
+from wingspan.plan.ir import Const, Expr, Op
 from wingspan.plan.lowering import masks
+from wingspan.plan.lowering.cursors import Cursors
+from wingspan.plan.lowering.phase import Loop, Phase, Visit, small
 from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.stretches import Stretches
 from wingspan.plan.ranges import range_of
-
-Cursors = Mapping[ir.Fiber, dict[str, Reg]]
-"""The registers of each cursor, by the names that `levels.procedures.cursor` gives them."""
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A loop being lowered: its index, the ends of its range, and its cursors."""
-
-    name: str
-    index: Reg
-    lo: Expr
-    hi: Expr
-    last: Expr
-    """no index is larger"""
-    cursors: Cursors
-    front: Reg
-    """the first index that has not been visited, where runs of fill are skipped"""
-    maybe: Mapping[ir.Fiber, Expr]
-    """for fibers that may be missing, or have no child at the index: the condition that they have one"""
-    cut: bool = False
-    """whether it may leave children of its fibers to another part of the range, or to nobody"""
-
-    @property
-    def single(self) -> bool:
-        """Whether it has one iteration only."""
-        return self.lo == self.hi
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A loop over a range in which all looplets stay what they are: what it does at an index, and in which fibers."""
-
-    loop: Loop
-    body: ir.Statement
-    reads: Sequence[ir.Fiber]
-    """the fibers that the body reads, and"""
-    updates: Sequence[ir.Fiber]
-    """those that it updates"""
-
-    def maybe(self, there: Mapping[ir.Fiber, Expr]) -> Phase:
-        """The phase where these fibers have a child at the index on these conditions."""
-        return replace(self, loop=replace(self.loop, maybe={**self.loop.maybe, **there}))
-
-    def sure(self, fibers: Sequence[ir.Fiber]) -> Phase:
-        """The phase where these fibers are known to have a child at the index."""
-        maybe = {F: c for F, c in self.loop.maybe.items() if F not in fibers}
-        return replace(self, loop=replace(self.loop, maybe=maybe))
-
-
-Visit = Callable[[Phase], None]
-"""Lowers the body of a loop at one index."""
 
 
 class Coiteration:
@@ -94,6 +44,8 @@ class Coiteration:
     def __init__(self, state: State, visit: Visit) -> None:
         self.state, self.visit = state, visit
         self.builder = state.builder
+        self.cursors = Cursors(state)
+        self.stretches = Stretches(state, self.cursors, visit)
 
     # -------------------------------------------------------------------------------------------------- phases
 
@@ -138,7 +90,7 @@ class Coiteration:
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
         below, here, above = (self.state.simplified(masks.beside(body, loop.name, e, side)) for side in masks.SIDES)
         lost = any(self.loses(F, body, part) for F in loop.cursors for part in (below, here, above))
-        if lost or not self.small(at) or not _small(body, 2):
+        if lost or not self.fits(at) or not small(body, 2):
             return False
         before, after = op("-", at, Const(1)), op("+", at, Const(1))
         parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
@@ -157,10 +109,10 @@ class Coiteration:
             self.builder.when(op("<=", first, last), partial(self.part, rest, part))
         return True
 
-    def small(self, e: Expr) -> bool:
+    def fits(self, e: Expr) -> bool:
         """Whether an integer, and all that it is computed from, is far from what a register holds at most."""
         least, greatest = range_of(e, self.builder.ranges)
-        return -LARGE < least <= greatest < LARGE and (not isinstance(e, Op) or all(map(self.small, e.args)))
+        return -LARGE < least <= greatest < LARGE and (not isinstance(e, Op) or all(map(self.fits, e.args)))
 
     def bound(self, e: ir.Expression) -> Expr:
         """What an index is compared with: see `masks`."""
@@ -184,14 +136,8 @@ class Coiteration:
         """A part of a range: cursors that stand before it move on to it."""
         for F in loop.cursors:
             if self.state.handle(F.tensor).mode == "read" and not self.state.level(F).lookup:
-                self.catch_up(loop, F, loop.lo)
+                self.cursors.catch_up(loop, F, loop.lo)
         self.phases(loop, body)
-
-    def catch_up(self, loop: Loop, F: ir.Fiber, least: Expr) -> None:
-        """Move a cursor on to an index, if it has not passed that."""
-        at = self.standing(loop, F)
-        behind = op("and", op("!=", at, Const(0)), op("<", at, least))
-        self.builder.when(behind, partial(self.seek, loop, F, least))
 
     def point(
         self,
@@ -225,55 +171,41 @@ class Coiteration:
         else:
             self.coiterate(phase)
 
-    def without(self, phase: Phase, F: ir.Fiber) -> Phase:
-        """A phase where a fiber that it reads is all fill."""
-        rest = self.state.filled(phase.body, F, phase.loop.name)
-        return replace(phase, body=rest, reads=[R for R in phase.reads if R != F])
-
     # ---------------------------------------------------------------------------------------------------- coiteration
 
     def coiterate(self, phase: Phase) -> None:
         """Visit the indices at which the body does something."""
         steppers = [F for F in phase.reads if not self.state.level(F).lookup]
-        jumpers = [F for F in steppers if isinstance(self.without(phase, F).body, ir.Skip)]
+        jumpers = [F for F in steppers if isinstance(phase.without(self.state, F).body, ir.Skip)]
+        stretched = [F for F in steppers if self.state.level(F).stretch]
         if not steppers:
-            self.run(phase, phase.loop.lo, phase.loop.hi)
+            self.stretches.indices(phase, phase.loop.lo, phase.loop.hi)
         elif jumpers:
-            self.jump(phase, jumpers, [F for F in steppers if F not in jumpers])
+            jump = self.stretches.jump if set(jumpers) <= set(stretched) else self.jump
+            jump(phase, jumpers, [F for F in steppers if F not in jumpers])
+        elif stretched:
+            self.stretches.step(phase, steppers)
         else:
             self.step(phase, steppers)
 
-    def run(self, phase: Phase, lo: Expr, hi: Expr) -> None:
-        """Runs and lookups only: every index, unless nothing is done there."""
-        if isinstance(phase.body, ir.Skip):
-            return
-        index, origin = phase.loop.index, self.builder.origin(None, "SerialFor")
-        self.builder.set(index, lo, origin)
-
-        def once() -> None:
-            self.visit(phase)
-            self.builder.set(index, op("+", index, Const(1)), origin)
-
-        self.builder.emit(plan.While((), op("<=", index, hi), self.builder.block(once)))
-
     def step(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Steppers: a run of what is left without them up to the next child of any, and that spike."""
-        loop, rest = phase.loop, reduce(self.without, steppers, phase)
+        loop, rest = phase.loop, reduce(lambda p, F: p.without(self.state, F), steppers, phase)
         origin = self.builder.origin(None, "SerialFor")
         idle = isinstance(rest.body, ir.Skip)
-        if idle and len(steppers) == 2 and all(self.settled(loop, F) for F in steppers):
+        if idle and len(steppers) == 2 and all(self.cursors.settled(loop, F) for F in steppers):
             self.two(phase, steppers)
             return
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
         if not idle:
-            if not _small(phase.body, 1):
+            if not small(phase.body, 1):
                 self.every(phase, steppers, past)
                 return
             self.builder.set(loop.index, loop.lo, origin)
 
         def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
-            found = {F: self.next_index(loop, F, past) for F in steppers}
+            found = {F: self.cursors.next_index(loop, F, past) for F in steppers}
             stop = self.builder.keep("stop", reduce(lambda x, y: op("min", x, y), found.values()), origin)
             return found, stop
 
@@ -282,7 +214,7 @@ class Coiteration:
         def once() -> None:
             if not idle:
                 last = self.builder.keep("last", op("-", op("min", stop, past), Const(1)), origin)
-                self.run(rest, loop.index, last)
+                self.stretches.indices(rest, loop.index, last)
             self.builder.when(op("<=", stop, loop.hi), spike)
 
         def spike() -> None:
@@ -302,18 +234,18 @@ class Coiteration:
     def two(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Two steppers, and nothing where neither has a child: as long as both have some left, then what one has."""
         loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
-        more = [self.left(loop, F) for F in steppers]
+        more = [self.cursors.left(loop, F) for F in steppers]
 
         def both() -> None:
             self.builder.assume(*more)
-            found = {F: self.standing(loop, F) for F in steppers}
+            found = {F: self.cursors.standing(loop, F) for F in steppers}
             first = self.builder.keep("stop", op("min", *found.values()), origin)
             self.builder.set(loop.index, first, origin)
             self.present(phase, steppers, {F: op("==", found[F], first) for F in steppers}, moving=True)
 
         self.builder.emit(plan.While((), op("and", *more), self.builder.block(both)))
         for other in reversed(steppers):
-            self.coiterate(self.without(phase, other))
+            self.coiterate(phase.without(self.state, other))
 
     def every(self, phase: Phase, steppers: Sequence[ir.Fiber], past: Expr) -> None:
         """Every index, in a body that is too large to be written twice: the steppers may have a child there."""
@@ -321,11 +253,11 @@ class Coiteration:
         self.builder.set(loop.index, loop.lo, origin)
 
         def once() -> None:
-            here = {F: op("==", self.next_index(loop, F, past), loop.index) for F in steppers}
+            here = {F: op("==", self.cursors.next_index(loop, F, past), loop.index) for F in steppers}
             self.builder.set(loop.front, op("+", loop.index, Const(1)), origin)
             self.visit(phase.maybe(here))
             for F in steppers:
-                self.builder.when(here[F], partial(self.advance, loop, F))
+                self.builder.when(here[F], partial(self.cursors.advance, loop, F))
             self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
         self.builder.emit(plan.While((), op("<=", loop.index, loop.hi), self.builder.block(once)))
@@ -340,7 +272,7 @@ class Coiteration:
             return self.builder.keep("stop", reduce(lambda x, y: op("max", x, y), found.values()), origin)
 
         def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
-            found = {F: self.next_index(loop, F, past) for F in jumpers}
+            found = {F: self.cursors.next_index(loop, F, past) for F in jumpers}
             return found, farthest(found)
 
         def once(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
@@ -352,7 +284,7 @@ class Coiteration:
 
         def seek(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
             for F in jumpers:
-                self.builder.when(op("<", found[F], stop), partial(self.seek, loop, F, stop))
+                self.builder.when(op("<", found[F], stop), partial(self.cursors.seek, loop, F, stop))
 
         def onward(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
             self.builder.emit(plan.Meet(self.builder.block(partial(seek, found, stop))))
@@ -362,21 +294,21 @@ class Coiteration:
             self.builder.set(loop.front, op("+", stop, Const(1)), origin)
             here: dict[ir.Fiber, Expr] = {}
             for F in others:
-                self.catch_up(loop, F, stop)
-                here[F] = op("==", self.standing(loop, F), stop)
+                self.cursors.catch_up(loop, F, stop)
+                here[F] = op("==", self.cursors.standing(loop, F), stop)
             for F in jumpers:
-                self.spike(loop, F)
+                self.cursors.here(loop, F)
             self.present(phase.sure(jumpers), others, here, moving=False)
             for F in jumpers:
-                self.advance(loop, F)
+                self.cursors.advance(loop, F)
 
         def children() -> None:
             self.builder.assume(*more)
-            found = {F: self.standing(loop, F) for F in jumpers}
+            found = {F: self.cursors.standing(loop, F) for F in jumpers}
             once(found, farthest(found))
 
-        if all(self.settled(loop, F) for F in jumpers):
-            more = [self.left(loop, F) for F in jumpers]
+        if all(self.cursors.settled(loop, F) for F in jumpers):
+            more = [self.cursors.left(loop, F) for F in jumpers]
             every = reduce(lambda x, y: op("and", x, y), more)
             self.builder.emit(plan.While((), every, self.builder.block(children)))
             return
@@ -396,86 +328,22 @@ class Coiteration:
         `known` are those that are there. If `moving`, one of all is, and those that are there move on.
         """
         loop = phase.loop
-        if not unsure or not _small(phase.body, len(unsure)):
+        if not unsure or not small(phase.body, len(unsure)):
             self.visit(phase.maybe({F: here[F] for F in unsure}))
             for F in (*known, *unsure) if moving else ():
-                self.builder.when(Const(True) if F in known else here[F], partial(self.advance, loop, F))
+                self.builder.when(Const(True) if F in known else here[F], partial(self.cursors.advance, loop, F))
             return
         F, *rest = unsure
 
         def there() -> None:
-            self.spike(loop, F)
+            self.cursors.here(loop, F)
             self.present(phase.sure([F]), rest, here, moving, (*known, F))
 
         def elsewhere() -> None:
-            self.present(self.without(phase, F), rest, here, moving, known)
+            self.present(phase.without(self.state, F), rest, here, moving, known)
 
         certain = moving and not rest and not known
         self.builder.when(Const(True) if certain else here[F], there, elsewhere)
-
-    def spike(self, loop: Loop, F: ir.Fiber) -> None:
-        """From here on F is known to have a child at the index, until its cursor moves."""
-        self.builder.assume(op("==", self.index(loop, F), loop.index))
-
-    def next_index(self, loop: Loop, F: ir.Fiber, past: Expr) -> Expr:
-        """The first index from where the cursor is on at which F has a child; beyond the range if there is none.
-
-        An index that the loop has passed, which only a race leaves there, ends the iteration: the rules wait for it.
-        What no task writes is in order.
-        """
-        match self.index(loop, F):
-            case Op(op="select", args=(more, at, Const(value=0))) if self.state.undisturbed(F.tensor):
-                ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
-            case _:
-                standing = self.standing(loop, F)
-                ahead = op("select", op("<", standing, loop.front), past, standing)
-        return self.builder.keep(f"{F.tensor}{F.level - 1}.next", ahead, self.builder.origin(F.span, "Child"))
-
-    def settled(self, loop: Loop, F: ir.Fiber) -> bool:
-        """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
-        return self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
-
-    def left(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """Whether there are children from where the cursor is on."""
-        match self.index(loop, F):
-            case Op(op="select", args=(more, _, Const(value=0))):
-                pass
-            case at:
-                more = op("!=", at, Const(0))
-        return op("and", loop.maybe[F], more) if F in loop.maybe else more
-
-    def standing(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """The index that the cursor stands at, 0 at the end of the fiber."""
-        at = self.index(loop, F)
-        if F in loop.maybe:
-            at = op("select", loop.maybe[F], at, Const(0))
-        return self.builder.keep(f"{F.tensor}{F.level - 1}.at", at, self.builder.origin(F.span, "Child"))
-
-    def index(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """The same as an expression over the cursor."""
-        code = procedures.index(self.state.tower(F), F.level)
-        results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
-        return results["index"]
-
-    def seek(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
-        """Move a cursor on to an index."""
-        self.state.run(
-            F, F.span, "Child", procedures.seek(self.state.tower(F), F.level), {"index": at}, loop.cursors[F]
-        )
-
-    def advance(self, loop: Loop, F: ir.Fiber) -> None:
-        """Move a cursor past the index, where it has a child."""
-        self.spike(loop, F)
-        run = partial(self.state.run, F, F.span, "Leave", given={"index": loop.index}, into=loop.cursors[F])
-        if self.drained(loop, F):
-            run(procedures.drain(self.state.tower(F), F.level), reading=False)
-        run(procedures.next_(self.state.tower(F), F.level))
-
-    def drained(self, loop: Loop, F: ir.Fiber) -> bool:
-        """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
-        steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
-        reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]
-        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1) and not loop.cut
 
 
 QUIET = (Dense, Element, Atomic)
@@ -483,14 +351,6 @@ QUIET = (Dense, Element, Atomic)
 
 LARGE = 2**62
 """Larger than any index, with room for sums."""
-
-LONGEST = 300
-"""What all the versions of a body may have together, in nodes of the program."""
-
-
-def _small(body: ir.Statement, choices: int) -> bool:
-    """Whether a body may be written anew for each combination of so many choices."""
-    return sum(1 for _ in body.walk()) << choices <= LONGEST
 
 
 def _ascending(extents: Iterable[Expr]) -> list[Expr]:

@@ -16,7 +16,8 @@ from wingspan.levels.base import FIBER, Level
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, Reg
 from wingspan.plan.lowering.inline import Instance
-from wingspan.plan.lowering.looplets import Coiteration, Loop, Phase
+from wingspan.plan.lowering.looplets import Coiteration
+from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Fiber
 from wingspan.plan.lowering.state import State
 from wingspan.plan.ranges import range_of
@@ -124,10 +125,11 @@ class Loops:
 
     def visit(self, phase: Phase) -> None:
         """Enter the fibers at an index, first those that are read; run the body; leave them."""
-        loop, around = phase.loop, self.builder.indices
+        loop, around, ends = phase.loop, self.builder.indices, self.builder.ends
         self.builder.indices = {**around, loop.name: loop.index}
+        self.builder.ends = ends if loop.until is None else {**ends, loop.name: loop.until}
         self.descend(loop, phase.body, [F for F in phase.reads if mentions(phase.body, F)], phase.updates)
-        self.builder.indices = around
+        self.builder.indices, self.builder.ends = around, ends
 
     def descend(self, loop: Loop, body: ir.Statement, reads: Sequence[ir.Fiber], updates: Sequence[ir.Fiber]) -> None:
         if isinstance(body, ir.Skip):
@@ -211,7 +213,7 @@ class Loops:
 
         def there() -> None:
             if not (loop.single or self.state.level(F).lookup):
-                self.coiteration.spike(loop, F)
+                self.coiteration.cursors.here(loop, F)
             position, descend = look()
             self.builder.set(found, position, origin)
             made.append(descend)
@@ -227,7 +229,8 @@ class Loops:
         if any(_may_be_missing(tower.levels[depth]) for depth in tower.early(F.level - 1)):
             return False
         level = self.state.level(F)
-        return level.lookup or not (loop.single or level.numbers_arrivals)
+        spoiled = level.stretch and not self.state.undisturbed(F.tensor)
+        return level.lookup or not (loop.single or level.numbers_arrivals or spoiled)
 
     def update(self, loop: Loop, body: ir.Statement, F: ir.Fiber, rest: Sequence[ir.Fiber]) -> None:
         """Go down into a fiber that is updated: make the child, run what is below, leave it."""
@@ -242,6 +245,8 @@ class Loops:
         dirty = self.builder.fresh(f"{F.tensor}{F.level - 2}.written", "bool") if tower.tracked(F.level - 1) else None
         if dirty is not None:
             self.builder.set(dirty, Const(False), origin)
+        if loop.until is not None:
+            self.builder.set(cursor["c.last"], loop.until, origin)
         self.builder.assume(op("!=", position, Const(0)))
         inner = self.state.reach(Fiber(F.level - 1, position, descend(), dirty))
         below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)

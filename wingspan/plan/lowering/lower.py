@@ -19,7 +19,7 @@ from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
-from wingspan.plan.lowering import expressions
+from wingspan.plan.lowering import expressions, repeat
 from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.loops import Loops, matters
@@ -241,10 +241,6 @@ class Lowering(State):
 
     # -------------------------------------------------------------------------------------------------------- variables
 
-    def find(self, name: str) -> Reg | Shared | None:
-        """What a name is bound to."""
-        return next((s.variables[name] for s in reversed(self.scopes) if name in s.variables), None)
-
     def variable(self, name: str, span: Span | None) -> Expr:
         """The value of a variable."""
         found = self.find(name)
@@ -326,11 +322,16 @@ class Lowering(State):
             raise InternalError(f"{F.tensor} is updated with {s.op} in {handle.mode} mode", s.span)
         value = expressions.convert(self.builder, value, tower.kind, self.builder.origin(s.span, "Assign"))  # type: ignore[arg-type]
         leaf = self.fiber(F)
-        code = procedures.increment(tower, s.op)
-        results, _ = self.run(F, s.span, "Assign", code, {"position": leaf.position, "value": value})
-        if (dirty := leaf.dirty) is not None:
-            origin = self.builder.origin(s.span, "Assign")
-            self.builder.when(results.get("written", Const(True)), lambda: self.builder.set(dirty, Const(True), origin))
+        code, given = procedures.increment(tower, s.op), {"position": leaf.position, "value": value}
+
+        def write(times: Expr | None) -> None:
+            results, _ = self.run(F, s.span, "Assign", code, given, times=times)
+            if leaf.dirty is not None:
+                written, dirty = results.get("written", Const(True)), leaf.dirty
+                origin = self.builder.origin(s.span, "Assign")
+                self.builder.when(written, lambda: self.builder.set(dirty, Const(True), origin))
+
+        repeat.update(self, F, s.op, write)
 
     def declare(self, s: ir.Declare) -> None:
         """declare(T, z, ⊕, n…)"""

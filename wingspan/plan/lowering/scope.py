@@ -45,3 +45,16 @@ class Scope:
     region: int
     variables: dict[str, Reg | Shared] = field(default_factory=dict)
     handles: dict[str, Handle] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A body that is run once for `times` indices, and what it updates that often."""
+
+    times: Expr
+    most: int
+    """it is no more than that"""
+    scopes: int
+    """how many scopes are around it: what these declare is updated that often, but for"""
+    apart: frozenset[str]
+    """the tensors that have children of their own at each of the indices"""

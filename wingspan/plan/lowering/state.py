@@ -25,7 +25,7 @@ from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder, under
 from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.inline import Here, Instance, inline
-from wingspan.plan.lowering.scope import Fiber, Handle, Scope, Shared
+from wingspan.plan.lowering.scope import Fiber, Handle, Repetition, Scope, Shared
 
 
 class State:
@@ -47,6 +47,8 @@ class State:
         self.device: Device = SERIAL
         self.threads: dict[Device, Reg] = {}
         self.scopes = [Scope(0)]
+        self.repetitions: list[Repetition] = []
+        """the bodies around that are run once for several indices, outermost first"""
         self.last: Set[str] = frozenset()
         """the tensors that the loop at hand is the last to read before they are declared again, if ever"""
 
@@ -71,6 +73,10 @@ class State:
         reg = self.builder.fresh(name, "instance")
         self.roots.append((name, reg))
         return reg
+
+    def find(self, name: str) -> Reg | Shared | None:
+        """What a variable is bound to."""
+        return next((s.variables[name] for s in reversed(self.scopes) if name in s.variables), None)
 
     # -------------------------------------------------------------------------------------------------------- tensors
 
@@ -117,12 +123,13 @@ class State:
         prefix: str = "",
         z: Expr | None = None,
         reading: bool | None = None,
+        times: Expr | None = None,
     ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
         """Write a procedure of a tensor's levels, in the instance of a fiber unless told otherwise: see `inline`."""
         handle = self.handle(F.tensor)
         origin = under(self.builder.origin(span, rule), prefix)
         frozen = handle.mode == "read" if reading is None else reading
-        here = Here(origin, self.threads, frozen, self.device if self.dealt else None)
+        here = Here(origin, self.threads, frozen, self.device if self.dealt else None, times)
         layout = self.layouts[F.tensor]
         extents = {name: layout.extents[axis] for name, axis in procedures.open_extents(layout.tower).items()}
         threads = {name: self.builder.threads(D) for name, D in procedures.open_threads(layout.tower).items()}

@@ -189,7 +189,7 @@ class _Found:
     @property
     def origin(self) -> Origin:
         """For what is added: the place alone."""
-        return replace(self.store.origin, indices=())
+        return replace(self.store.origin, indices=(), ends=())
 
     def sum(self, x: Expr, term: Expr) -> Op:
         assert isinstance(self.store.value, Op)

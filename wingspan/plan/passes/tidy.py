@@ -16,7 +16,7 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Compute: ("args", "origin"),
     plan.Load: ("ref", "index", "place", "origin"),
     plan.Store: ("ref", "index", "value", "place", "origin"),
-    plan.Atomic: ("ref", "index", "value", "place", "origin"),
+    plan.Atomic: ("ref", "index", "value", "times", "place", "origin"),
     plan.Claim: ("ref", "stop", "step", "origin"),
     plan.Acquire: ("ref", "index", "place", "origin"),
     plan.Release: ("ref", "index", "place", "origin"),
@@ -157,8 +157,9 @@ class Replace:
         """Many statements share an origin."""
         known = self.origins.get(id(origin))
         if known is None:
-            indices = self.part(origin.indices)
-            known = origin if indices is origin.indices else replace(origin, indices=indices)
+            indices, ends = self.part(origin.indices), self.part(origin.ends)
+            same = indices is origin.indices and ends is origin.ends
+            known = origin if same else replace(origin, indices=indices, ends=ends)
             self.origins[id(origin)] = known
         return known
 

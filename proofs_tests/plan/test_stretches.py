@@ -1,0 +1,231 @@
+"""What loops over runs and blocks cost, that it changes nothing, and what races are found in them.
+
+Costs are the accesses to buffers of a plan under the controlled scheduler, its tasks running one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from proofs_tests.effort import due, many
+from proofs_tests.exploring import explore_graph
+from proofs_tests.native.test_native_machine import findings
+from proofs_tests.places import EXAMPLES
+from proofs_tests.plan.test_looplets import touches
+from proofs_tests.stretched import KERNELS, Kernel, bound
+from wingspan import api
+from wingspan.compiled.build import compiler
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault
+from wingspan.explorer.machine import Stretch
+from wingspan.plan.ir import Atomic, Compute, muladd, walk
+from wingspan.plan.pipeline import lower
+from wingspan.testing import campaign, compare
+from wingspan.testing.pictures import pictures, racing
+from wingspan.testing.together import Together
+
+# --------------------------------------------------------------------------------------------------------------- costs
+
+
+def cost(kernel: Kernel, n: int, r: int) -> int:
+    """How many accesses the tasks make that go through the columns."""
+    found, end = touches(api.native(bound(kernel, n, r)))
+    assert not isinstance(end, Fault)
+    return sum(task != "" for task, _ in found)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_a_kernel_costs_its_stretches(kernel: Kernel) -> None:
+    """However long they are; and what there is more of, costs more."""
+    few, _ = kernel.rows
+    for n in kernel.rows:
+        assert cost(kernel, n, 5) <= kernel.each * kernel.work(5) + kernel.column * kernel.columns(n)
+    assert cost(kernel, few, 20) - cost(kernel, few, 5) >= kernel.work(20) - kernel.work(5)
+    assert cost(kernel, few, 20) <= kernel.each * kernel.work(20) + kernel.column * kernel.columns(few)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_a_kernel_is_safe_and_all_engines_agree(kernel: Kernel) -> None:
+    assert api.check(api.parse(kernel.text)).verdict == "safe"
+    for machine in ("semantics", "native"):
+        found = api.explore(bound(kernel, 6, 1), machine=machine).verdict
+        assert found.complete and found.verdict == "safe" and len(found.results) == 1
+    some = [bound(kernel, n, r) for n, r in ((6, 1), (12, 2), (30, 4))]
+    engines = [api.engine(name) for name in ("reference", "semantics", "native", "native-controlled")]
+    if compiler():
+        together = Together("-O0")
+        together.prepare(some)
+        engines.append(together)
+    for each in some:
+        assert compare(each, engines).difference is None
+
+
+def test_what_is_written_is_runs_that_are_as_long_as_can_be() -> None:
+    """Also where the runs of both summands end, and their sum goes on; a histogram counts all pixels."""
+    A, B = np.array([1, 1, 2, 2, 0, 0]), np.array([2, 2, 1, 1, 3, 0])
+    for level, runs in (("SparseRunList", ["[1:5]: 3"]), ("RunList", ["[1:5]: 3", "6: 0"])):
+        text = f"A = Tensor({level}(Element(0)))\nB = Tensor({level}(Element(0)))\nC = Tensor({level}(Element(0)))\n"
+        run = api.run(api.parse(f"{text}C .= 0\nfor i = _\nC[i] = A[i] + B[i]\nend\nreturn C"), inputs={"A": A, "B": B})
+        assert [line[3:] for line in repr(run.tensors["C"]).splitlines()[1:]] == runs
+    image_ = np.repeat([4, 200, 4], [30, 5, 65])
+    inputs = dict.fromkeys("RGB", image_)
+    done = api.run(EXAMPLES / "histogram.ws", inputs=inputs, params={"nt": 2, "sch": "static_schedule()"})
+    assert dict(done.tensors["h"].entries()) == {(5, 5, 5): 95, (201, 201, 201): 5}
+
+
+# ----------------------------------------------------------------------------------------------------------- repetition
+
+LARGEST, LEAST = 2**63 - 1, -(2**63)
+STARTS = (0, 1, -1, LARGEST, LEAST, 5 - 2**63, 2**62)
+STEPS = (0, 1, -1, 2**62, -(2**62), LARGEST, LEAST)
+SUMS = list(product(STARTS, STEPS, (1, 2, 3), "+-"))
+
+
+def summed(x: int, v: int, n: int, op: str, leaf: str) -> Elaborated:
+    text = f"""
+        A = Tensor(RunList(Element(0)))
+        x = Tensor({leaf}(0))
+        x .= {x}
+        for i = _
+            x[] {op}= A[i]
+        end
+        return x
+    """
+    return api.bind(api.parse(text), inputs={"A": np.full(n, v)})
+
+
+@pytest.mark.parametrize("leaf", ["Element", "Atomic"])
+def test_many_updates_at_once_fault_where_single_ones_do(leaf: str) -> None:
+    """With the same message, on all engines; n·v may be out of range though x + n·v is not."""
+    cases = [summed(*case, leaf) for case in SUMS]
+    engines = [api.engine(name) for name in ("semantics", "native", "native-controlled")]
+    if compiler():
+        together = Together("-O0")
+        together.prepare(cases)
+        engines.append(together)
+    faults = 0
+    for case in cases:
+        done = compare(case, engines)
+        assert done.difference is None and len({ending.fault for ending in done.endings}) == 1, done.endings
+        faults += done.endings[0].fault is not None
+    assert 60 < faults < len(SUMS) - 60
+    repeated = [s for s in walk(lower(cases[-1]).body) if isinstance(s, Atomic) or getattr(s, "op", "") == "muladd"]
+    assert list(map(type, repeated)) == [Compute if leaf == "Element" else Atomic]
+
+
+@pytest.mark.parametrize("leaf", ["Element", "Atomic"])
+def test_many_doubles_are_added_with_one_rounding(leaf: str) -> None:
+    """On all engines, to the nearest double, also where n times the double is infinite."""
+    for x, v, n in ((0.1, 0.1, 3), (1.7e308, -1e308, 3), (1.0, 1e-17, 7), (-1.7e308, 1.7e308, 2)):
+        head = f"A = Tensor(RunList(Element(0.0)))\nx = Tensor({leaf}(0.0))\nx .= {x!r}\n"
+        case = api.bind(api.parse(f"{head}for i = _\nx[] += A[i]\nend\nreturn x"), inputs={"A": np.full(n, v)})
+        engines = [api.engine(name) for name in ("native", "native-controlled", *(["compiled"] if compiler() else []))]
+        wanted = float(Fraction(x) + n * Fraction(v))
+        assert [each.arrays["x"].item() for each in compare(case, engines).endings] == [wanted] * len(engines)
+        assert muladd(x, float(n), v) == wanted
+
+
+def test_bodies_that_may_not_be_run_once_are_run_for_each_index() -> None:
+    """Of these programs, none has a statement that is repeated; the first one has."""
+    head = "A = Tensor(RunList(Element(0)), [2, 2, 2])\nC = Tensor(SparseList(Element(0)), 2)\n"
+    head += "x = Tensor(Element(0))\ny = 0\n"
+    for body, repeats in (
+        ("x[] += A[i]", True),
+        ("x[] += A[i] + i", False),
+        ("y = y + A[i]\nx[] += y", False),
+        ("for k = 1:2\nC[k] += A[i]\nend", False),
+        ("for k = parallel(1:2)\nx[] += A[i]\nend", False),
+    ):
+        case = api.bind(api.parse(f"{head}C .= 0\nx .= 0\nfor i = _\n{body}\nend\nreturn C, x"))
+        assert any(getattr(s, "op", "") == "muladd" for s in walk(lower(case).body)) == repeats, body
+        assert "parallel" in body or compare(case, list(map(api.engine, ("semantics", "native")))).difference is None
+
+
+# ------------------------------------------------------------------------------------------------------ random programs
+
+RANDOM = settings(
+    deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
+
+
+def test_programs_over_images_agree_on_all_engines() -> None:
+    """Thousands of them; most have bodies that are run once for a run."""
+    engines = ["native", "native-controlled", *(["compiled"] if compiler() else [])]
+    done = campaign(
+        ["reference", "semantics"], engines, programs=pictures(), examples=many(2000), threads=(1,),
+        schedules=("static_schedule()",),
+    )  # fmt: skip
+    assert done.cases > due(1500) and done.faults < done.cases / 4
+
+
+def test_most_programs_over_images_are_about_runs() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(RANDOM, max_examples=100)
+    @given(pictures())
+    def look(text: str) -> None:
+        made = lower(api.bind(api.parse(text)))
+        seen["runs"] += "RunList(" in text
+        seen["at once"] += any(s.origin.ends for s in walk(made.body) if hasattr(s, "origin"))
+
+    look()
+    assert seen["runs"] > 80 and seen["at once"] > 30, seen
+
+
+def test_racy_programs_over_images_race_alike_on_both_machines() -> None:
+    """The same verdict and the same races, in 2,000 programs; outcomes may be fewer if there is a race.
+
+    If both tasks write one list of runs, which no level allows, the rules compare children index by index that the plan
+    never makes: then races of the leaf are only alike in that there are some.
+    """
+    seen: Counter[str] = Counter()
+
+    @settings(RANDOM, max_examples=many(2000))
+    @given(racing())
+    def explore(text: str) -> None:
+        case = api.bind(api.parse(text))
+        rules, plan = (explore_graph(machine, max_states=1000) for machine in (api.semantics(case), api.native(case)))
+        if not (rules.complete and plan.complete):
+            seen["large"] += 1
+            return
+        made = {T for T, tower in case.towers.items() if T not in case.inputs and any(x.stretch for x in tower.levels)}
+
+        def alike(race: Any) -> Any:
+            return (race[:5] if race[1] > 1 else race[:2]) if race[0] in made else race
+
+        by_rules, by_plan = findings(rules), findings(plan)
+        assert by_rules["verdict"] == by_plan["verdict"], text
+        assert set(map(alike, by_rules["races"])) == set(map(alike, by_plan["races"])), text
+        assert by_rules["races"] or by_plan["outcomes"] == by_rules["outcomes"], text
+        assert made or by_plan["outcomes"] <= by_rules["outcomes"], text
+        seen[rules.verdict] += 1
+        seen["fewer states"] += plan.states < rules.states
+        seen["fewer outcomes"] += by_plan["outcomes"] < by_rules["outcomes"]
+
+    explore()
+    assert seen["race"] > due(700) and seen["safe"] > due(200) and seen["fewer states"] > due(400), seen
+
+
+def test_a_report_tells_the_range_that_an_access_stands_for() -> None:
+    text = """
+        dev = cpu(:t, 2)
+        A = Tensor(RunList(Element(0)), [3, 3, 3, 1])
+        x = Tensor(Element(0))
+        x .= 0
+        for t = parallel(1:2, dev)
+            for i = 1:4
+                x[] += A[i]
+            end
+        end
+        return x
+    """
+    (race,) = api.explore(api.parse(text), machine="native").verdict.races
+    told = {dict(side.indices)["i"] for side in (race.first, race.second)}
+    assert told <= {4, Stretch(1, 3)} and Stretch(1, 3) in told and str(Stretch(1, 3)) == "1:3"

@@ -1,0 +1,123 @@
+"""Where the cursors of a loop stand, and how they move."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from wingspan.buffers import procedures
+from wingspan.lang import ir
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr, Op
+from wingspan.plan.lowering.phase import Loop
+from wingspan.plan.lowering.state import State
+
+
+class Cursors:
+    """Writes what asks and moves the cursors of fibers that a loop reads."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.builder = state.builder
+
+    # ------------------------------------------------------------------------------------------------ where they stand
+
+    def index(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """The index that the cursor stands at, 0 at the end of the fiber, as an expression over the cursor."""
+        code = procedures.index(self.state.tower(F), F.level)
+        results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
+        return results["index"]
+
+    def standing(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """The same as a register, for a fiber that may be missing."""
+        at = self.index(loop, F)
+        if F in loop.maybe:
+            at = op("select", loop.maybe[F], at, Const(0))
+        return self.builder.keep(f"{F.tensor}{F.level - 1}.at", at, self.builder.origin(F.span, "Child"))
+
+    def next_index(self, loop: Loop, F: ir.Fiber, past: Expr) -> Expr:
+        """The first index from where the cursor is on at which F has a child; beyond the range if there is none.
+
+        An index that the loop has passed, which only a race leaves there, ends the iteration: the rules wait for it.
+        What no task writes is in order.
+        """
+        match self.index(loop, F):
+            case Op(op="select", args=(more, at, Const(value=0))) if self.state.undisturbed(F.tensor):
+                ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
+            case _:
+                standing = self.standing(loop, F)
+                ahead = op("select", op("<", standing, loop.front), past, standing)
+        return self.builder.keep(f"{F.tensor}{F.level - 1}.next", ahead, self.builder.origin(F.span, "Child"))
+
+    def stop(self, loop: Loop, F: ir.Fiber, begin: Expr) -> Expr:
+        """The last index of the stretch that the cursor stands in, at `begin`.
+
+        If a race has put stretches out of order, the cursor may stand behind its own. Then it has no child there.
+        """
+        if not self.state.level(F).stretch:
+            return begin
+        last = self.last(loop, F)
+        return last if self.state.undisturbed(F.tensor) else op("max", begin, last)
+
+    def last(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """Where the stretch ends that the cursor stands in."""
+        code = procedures.stop(self.state.tower(F), F.level)
+        results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
+        return results["index"]
+
+    def settled(self, loop: Loop, F: ir.Fiber) -> bool:
+        """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
+        return self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
+
+    def left(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """Whether there are children from where the cursor is on."""
+        match self.index(loop, F):
+            case Op(op="select", args=(more, _, Const(value=0))):
+                pass
+            case at:
+                more = op("!=", at, Const(0))
+        return op("and", loop.maybe[F], more) if F in loop.maybe else more
+
+    def here(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
+        """From here on F is known to have a child at the index, or at another one, until its cursor moves.
+
+        The index may be any of a stretch, unless a race can have put stretches out of order.
+        """
+        at, first = at or loop.index, self.index(loop, F)
+        if not self.state.level(F).stretch:
+            self.builder.assume(op("==", first, at))
+        elif self.state.undisturbed(F.tensor):
+            match first:
+                case Op(op="select", args=(more, first, Const(value=0))):
+                    self.builder.assume(more)
+                case _:
+                    self.builder.assume(op("<", Const(0), first))
+            self.builder.assume(op("<=", first, at), op("<=", at, self.last(loop, F)))
+
+    # ---------------------------------------------------------------------------------------------------- how they move
+
+    def seek(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
+        """Move a cursor on to an index."""
+        self.state.run(
+            F, F.span, "Child", procedures.seek(self.state.tower(F), F.level), {"index": at}, loop.cursors[F]
+        )
+
+    def catch_up(self, loop: Loop, F: ir.Fiber, least: Expr) -> None:
+        """Move a cursor on to an index, if it has not passed that."""
+        at = self.standing(loop, F)
+        behind = op("and", op("!=", at, Const(0)), op("<", at, least))
+        self.builder.when(behind, partial(self.seek, loop, F, least))
+
+    def advance(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
+        """Move a cursor past the index, or past another one, where it has a child."""
+        at = at or loop.index
+        self.here(loop, F, at)
+        run = partial(self.state.run, F, F.span, "Leave", given={"index": at}, into=loop.cursors[F])
+        if self._drained(loop, F):
+            run(procedures.drain(self.state.tower(F), F.level), reading=False)
+        run(procedures.next_(self.state.tower(F), F.level))
+
+    def _drained(self, loop: Loop, F: ir.Fiber) -> bool:
+        """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
+        steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
+        reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]
+        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1) and not loop.cut

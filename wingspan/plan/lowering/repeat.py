@@ -1,0 +1,124 @@
+"""Bodies that do the same at every index of a stretch: they are run once, and what they add is added many times.
+
+    for i = a:b                                v = R.val[q]
+        s[] += R[i]                     →      s[] += (b - a + 1)·v
+        C[i] = R[i]                            C[a:b] = v
+    end
+
+A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
+in which one child stands for all these indices, or of one that it updates, which is told where the run ends. Such an
+update is done once, for each index has a child of its own. Any other one is repeated. One by `=`, `min`, `max`, `&&`
+or `||` leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one
+of n single steps overflows if and only if x + n·v does. Others are done n times: a product may overflow on the way to
+something that fits.
+
+Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
+updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from wingspan.lang import ir
+from wingspan.lang.algebra import INT64
+from wingspan.lang.terms import mentions
+from wingspan.levels.atomic import Atomic
+from wingspan.levels.element import Element
+from wingspan.plan import ir as plan
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr
+from wingspan.plan.lowering.inline import ADDING
+from wingspan.plan.lowering.phase import Loop, Phase
+from wingspan.plan.lowering.scope import Repetition, Shared
+from wingspan.plan.lowering.state import State
+from wingspan.plan.ranges import range_of
+
+IDEMPOTENT = frozenset({"=", "min", "max", "&&", "||"})
+"""Operators by which to update twice is to update once."""
+
+
+def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
+    """How a body is repeated that may be run once for so many indices of a loop; None if it may not."""
+    most = _most(state, phase.loop)
+    repeated = (*(r.most for r in state.repetitions), most)
+    if prod(repeated) not in INT64 or not _steady(state, phase):
+        return None
+    runs = _runs(state, phase)
+    apart = frozenset(F.tensor for F in phase.updates if F in runs and mentions(phase.body, F))
+    declared = {node.tensor for node in phase.body.walk() if isinstance(node, ir.Declare)}
+    for access, updated in ir.accesses(phase.body):
+        T = access.fiber.tensor
+        again = updated and T not in declared and not _ends_in(access, phase.loop.name)
+        if again and (T in apart or not _visited_again(state, access)):
+            return None
+    return Repetition(times, most, len(state.scopes), apart)
+
+
+def _most(state: State, loop: Loop) -> int:
+    """The largest extent of the fibers: the indices of a loop over a stretch of one of them are among its indices."""
+    return max(range_of(state.extent_of(F), state.builder.ranges)[1] for F in loop.cursors)
+
+
+def _runs(state: State, phase: Phase) -> set[ir.Fiber]:
+    """The fibers in which one child stands for many indices."""
+    return {F for F in (*phase.reads, *phase.updates) if state.level(F).stretch == "run"}
+
+
+def _ends_in(access: ir.Access, index: str) -> bool:
+    return access.subscripts[-1:] == (ir.Index(index),)
+
+
+def _steady(state: State, phase: Phase) -> bool:
+    """Whether a body mentions the index only where runs have it, and nothing else that changes as the loop runs."""
+    runs, index = _runs(state, phase), phase.loop.name
+    free = 0
+    for node in phase.body.walk():
+        match node:
+            case ir.Access(fiber=F) if F in runs and _ends_in(node, index):
+                free -= 1
+            case ir.Index(name=name) if name == index:
+                free += 1
+            case ir.For(range=ir.Parallel()):
+                return False
+            case ir.Set(name=name) if state.find(name) is not None:
+                return False
+            case ir.Variable(name=name) if isinstance(state.find(name), Shared):
+                return False
+    return free == 0
+
+
+def _visited_again(state: State, access: ir.Access) -> bool:
+    """Whether the rules can reach an element once more: no level takes each fiber or index only once."""
+    tower = state.tower(access.fiber)
+    levels = (tower.levels[tower.depths[number]] for number in range(2, access.fiber.level + 1))
+    return not any(level.once or level.stretch for level in levels)
+
+
+def times(state: State, tensor: str) -> Expr:
+    """How often an update of a tensor is repeated here."""
+    declared = max(k for k, scope in enumerate(state.scopes) if tensor in scope.handles)
+    often = (r.times for r in state.repetitions if declared < r.scopes and tensor not in r.apart)
+    made: Expr = Const(1)
+    for each in often:
+        made = op("*", made, each)
+    return made
+
+
+def update(state: State, F: ir.Fiber, symbol: str, write: Callable[[Expr | None], None]) -> None:
+    """Update an element, as often as its body is repeated; `write` does so once, or by + and - so many times."""
+    often, builder = times(state, F.tensor), state.builder
+    if symbol in IDEMPOTENT or often == Const(1):
+        write(None)
+    elif symbol in ADDING and type(state.tower(F).leaf) in (Element, Atomic):
+        write(often)
+    else:
+        done, origin = builder.fresh("done"), builder.origin(None, "Assign")
+
+        def once() -> None:
+            write(None)
+            builder.set(done, op("+", done, Const(1)), origin)
+
+        builder.set(done, Const(0), origin)
+        builder.emit(plan.While((), op("<", done, often), builder.block(once)))

@@ -1,0 +1,208 @@
+"""Loops over fibers whose entries are stretches of indices: they go from stretch to stretch.
+
+    front := lo
+    while front ≤ hi:
+        begin := the first index from here on that one of the fibers has
+        visit front … begin - 1 without them, if that leaves something to do
+        stop  := the last index up to which each fiber stays what it is at begin: all fill, or in one stretch
+        visit begin … stop with the fibers that are there; move these past stop
+        front := stop + 1
+
+Where leaving a fiber out leaves nothing to do, `begin` is the farthest of the next indices of such fibers, and those
+behind it seek. A visit of several indices is one run of the body if that does the same at each, as `repeat` finds out.
+Otherwise it is a loop that counts: what is known of the stretch makes the children of runs registers, and those of
+blocks sums, so that nothing is searched for an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial, reduce
+
+from wingspan.lang import ir
+from wingspan.plan import ir as plan
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr
+from wingspan.plan.lowering import repeat
+from wingspan.plan.lowering.cursors import Cursors
+from wingspan.plan.lowering.phase import Phase, Visit, small
+from wingspan.plan.lowering.state import State
+
+Fibers = Sequence[ir.Fiber]
+
+
+class Stretches:
+    """The lowering of ranges in which fibers have stretches; `visit` lowers a loop at one index, or at once."""
+
+    def __init__(self, state: State, cursors: Cursors, visit: Visit) -> None:
+        self.state, self.cursors, self.visit = state, cursors, visit
+        self.builder = state.builder
+
+    # -------------------------------------------------------------------------------------------------------- the union
+
+    def step(self, phase: Phase, steppers: Fibers) -> None:
+        """Stretches that any of the fibers has, and what is left without them in between."""
+        loop, rest = phase.loop, reduce(lambda p, F: p.without(self.state, F), steppers, phase)
+        origin = self.builder.origin(None, "SerialFor")
+        idle = isinstance(rest.body, ir.Skip)
+        apart = idle or small(phase.body, len(steppers))
+        past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
+        self.builder.set(loop.front, loop.lo, origin)
+
+        def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
+            found = {F: self.cursors.next_index(loop, F, past) for F in steppers}
+            return found, self.builder.keep("begin", _least(found.values()) if apart else loop.front, origin)
+
+        (found, begin), test = self.builder.nested(ahead)
+
+        def meet() -> None:
+            here = {F: Const(True) if apart and len(found) == 1 else op("==", found[F], begin) for F in steppers}
+            ends = [op("select", here[F], self.cursors.stop(loop, F, begin), _before(found[F])) for F in steppers]
+            stop = self.builder.keep("stop", _least([loop.hi, *ends]), origin)
+            self.cases(phase, steppers, here, begin, stop, steppers, certain=apart)
+            self.builder.set(loop.front, op("+", stop, Const(1)), origin)
+
+        def once() -> None:
+            last = self.builder.keep("last", _before(op("min", begin, past)), origin)
+            self.indices(rest, loop.front, last)
+            self.builder.set(loop.front, op("+", last, Const(1)), origin)
+            self.builder.when(op("<=", begin, loop.hi), meet)
+
+        if idle:
+            self.builder.emit(plan.While(test, op("<=", begin, loop.hi), self.builder.block(meet)))
+        else:
+            body = self.builder.block(once if apart else meet)
+            self.builder.emit(plan.While((), op("<=", loop.front, loop.hi), (*test, *body)))
+
+    # ------------------------------------------------------------------------------------------------- the intersection
+
+    def jump(self, phase: Phase, jumpers: Fibers, others: Fibers) -> None:
+        """Stretches that all of the jumpers have in common; the others may be there, or not."""
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
+        past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
+        self.builder.set(loop.front, loop.lo, origin)
+
+        def ahead() -> tuple[dict[ir.Fiber, Expr], Expr]:
+            found = {F: self.cursors.next_index(loop, F, past) for F in jumpers}
+            return found, self.builder.keep("begin", reduce(partial(op, "max"), found.values()), origin)
+
+        (found, begin), test = self.builder.nested(ahead)
+
+        def meet() -> None:
+            here: dict[ir.Fiber, Expr] = {}
+            ends = [loop.hi, *(self.cursors.stop(loop, F, begin) for F in jumpers)]
+            for F in others:
+                self.cursors.catch_up(loop, F, begin)
+                at = self.cursors.standing(loop, F)
+                here[F] = op("==", at, begin)
+                outside = op("select", op("<", begin, at), _before(at), loop.hi)
+                ends.append(op("select", here[F], self.cursors.stop(loop, F, begin), outside))
+            stop = self.builder.keep("stop", _least(ends), origin)
+            self.cases(phase.sure(jumpers), others, here, begin, stop, jumpers, known=jumpers)
+            self.builder.set(loop.front, op("+", stop, Const(1)), origin)
+
+        def onward() -> None:
+            for F in jumpers:
+                self.builder.when(op("<", found[F], begin), partial(self.cursors.seek, loop, F, begin))
+
+        together = reduce(partial(op, "and"), (op("==", found[F], begin) for F in jumpers))
+        body = self.builder.block(partial(self.builder.when, together, meet, onward) if len(jumpers) > 1 else meet)
+        self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body))
+
+    # ------------------------------------------------------------------------------------------------------ one stretch
+
+    def cases(
+        self,
+        phase: Phase,
+        unsure: Fibers,
+        here: Mapping[ir.Fiber, Expr],
+        begin: Expr,
+        stop: Expr,
+        moving: Fibers,
+        known: Fibers = (),
+        certain: bool = False,
+    ) -> None:
+        """Visit a stretch, the body being written for each combination of the unsure fibers if it is small.
+
+        `known` are those that are there. If it is `certain`, one of all is. Those of them that are `moving` go past it.
+        """
+        if not unsure or not small(phase.body, len(unsure)):
+            self.visited(phase.maybe({F: here[F] for F in unsure}), begin, stop, known)
+            for F in (F for F in (*known, *unsure) if F in moving):
+                onward = partial(self.cursors.advance, phase.loop, F, stop)
+                self.builder.when(Const(True) if F in known else here[F], onward)
+            return
+        F, *rest = unsure
+
+        def there() -> None:
+            self.cases(phase.sure([F]), rest, here, begin, stop, moving, (*known, F), certain)
+
+        def elsewhere() -> None:
+            self.cases(phase.without(self.state, F), rest, here, begin, stop, moving, known, certain)
+
+        self.builder.when(Const(True) if certain and not (rest or known) else here[F], there, elsewhere)
+
+    def visited(self, phase: Phase, begin: Expr, stop: Expr, known: Fibers) -> None:
+        """Visit all indices of a stretch: one if a fiber that is there has a child at this one alone."""
+        if all(self.state.level(F).stretch for F in known):
+            self.builder.assume(op("<=", begin, stop))
+            self.several(phase, begin, stop, known)
+        elif not isinstance(phase.body, ir.Skip):
+            self.builder.set(phase.loop.index, begin, self.builder.origin(None, "SerialFor"))
+            self.within(phase, known)
+
+    def indices(self, phase: Phase, lo: Expr, hi: Expr) -> None:
+        """Visit all indices between two, if there are any, where the fibers that are left have a child at each."""
+        if any(self.state.level(F).stretch == "run" for F in phase.loop.cursors):
+            self.several(phase, lo, hi, ())
+        else:
+            self.count(phase, lo, hi, ())
+
+    def several(self, phase: Phase, lo: Expr, hi: Expr, known: Fibers) -> None:
+        """Visit all indices between two, at once if the body does the same at each.
+
+        If they begin where the index is, it is behind them then.
+        """
+        index, origin = phase.loop.index, self.builder.origin(None, "SerialFor")
+        times = self.builder.keep("times", op("+", op("-", hi, lo), Const(1)), origin)
+        found = repeat.repetition(self.state, phase, times)
+        if isinstance(phase.body, ir.Skip) or found is None:
+            self.count(phase, lo, hi, known)
+            return
+
+        def once() -> None:
+            self.builder.set(index, lo, origin)
+            self.state.repetitions.append(found)
+            self.within(phase.until(hi), known)
+            self.state.repetitions.pop()
+            if lo == index:
+                self.builder.set(index, op("+", hi, Const(1)), origin)
+
+        self.builder.when(self.builder.op("<=", lo, hi), once)
+
+    def count(self, phase: Phase, lo: Expr, hi: Expr, known: Fibers) -> None:
+        """Visit one index after the other."""
+        if isinstance(phase.body, ir.Skip):
+            return
+        index, origin = phase.loop.index, self.builder.origin(None, "SerialFor")
+        self.builder.set(index, lo, origin)
+
+        def once() -> None:
+            self.within(phase, known)
+            self.builder.set(index, op("+", index, Const(1)), origin)
+
+        self.builder.emit(plan.While((), op("<=", index, hi), self.builder.block(once)))
+
+    def within(self, phase: Phase, known: Fibers) -> None:
+        """Visit the index, which lies in a stretch of the fibers that are known to be there."""
+        for F in known:
+            self.cursors.here(phase.loop, F)
+        self.visit(phase)
+
+
+def _least(indices: Iterable[Expr]) -> Expr:
+    return reduce(partial(op, "min"), indices)
+
+
+def _before(index: Expr) -> Expr:
+    return op("-", index, Const(1))
