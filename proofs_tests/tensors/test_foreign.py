@@ -128,6 +128,16 @@ def test_runs_of_arrow_are_runs(runs, form, ends, leaf, data):
     assert hasattr(back, "run_ends") == ("Run" in form or "Interval" in form)
 
 
+@pytest.mark.parametrize("first", range(6))
+def test_parts_of_runs_are_runs(first):
+    """Wherever they begin and end, also in the middle of a run, and after a slice of a slice."""
+    array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 3, 6]), pyarrow.array([7, 0, 9]))
+    expected = [7, 7, 0, 9, 9, 9]
+    for length in range(7 - first):
+        part = array.slice(first).slice(0, length)
+        assert Tensor.from_arrow("RunList(Element(0))", part).to_numpy().tolist() == expected[first : first + length]
+
+
 def test_runs_of_arrow_are_not_copied():
     """A trillion elements in three runs; neighbours that are equal are joined."""
     ends, values = np.array([5, 10**6, 10**12]), np.array([7, 0, 9])
