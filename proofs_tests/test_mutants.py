@@ -44,6 +44,7 @@ AREAS = {
     "native": [
         "wingspan/native/machine.py", "wingspan/native/heap.py", "wingspan/runtime/results.py",
         "wingspan/runtime/lease.py", "wingspan/runtime/handed.py", "wingspan/runtime/spare.py",
+        "wingspan/runtime/runtime.h",
         "wingspan/runtime/_memory.pyx", "wingspan/tensors/", "wingspan/written.py", "wingspan/api/running.py",
         "wingspan/api/forecast.py", "wingspan/api/comparing.py", "wingspan/api/compiling.py",
         "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py", "wingspan/elaborate/opening.py",

@@ -72,7 +72,9 @@ def test_what_is_written_is_runs_that_are_as_long_as_can_be() -> None:
     A, B = np.array([1, 1, 2, 2, 0, 0]), np.array([2, 2, 1, 1, 3, 0])
     for level, runs in (("SparseRunList", ["[1:5]: 3"]), ("RunList", ["[1:5]: 3", "6: 0"])):
         text = f"A = Tensor({level}(Element(0)))\nB = Tensor({level}(Element(0)))\nC = Tensor({level}(Element(0)))\n"
-        run = api.run(api.parse(f"{text}C .= 0\nfor i = _\nC[i] = A[i] + B[i]\nend\nreturn C"), inputs={"A": A, "B": B})
+        run = api.run(
+            api.parse(f"{text}C .= 0\nfor i = _\nC[i] += A[i] + B[i]\nend\nreturn C"), inputs={"A": A, "B": B}
+        )
         assert [line[3:] for line in repr(run.tensors["C"]).splitlines()[1:]] == runs
     image_ = np.repeat([4, 200, 4], [30, 5, 65])
     inputs = dict.fromkeys("RGB", image_)
@@ -229,3 +231,66 @@ def test_a_report_tells_the_range_that_an_access_stands_for() -> None:
     (race,) = api.explore(api.parse(text), machine="native").verdict.races
     told = {dict(side.indices)["i"] for side in (race.first, race.second)}
     assert told <= {4, Stretch(1, 3)} and Stretch(1, 3) in told and str(Stretch(1, 3)) == "1:3"
+
+
+def agree(text: str) -> np.ndarray:
+    """The first output, in which the rules, the machine and C agree."""
+    case = api.bind(api.parse(text))
+    names = ("semantics", "reference", "native", "native-controlled", *(["compiled"] if compiler() else []))
+    done = compare(case, list(map(api.engine, names)))
+    assert done.difference is None
+    return done.endings[0].arrays[case.outputs[0]]
+
+
+@pytest.mark.parametrize("last", [1, 4, 5, 6])
+def test_a_range_that_ends_in_a_gap_ends(last: int) -> None:
+    """Or in a run, or with it: what is to be done at every index is done at each."""
+    text = "A = Tensor(SparseRunList(Element(0)), [0, 7, 7, 0, 0, 7])\ns = Tensor(Element(0))\ns .= 0\n"
+    found = agree(f"{text}for i = 1:{last}\ns[] += A[i] + 1\nend\nreturn s")
+    assert found == last + 7 * (min(last, 3) - 1) + 7 * (last == 6)
+
+
+def test_products_over_a_run_have_a_factor_for_each_index() -> None:
+    """Sums and products in one program; the product of a run of zeros and ones is one of them."""
+    head = "A = Tensor(RunList(Element(0)), [3, 3, 3, 1, 1])\nx = Tensor({0}(1))\nx .= 1\n"
+    for leaf in ("Element", "Atomic"):
+        assert agree(f"{head.format(leaf)}for i = _\nx[] *= A[i]\nend\nreturn x") == 27
+
+
+def test_a_workspace_of_a_run_is_filled_once() -> None:
+    """And what is read of it is added for each index."""
+    head = "A = Tensor(RunList(Element(0)), [2, 2, 2])\nx = Tensor(Element(0))\nw = Tensor(Element(0))\nx .= 0\n"
+    assert agree(f"{head}for i = _\nw .= 5\nw[] += A[i]\nx[] += w[]\nend\nreturn x") == 21
+
+
+def test_children_of_blocks_need_no_question() -> None:
+    """In the loop over the indices of a block or a band, the child is a sum."""
+    for level in ("SparseBlockList", "SparseBand"):
+        head = f"A = Tensor({level}(Element(0)), [0, 2, 3, 0])\nx = Tensor(Element(0))\nx .= 0\n"
+        made = api.show_plan(api.parse(f"{head}for i = _\nx[] += A[i] * i\nend\nreturn x"))
+        inner = made[made.rindex("while i <= ") :].partition("i = i + 1")[0]
+        assert "val = A.val[position]" in inner and "select" not in inner and "if " not in inner
+
+
+def test_runs_that_a_race_has_spoiled_may_have_no_child() -> None:
+    """Two tasks append to one list of runs, and what is left there is read: as by the rules, in every outcome."""
+    text = """
+        C = Tensor(Dense(RunList(Element(5))), 3, 2)
+        s = Tensor(Element(0))
+        C .= 5
+        s .= 0
+        for t = parallel(1:2, cpu(2))
+            for i = 2:t + 1
+                C[i, t] += 1
+            end
+        end
+        for k = 1:2
+            for i = 1:3
+                s[] += C[i, k] + 1
+            end
+        end
+        return s
+    """
+    case = api.bind(api.parse(text))
+    rules, plan = (explore_graph(machine) for machine in (api.semantics(case), api.native(case)))
+    assert {r.outcome for r in plan.results} <= {r.outcome for r in rules.results} and plan.verdict == rules.verdict

@@ -9,6 +9,7 @@ from wingspan.testing.campaign import Disagreement, Tally, campaign
 from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
 from wingspan.testing.formats import arrays, formats, tensors
 from wingspan.testing.kernels import kernels
+from wingspan.testing.pictures import pictures, racing
 from wingspan.testing.programs import Options, meetings, programs
 from wingspan.testing.schedules import devices, schedules, variants
 
@@ -32,7 +33,9 @@ __all__ = [
     "inputs",
     "kernels",
     "meetings",
+    "pictures",
     "programs",
+    "racing",
     "safe_kernels",
     "safe_programs",
     "schedules",
