@@ -32,14 +32,14 @@ AREAS = {
         "wingspan/plan/passes/invariant.py", "wingspan/plan/passes/meet.py", "wingspan/plan/passes/prefetch.py",
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",
-        "wingspan/buffers/procedures.py", "wingspan/lang/masks.py",
+        "wingspan/plan/passes/unpack.py", "wingspan/buffers/procedures.py", "wingspan/lang/masks.py",
     ],
     "compiled": [
         "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
         "wingspan/compiled/lexical.py", "wingspan/compiled/meet.h", "wingspan/compiled/nests.py",
         "wingspan/compiled/printing.py", "wingspan/compiled/program.h", "wingspan/compiled/registers.py",
-        "wingspan/compiled/session.h", "wingspan/compiled/unite.h",
+        "wingspan/compiled/session.h", "wingspan/compiled/unite.h", "wingspan/compiled/unpack.h",
     ],
     "native": [
         "wingspan/native/machine.py", "wingspan/native/heap.py", "wingspan/runtime/results.py",

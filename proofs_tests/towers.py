@@ -224,6 +224,8 @@ def _broken_byte_map(h: ByHand, depth: int, instance, positions: int, n: int) ->
         tbl_has_no_more_than_the_fibers=all(w <= positions * words for w in tbl) and all(i <= n for i in indices),
         top_has_the_words_that_are_not_0={64 * (t - 1) + k + 1 for t, x in top.items() for k in _bits(x)} == set(tbl),
         top_is_made=positions == 0 or h.cell(depth, "flat", 1, instance) == 0,
+        no_flag_is_left=positions == 0
+        or not any(v for c, v in h.cells.values.items() if c[1:4] == (depth, "flag", instance)),
         size_counts_the_fibers=positions <= size,
         leaves_that_are_not_written_hold_the_fill_value=not h.tower.levels[depth + 1].leaf
         or (ready == h.z and all(leaves.get(q, 0) == h.z for q in range(1, size * n + 1) if q not in written)),

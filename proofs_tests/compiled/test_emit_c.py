@@ -231,6 +231,7 @@ def test_a_printed_command_runs_by_itself(tmp_path, command):
         "session.h",
         "meet.h",
         "unite.h",
+        "unpack.h",
         "karate.inputs",
     ]
     compile_ = (tmp_path / "karate.c").read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
@@ -305,7 +306,15 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
         api.emit_c(racy, tmp_path)
     assert not list(tmp_path.iterdir())
     paths: list[Any] = api.emit_c(racy, tmp_path, unsafe=True)
-    assert [path.name for path in paths] == ["dependent.c", "runtime.h", "program.h", "session.h", "meet.h", "unite.h"]
+    assert [path.name for path in paths] == [
+        "dependent.c",
+        "runtime.h",
+        "program.h",
+        "session.h",
+        "meet.h",
+        "unite.h",
+        "unpack.h",
+    ]
 
 
 # --------------------------------------------------------------------------------------------------- functions of loops

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import ByHand, broken, tower
 from wingspan.buffers import procedures
+from wingspan.buffers.frames import Cell
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(640))
 
@@ -34,15 +35,31 @@ def phases(draw: st.DrawFn) -> tuple[int, int, list[Elements]]:
     return n, fibers, [{(i, p): i % 7 - 3 for i in indices} for indices, p in written]
 
 
+class Expecting(ByHand):
+    """Has `likely` say that so many updates come, whatever the level has noted."""
+
+    expected: int | None = None
+
+    def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        return super().load(cell, position, index) if cell.buffer != "likely" or not self.expected else self.expected
+
+
+MANY = 10**9
+
+
 @derandomized
 @given(phases(), st.data())
 def test_what_is_written_is_read_back_and_forgotten(made: tuple[int, int, list[Elements]], data: st.DataObject) -> None:
-    """In each phase what it has written, after thawing what was there as well, and no more; invariants hold."""
+    """In each phase what it has written, after thawing what was there as well, and no more; invariants hold.
+
+    However many updates are likely, and whether they come or not.
+    """
     n, fibers, written = made
-    h = ByHand(tower("Dense(SparseByteMap(Element(0)))", n, fibers), op="+")
+    h = Expecting(tower("Dense(SparseByteMap(Element(0)))", n, fibers), op="+")
     expected: Elements = {}
     for k, elements in enumerate(written):
         thawed = k > 0 and data.draw(st.booleans())
+        h.expected = data.draw(st.sampled_from([None, 1, n // 2 + 1, MANY]))
         h.whole("thaw" if thawed else "declare").update_all(elements, op="+").whole("freeze")
         before = expected if thawed else {}
         expected = {at: before.get(at, 0) + elements.get(at, 0) for at in {**before, **elements}}
@@ -102,13 +119,13 @@ def test_it_is_read_as_it_is_forgotten() -> None:
     for (i,) in elements:
         for code in (procedures.drain(h.tower, 2), procedures.next_(h.tower, 2)):
             cursor = h.run(code, **cursor, index=i).result()
-    assert nonzero(h) == {"size": {1: 1}, "dense": {}}
+    assert nonzero(h) == {"size": {1: 1}, "likely": {1: 10}}
     assert h.elements() == {} and broken(h) == []
 
 
 def nonzero(h: ByHand) -> Mapping[str, Mapping[int, int]]:
     """The cells that are not 0, by buffer."""
-    found: dict[str, dict[int, int]] = {"size": {}, "dense": {}}
+    found: dict[str, dict[int, int]] = {}
     for cell, value in h.cells.values.items():
         if value:
             found.setdefault(cell.buffer, {})[cell.offset] = value
@@ -130,3 +147,28 @@ def test_many_words_are_summed_up_when_freezing_only() -> None:
         h.whole("freeze")
         assert len(h.elements()) == len(range(1, end, step)) and broken(h) == []
     assert touched == [True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("likely", "written"),
+    [(0, {"tbl", "top"}), (25, {"tbl", "top"}), (26, {"tbl"}), (3200, {"tbl"}), (3201, {"flag"}), (MANY, {"flag"})],
+)
+def test_how_many_updates_are_likely_decides_what_they_write(likely: int, written: set[str]) -> None:
+    """Also in the first phase, when no fiber has been there."""
+    h = Expecting(tower("SparseByteMap(Element(0))", 64 * 100))
+    h.expected = likely
+    for _ in range(2):
+        h.whole("declare")
+        h.log.clear()
+        h.update_all({(i,): 1 for i in (1, 64, 65, 6400)})
+        assert {buffer for kind, buffer, _ in h.log if kind != "load"} - {"val", "size"} == written
+        h.whole("freeze")
+        assert h.elements() == {(i,): 1 for i in (1, 64, 65, 6400)} and broken(h) == []
+
+
+@pytest.mark.parametrize("expected", [1, MANY])
+def test_what_is_written_and_not_frozen_is_forgotten(expected: int) -> None:
+    h = Expecting(tower("SparseByteMap(Element(0))", 70))
+    h.expected = expected
+    h.whole("declare").update_all({(1,): 3, (70,): 4}).whole("declare").update_all({(2,): 5}).whole("freeze")
+    assert h.elements() == {(2,): 5} and broken(h) == []

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.towers import ByHand, broken, member, tower
+from wingspan.buffers.frames import Cell
 from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
@@ -154,6 +155,19 @@ def test_copies_are_folded(case: Updates) -> None:
     for at, value in case.expected().items():
         expected[tuple(i - 1 for i in at)] = value
     assert dense(case.run()) == expected.flatten().tolist()
+
+
+class Expecting(ByHand):
+    """Has each SparseByteMap expect more updates than it has words."""
+
+    def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        return 10**9 if cell.buffer == "likely" else super().load(cell, position, index)
+
+
+@derandomized
+@given(updates().filter(lambda case: "SparseByteMap" in case.below))
+def test_copies_that_are_flags_are_folded(case: Updates) -> None:
+    assert case.run(by=Expecting).elements() == case.run().elements()
 
 
 @derandomized

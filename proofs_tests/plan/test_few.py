@@ -15,10 +15,10 @@ from wingspan import api
 from wingspan.compiled import build
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import Op, Plan, Sort, Stmt, When, walk
-from wingspan.plan.passes.few import FEW, few
+from wingspan.plan.ir import COMPUTES, Const, Expr, Op, Plan, Sort, Stmt, When, walk
+from wingspan.plan.passes.few import FEW, MOST, WORDS, few
 from wingspan.plan.pipeline import for_c, lower
-from wingspan.plan.uses import refs
+from wingspan.plan.uses import refs, registers
 
 PRODUCT = """
 C = Tensor(Dense(Shard(dev, SparseList(Element(FILL)))))
@@ -61,7 +61,7 @@ def guards(plan: Plan) -> list[When]:
 
 
 def _bounded(s: When) -> bool:
-    return isinstance(s.condition, Op) and str(getattr(s.condition.args[0], "name", "")).endswith(" few bound")
+    return any(reg.name.endswith(" few bound") for reg in registers(s.condition))
 
 
 def touched(body: tuple[Stmt, ...]) -> set[str]:
@@ -127,11 +127,14 @@ def summed(A: scipy.sparse.csc_array, B: scipy.sparse.csc_array) -> scipy.sparse
 
 
 @pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-@pytest.mark.parametrize("n", [1, 3, 64, 70, 5000])
+@pytest.mark.parametrize("n", [1, 3, 64, 70, 5000, 64 * (MOST + 2) * WORDS])
 def test_columns_of_all_numbers_of_terms_are_the_same_to_the_bit(n: int) -> None:
-    """None, one, as many as a list holds, one more, and many; in between, a workspace has been in use, and has not."""
+    """None, one, as many as a list holds, one more, and many; in between, a workspace has been in use, and has not.
+
+    The last bitmap is so large that more terms are listed.
+    """
     random = np.random.default_rng(n)
-    m = 2 * FEW + 6
+    m = 2 * MOST + 6
     A = np.zeros((n, m))
     A[random.integers(0, n, m), np.arange(m)] = random.normal(size=m)
     A[random.integers(0, n, m // 2), np.arange(0, m, 2)] = random.normal(size=m // 2)
@@ -139,10 +142,29 @@ def test_columns_of_all_numbers_of_terms_are_the_same_to_the_bit(n: int) -> None
     B = np.zeros((m, 5 * m))
     for j in range(5 * m):
         B[random.permutation(m)[: j % m], j] = random.normal()
+    B[:, -1] = 0.0
+    B[1 : 2 * MOST + 3 : 2, -1] = 1.0
     B = scipy.sparse.csc_array(B)
     terms = np.diff(A.indptr) @ (B.toarray() != 0)
-    assert n < 64 or {0, 1, FEW - 1, FEW, FEW + 1} <= set(terms)
+    assert n < 64 or {0, 1, FEW, FEW + 1, MOST, MOST + 1} <= set(terms)
     kernel = wingspan.compile(EXAMPLES / "spgemm_gustavson.ws", params={"nt": 2, "sch": "dynamic_schedule(4)"})
     found, expected = kernel(A=A, B=B).to_scipy(), summed(A, B)
     for name in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+def test_more_terms_are_listed_where_the_bitmap_is_large() -> None:
+    """Up to MOST where it has more than WORDS words for each, else up to FEW: of 64·words rows, columns of one sum."""
+    for words in (1, MOST * WORDS, MOST * WORDS + 1):
+        text = PRODUCT.replace("FILL", "0.0").replace("FORM", "SparseByteMap").replace("OP", "+=").replace("MORE", "")
+        inputs = {"A": scipy.sparse.csc_array((64 * words, 2)), "B": scipy.sparse.csc_array((2, 3))}
+        (guard,) = guards(few(lower(api.bind(api.parse(text), inputs=inputs))))
+        largest = max(n for n in range(100) if evaluate(guard.condition, n))
+        assert largest == (MOST if words > MOST * WORDS else max(FEW, min(MOST, -(-words // WORDS) - 1)))
+
+
+def evaluate(e: Expr, bound: int) -> object:
+    """A condition about the bound."""
+    if isinstance(e, Op):
+        return COMPUTES[e.op](*(evaluate(arg, bound) for arg in e.args))
+    return e.value if isinstance(e, Const) else bound

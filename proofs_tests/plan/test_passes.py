@@ -197,9 +197,9 @@ return C
 """
 
 
-def test_listing_few_terms_changes_nothing_that_exploring_finds() -> None:
+def test_listing_terms_and_indices_changes_nothing_that_exploring_finds() -> None:
     found = alike(api.bind(api.parse(SHORT)))
-    assert found["few"].verdict == "safe" and found["few"].complete
+    assert all(found[name].verdict == "safe" and found[name].complete for name in ("few", "unpack"))
 
 
 SMALL = Options(spawning=1, modified=3, statements=2, depth=2, extent=2)

@@ -17,10 +17,12 @@ from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Width, walk
+from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Unpack, Width, walk
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
 
+LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Unpack: "unpack.h"}
+"""The headers with the code of C's own for some statements."""
 WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
 
 
@@ -61,7 +63,7 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[tuple
 def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:
     """What a file includes. What compares lists takes the compiler longer than all else, and few plans need it."""
     kinds = {type(s) for s in walk(tuple(body))}
-    lists = (header for kind, header in ((Meet, "meet.h"), (Unite, "unite.h")) if kind in kinds)
+    lists = (header for kind, header in LISTS.items() if kind in kinds)
     return [f'#include "{header}"' for header in (*headers, *lists)]
 
 

@@ -20,17 +20,11 @@ CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", 
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
 READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
+WRITING = (plan.Store, plan.Room, plan.Unpack)
 COMPUTES = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "÷": "div",
-    "%": "mod",
-    "/": "over",
-    "neg": "neg",
-    "abs": "abs",
+    "+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs",
     "muladd": "muladd",
-}
+}  # fmt: skip
 
 
 class Function:
@@ -48,7 +42,7 @@ class Function:
         """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
         for s in within(body, self.apart):
             if not (isinstance(s, Load) and s.reg not in printing.useful):
-                kinds = {plan.Store: "write", plan.Room: "write"} | dict.fromkeys(READING, "read")
+                kinds = dict.fromkeys(WRITING, "write") | dict.fromkeys(READING, "read")
                 for ref in refs(s):
                     how = "write" if _brief(s) else kinds.get(type(s), "more")
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
@@ -144,13 +138,14 @@ class Function:
                 return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
             case plan.While() if id(s) in self.apart:
                 return self.nest(s)
-            case plan.While(test=test, condition=condition, body=body):
+            case plan.While(test=test, condition=condition, body=body) as s:
                 before = ["WS_GO_ON;"] if self.loops else []
                 stops = ["WS_GO_ON;"] if _waits(s) else []
                 self.loops += 1
                 match test:
                     case ():
                         head, inner = f"while ({self.text(condition)}) {{", self.block(body)
+                        before += ["WS_APART"] if s.apart else []
                     case (plan.Meet(lists=(x, y)),):
                         meeting = self.names.new("meeting")
                         before.append(f"ws_meeting {meeting} = {{0}};")
@@ -162,6 +157,8 @@ class Function:
                 return [*before, head, *indented([*stops, *inner]), "}"]
             case plan.Unite():
                 return self.unites(s)
+            case plan.Unpack():
+                return self.unpacks(s)
             case Par():
                 return self.par(s)
             case plan.Set(reg=reg, value=value):
@@ -259,6 +256,15 @@ class Function:
             *onward,
         ]
         return ["#if WS_UNITES", "do {", *indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
+
+    def unpacks(self, s: plan.Unpack) -> list[str]:
+        """Appends the indices of a bitmap to a list, a word at a time."""
+        count, cells = self.names.register(s.count), self.cell_name(s.ref.instance, s.ref.buffer)
+        self.loops += 1
+        onward = self.block(s.onward)
+        self.loops -= 1
+        inner = [f"{count} += ws_unpack({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
+        return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indented(inner), "}", "#endif"]
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)

@@ -178,7 +178,7 @@ class _Homes:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
                 before = any(reg in self.all(x) for x in test)
                 return self.home(reg, test + inner, False) if before or reg not in registers(condition) else None
-            case When() | While() as s if len(using) == 1 and not late and reg not in self.own(s):
+            case When() | While() | plan.Unpack() as s if len(using) == 1 and not late and reg not in self.own(s):
                 holding = [block for block in parts(s) if any(reg in self.all(x) for x in block)]
                 return self.home(reg, holding[0], False) if len(holding) == 1 else None
             case plan.Unite(body=inner) as s if len(using) == 1 and not late:

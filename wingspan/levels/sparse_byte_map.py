@@ -7,23 +7,28 @@ SparseByteMap(Element(0))  4
 └─ 4: 9
 
 Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. Fiber p has ⌈n/64⌉ words of tbl, and
-bit i - 1 of these says whether the child has been written. When frozen, flat is 0, and bit w - 1 of top says whether
-word w of tbl is not 0; while updating that holds if flat is 0. A leaf below that has not been written holds the fill
-value, so that nobody asks whether an index is new: all leaves hold `ready` from the start, and declaring sets back
-those that were written, or all if the fill value changes. Other levels are assembled with the fiber. Fibers may be
-visited in any order, any number of times, also while a visit goes on.
+bit i - 1 of these says whether the child has been written, or, if flat is 2, flag i of its 64·⌈n/64⌉ flags: all others
+are 0. When frozen, flat is 0, and bit w - 1 of top says whether word w of tbl is not 0; while updating that holds if
+flat is 0. A leaf below that has not been written holds the fill value, so that nobody asks whether an index is new: all
+leaves hold `ready` from the start, and declaring sets back those that were written, or all if the fill value changes.
+Other levels are assembled with the fiber. Fibers may be visited in any order, any number of times, also while a visit
+goes on.
 
 One word of top stands for 4096 indices, so that few entries are read and forgotten quickly. To keep it up to date costs
-where there are many: then it is made when freezing only. When last frozen, `dense` has noted which of the two it is,
-unless there were no entries: empty columns do not decide for those between them.
+where there are many: then it is made when freezing only. Where most words are written again and again, each waits for
+the write before; then a flag for each index is written, which reads nothing, and freezing makes words of them. Which
+it is, declaring decides by `likely`: how many updates are likely to come. A plan that knows a bound sets it. Otherwise
+it is two for each word that was not 0 when last frozen, unless there were no entries: empty columns do not decide for
+those between them.
 Stability ∅ ("for any other level format", section 3.1): all fibers share top, and 64 indices share a word of tbl.
 
 | buffer | cell  | length                 | meaning                                                            |
 |--------|-------|------------------------|--------------------------------------------------------------------|
 | tbl    | bits  | positions · words      | the children that have been written; words is ⌈n/64⌉               |
 | top    | bits  | positions · words / 64 | the words of tbl that are not 0                                    |
-| flat   | flag  | 1                      | 1: top is made when freezing                                       |
-| dense  | flag  | 1                      | 1: when last frozen with an entry, more than a word in 8 was not 0 |
+| flag   | flag  | positions · words · 64 | the children that have been written, if flat is 2                  |
+| flat   | flag  | 1                      | 1: top is made when freezing; 2: so is tbl                         |
+| likely | count | 1                      | how many updates are likely: more than there are words, or fewer   |
 | size   | count | 1                      | the most fibers that there have been                               |
 | ready  | value | 1                      | what leaves hold that have not been written                        |
 """
@@ -61,8 +66,9 @@ class SparseByteMap(Storage):
     buffers = (
         Buffer("tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉"),
         Buffer("top", "bits", "positions · words / 64", "the words of tbl that are not 0"),
-        Buffer("flat", "flag", "1", "1: top is made when freezing"),
-        Buffer("dense", "flag", "1", "1: when last frozen with an entry, more than a word in 8 was not 0"),
+        Buffer("flag", "flag", "positions · words · 64", "the children that have been written, if flat is 2"),
+        Buffer("flat", "flag", "1", "1: top is made when freezing; 2: so is tbl"),
+        Buffer("likely", "count", "1", "how many updates are likely: more than there are words, or fewer"),
         Buffer("size", "count", "1", "the most fibers that there have been"),
         Buffer("ready", "value", "1", "what leaves hold that have not been written"),
     )
@@ -73,8 +79,7 @@ class SparseByteMap(Storage):
         return (n + 63) // 64
     def declare():
         cells = size[1] * lvl.words()
-        if flat[1] == 1:
-            lvl.summarize(cells)
+        lvl.settle(cells)
         p = 1
         t = 1
         while t <= (cells + 63) // 64:
@@ -90,12 +95,30 @@ class SparseByteMap(Storage):
                     lvl.forget(tbl[w], (p - 1) * n + (w - (p - 1) * lvl.words() - 1) * 64 + 1)
                 tbl[w] = 0
             t = t + 1
-        flat[1] = dense[1]
+        some = likely[1]
+        cells = cells if cells > 0 else lvl.words()
+        flat[1] = 2 if some > cells * 32 else 1 if some * 4 > cells else 0
         if child.leaf:
             if not same(ready[1], z):
                 lvl.fill(1, size[1])
                 ready[1] = z
         child.declare()
+    def settle(cells):
+        how = flat[1]
+        if how == 2:
+            for w in parallel(1, cells, 64):
+                x = 0
+                k = 0
+                while k < 64:
+                    y = flag[(w - 1) * 64 + k + 1]
+                    x = x | (bit(k) if y != 0 else 0)
+                    k = k + 1
+                tbl[w] = x
+                while k > 0:
+                    flag[(w - 1) * 64 + k] = 0
+                    k = k - 1
+        if how > 0:
+            lvl.summarize(cells)
     def summarize(cells):
         for t in parallel(1, (cells + 63) // 64, 64):
             last = t * 64 if t * 64 < cells else cells
@@ -127,15 +150,14 @@ class SparseByteMap(Storage):
             size[1] = p
     def freeze(P):
         cells = P * lvl.words()
-        if flat[1] == 1:
-            lvl.summarize(cells)
+        lvl.settle(cells)
         found = 0
         t = 1
         while t <= (cells + 63) // 64:
             found = found + count(top[t])
             t = t + 1
         if found > 0:
-            dense[1] = 1 if found * 8 > cells else 0
+            likely[1] = 2 * found
         child.freeze(P * n)
     def thaw(P):
         child.thaw(P * n)
@@ -286,11 +308,14 @@ class SparseByteMap(Storage):
     def enter(c, i):
         return (c.p - 1) * n + i
     def exit(c, i):
-        w = (c.p - 1) * lvl.words() + (i - 1) // 64 + 1
-        tbl[w] = tbl[w] | bit(i - 1)
-        if c.flat == 0:
-            t = (w - 1) // 64 + 1
-            top[t] = top[t] | bit(w - 1)
+        if c.flat == 2:
+            flag[(c.p - 1) * lvl.words() * 64 + i] = 1
+        else:
+            w = (c.p - 1) * lvl.words() + (i - 1) // 64 + 1
+            tbl[w] = tbl[w] | bit(i - 1)
+            if c.flat == 0:
+                t = (w - 1) // 64 + 1
+                top[t] = top[t] | bit(w - 1)
     def close(c):
         pass
     """
@@ -306,7 +331,7 @@ class SparseByteMap(Storage):
         buffers = {
             "tbl": Stored(tbl),
             "top": Stored(_words(tbl != 0)),
-            "dense": Stored.of(np.count_nonzero(tbl) * 8 > len(tbl)),
+            "likely": Stored.of(2 * np.count_nonzero(tbl)),
             "size": Stored.of(fibers.total),
         }
         if isinstance(self.child, Leaf):

@@ -51,11 +51,13 @@ from wingspan.plan.ir import (
     Store,
     Type,
     Unite,
+    Unpack,
     When,
     While,
     walk,
 )
 from wingspan.plan.passes.unite import by_entries
+from wingspan.plan.passes.unpack import by_bits
 from wingspan.plan.uses import operands, registers, told
 from wingspan.runtime.results import Left, decoded, left
 
@@ -348,6 +350,8 @@ class _Assembler:
                 pass  # every store asks for itself
             case Unite():
                 self.block(by_entries(s))
+            case Unpack():
+                self.block(by_bits(s))
             case Prefetch():
                 pass  # for processors
             case _:

@@ -354,6 +354,8 @@ class While:
     test: tuple[Stmt, ...]
     condition: Expr
     body: tuple[Stmt, ...]
+    apart: bool = False
+    """whether no round accesses a cell that another one writes, so that rounds may run at once"""
 
 
 @part
@@ -390,6 +392,24 @@ class Unite:
     at: Reg
     loads: tuple[tuple[Load, Const], ...]
     body: tuple[Stmt, ...]
+    origin: Origin
+
+
+@part
+class Unpack:
+    """Append the indices of a bitmap to a list, word by word, or do nothing.
+
+    While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
+    the lowest on; then run `onward`, which comes to the next word. C has code of its own for the bits, or does nothing,
+    where processors lack what that takes. The list has room for 64 cells more than there are indices.
+    """
+
+    ref: Ref
+    count: Reg
+    word: Expr
+    before: Expr
+    condition: Expr
+    onward: tuple[Stmt, ...]
     origin: Origin
 
 
@@ -446,7 +466,8 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Room | Prefetch | Check | When | While | Meet | Unite | Child | Fresh | Drop | Par
+Nested = When | While | Meet | Unite | Unpack
+Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
 
 
 @part
@@ -488,6 +509,8 @@ def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
             return (plain,)
         case Par(body=body) | Unite(body=body):
             return (body,)
+        case Unpack(onward=onward):
+            return (onward,)
     return ()
 
 
@@ -497,6 +520,6 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        if isinstance(s, When | While | Meet | Unite | Par):
+        if isinstance(s, Nested | Par):
             for block in reversed(parts(s)):
                 waiting += reversed(block)

@@ -117,6 +117,7 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str,
         if room is not None and fibers is not None:
             words = op("*", fibers, _of_words(extents[tower.numbers[depth] - 2]))
             lengths |= {"positions · words": words, "positions · words / 64": _of_words(words)}
+            lengths["positions · words · 64"] = op("*", words, Const(64))
         if level.device is not None and level.device.open:
             lengths["threads"] = numbers.get(level.device.number)
         yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
@@ -173,6 +174,7 @@ def _buffer(
     if fibers >= 0 and room >= 0 and "words" in made.length:
         words = fibers * -(-tower.extent(depth) // 64)
         bounds |= {"positions · words": words, "positions · words / 64": -(-words // 64)}
+        bounds["positions · words · 64"] = words * 64
     bound = bounds.get(made.length, 0)
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     if largest == OPEN:

@@ -67,6 +67,9 @@ class _Printer:
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
                 return [f"unite{_lists(lists)}, index {at.name}:", *lines]
+            case plan.Unpack(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
+                index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
+                return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]

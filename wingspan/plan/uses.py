@@ -33,6 +33,8 @@ def sets(s: Stmt) -> tuple[Reg, ...]:
             return tuple(each.at for each in lists)
         case plan.Unite(lists=lists, at=at, loads=loads):
             return (*(each.at for each in lists), at, *(load.reg for load, _ in loads))
+        case plan.Unpack(count=count):
+            return (count,)
     return ()
 
 
@@ -67,6 +69,8 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield reg
         case plan.Meet(lists=lists) | plan.Unite(lists=lists):
             yield from (e for each in lists for e in (each.at, each.end))
+        case plan.Unpack(count=count, word=word, before=before, condition=condition):
+            yield from (count, word, before, condition)
         case (
             plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
             | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
@@ -103,6 +107,29 @@ def reads(s: Stmt) -> frozenset[str]:
             found |= _told(origin)
         known = s.__dict__["_reads"] = frozenset(found)
     return known
+
+
+def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
+    """The names of the registers that a block may read before it has set them; what it sets for sure becomes known."""
+    found: set[str] = set()
+    for s in body:
+        if not isinstance(s, While):
+            found |= reads(s) - known
+        match s:
+            case When(then=then, otherwise=otherwise):
+                one, other = set(known), set(known)
+                found |= exposed(then, one) | exposed(otherwise, other)
+                known |= one & other
+            case While(test=test, body=inner):
+                once = set(known)
+                found |= exposed(test, once)
+                found |= reads(s) - once
+                found |= exposed(inner, once)
+            case _:
+                for block in plan.parts(s):
+                    found |= exposed(block, set(known))
+        known |= {reg.name for reg in sets(s)}
+    return found
 
 
 def _told(origin: plan.Origin) -> frozenset[str]:
@@ -142,10 +169,12 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
     match s:
         case When(condition=condition, then=then, otherwise=otherwise):
             return When(condition, change(then), change(otherwise))
-        case While(test=test, condition=condition, body=body):
-            return While(change(test), condition, change(body))
+        case While(test=test, body=body):
+            return replace(s, test=change(test), body=change(body))
         case plan.Meet(plain=plain, lists=lists):
             return plan.Meet(change(plain), lists)
         case Par(body=body) | plan.Unite(body=body):
             return replace(s, body=change(body))
+        case plan.Unpack(onward=onward):
+            return replace(s, onward=change(onward))
     return s

@@ -1,16 +1,17 @@
 """Workspaces of a task for which a bound says that few entries come, as lists that are sorted, instead of bitmaps.
 
 Before a workspace is declared, summed into and read, the lengths of the fibers that are summed are added up. If these
-are `FEW` at most, the terms are appended to a list, each with its index, and the list is sorted. ::
+are `FEW` at most, or `MOST` where a bitmap would have many words for each, the terms are appended to a list, each with
+its index, and the list is sorted. Otherwise the workspace is told how many are likely to come: `likely`. ::
 
                                             bound = 0
-                                            while k < m and bound <= FEW:
+                                            while k < m:
                                                 bound = bound + the entries that k leads to
-                                            if bound <= FEW:
+                                            if bound <= FEW, or bound <= MOST and bound * WORDS < words:
     declare w                                   n = 0
     while k < m:                                while k < m:
         while q < end:                              while q < end:
-            w.val[i] = w.val[i] + x                     keys[n + 1] = i * FEW + n; terms[n + 1] = x; n = n + 1
+            w.val[i] = w.val[i] + x                     keys[n + 1] = i * MOST + n; terms[n + 1] = x; n = n + 1
             …                          →                …
         …                                           …
     freeze w                                    sort keys[1] to keys[n]
@@ -18,12 +19,13 @@ are `FEW` at most, the terms are appended to a list, each with its index, and th
         y = w.val[i]                                y = (fill + its first term) + its second one, …
         …                                           …
                                             else:
-                                                (as before)
+                                                w.likely[1] = bound
+                                                (as before, where nothing else notes what is likely)
 
 The sums are the same to the bit: keys of one index are in the order of their terms. What neither the list nor anybody
 else needs is left out, so the workspace stays as it is, and nobody looks at it: it is the task's own, and nothing else
 in the loop's round accesses it. Nothing in between may concern other tasks, and nothing that is left out may fault. An
-index times `FEW` is no overflow, as the words of a bitmap for such indices would not fit any memory.
+index times `MOST` is no overflow, as the words of a bitmap for such indices would not fit any memory.
 
 It takes a quarter off A·A of p2p-Gnutella31, whose columns have nine entries. Others take the same within 2 %, also
 where most columns are counted in vain.
@@ -61,10 +63,16 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.room import rounds
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import how_often_read, reads, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import exposed, how_often_read, reads, refs, registers, renamed, sets, with_blocks
 
-FEW = 16
-"""So many terms are sorted: more take longer than a bitmap."""
+FEW, MOST = 16, 32
+"""So many terms are sorted, and so many where the bitmap has more than `WORDS` words for each: others take longer."""
+
+WORDS = 16
+"""Of so many words for each index that comes, hardly any has two."""
+
+LARGEST = Const(2**31 - 1)
+"""What a cell of 32 bits holds at most."""
 
 ONE = Const(1)
 SHARED = plan.Atomic | plan.Claim | plan.Acquire | plan.Release | plan.Child | plan.Fresh | plan.Drop | Par
@@ -86,8 +94,15 @@ class _Lists:
 
     instance: Reg
     val: Buffer
+    likely: Ref
+    words: Expr
     own: Reg
     group: Group
+
+    def few(self, bound: Reg) -> Expr:
+        """Whether terms are sorted."""
+        sparse = op("and", op("<=", bound, Const(MOST)), op("<", op("*", bound, Const(WORDS)), self.words))
+        return op("or", op("<=", bound, Const(FEW)), sparse)
 
     @property
     def keys(self) -> Ref:
@@ -134,11 +149,13 @@ class _Few:
             return None
         number = len(self.made.groups) + len(self.groups)
         keys = replace(
-            val, name="keys", cell="position", type="int", width="i64", number=0, group=number, bound=FEW + 1
+            val, name="keys", cell="position", type="int", width="i64", number=0, group=number, bound=MOST + 1
         )
-        terms = replace(val, name="terms", number=1, group=number, bound=FEW)
+        terms = replace(val, name="terms", number=1, group=number, bound=MOST)
         buffers = tuple(replace(b, cells=None, scratch=True) for b in (keys, terms))
-        return _Lists(s.reg, val, Reg(f"{s.reg.name} few", "instance"), Group(number, val.tensor, buffers))
+        tbl, likely = (next(b for b in levels if b.name == name) for name in ("tbl", "likely"))
+        own, words = Reg(f"{s.reg.name} few", "instance"), tbl.cells or Const(tbl.bound)
+        return _Lists(s.reg, val, Ref(likely, s.reg), words, own, Group(number, val.tensor, buffers))
 
     def _within(self, body: Block, lists: _Lists) -> Block:
         """A block in which the statements that access the workspace are guarded by the bound."""
@@ -159,13 +176,14 @@ class _Few:
         bound = lists.reg("bound")
         counting = _sliced(found.counting(segment, bound), lambda s: bound in sets(s), frozenset())
         short = _sliced(found.listing(segment), lambda s: _does(s, lists), frozenset(outside))
-        shared = outside | _exposed(segment, set())
+        shared = outside | exposed(segment, set())
         clobbered = {reg.name for s in walk(counting) for reg in sets(s)} & shared
         if not counting or clobbered or any(map(lists.touched, short)):
             return body
         counting, short = _apart(counting, "counted", shared), _apart(short, "listed", shared)
         n = Set(lists.reg("count"), Const(0), found.origin)
-        choice = When(op("<=", bound, Const(FEW)), (n, *short), segment)
+        told = Store(lists.likely, ONE, op("min", bound, LARGEST), Place(), found.origin)
+        choice = When(lists.few(bound), (n, *short), (told, *_without(segment, lists.likely)))
         return (*body[: touching[0]], Set(bound, Const(0), found.origin), *counting, choice, *body[touching[-1] + 1 :])
 
 
@@ -196,14 +214,11 @@ class _Found:
         return Op(self.store.value.op, (x, term))
 
     def counting(self, body: Block, bound: Reg) -> Block:
-        """A block that adds up how many terms come, until these are too many."""
+        """A block that adds up how many terms come."""
         out: list[Stmt] = []
         for s in body:
             if s is self.adding:
                 out.append(Set(bound, op("+", bound, self.rounds), self.origin))
-            elif isinstance(s, While) and any(each is self.adding for each in walk((s,))):
-                condition = op("and", s.condition, op("<=", bound, Const(FEW)))
-                out.append(While(s.test, condition, self.counting(s.body, bound)))
             else:
                 out.append(with_blocks(s, lambda block: self.counting(block, bound)))
         return tuple(out)
@@ -224,7 +239,7 @@ class _Found:
         keys, terms, n = self.lists.keys, self.lists.terms, self.lists.reg("count")
         at = op("+", n, ONE)
         assert isinstance(self.store.value, Op)
-        key = op("+", op("*", self.store.index, Const(FEW)), n)
+        key = op("+", op("*", self.store.index, Const(MOST)), n)
         yield Store(keys, at, key, Place(), self.store.origin)
         yield Store(terms, at, self.store.value.args[1], Place(), self.store.origin)
         yield Set(n, at, self.origin)
@@ -234,11 +249,11 @@ class _Found:
         key, i = self.lists.reg("key"), self.lists.reg("index")
         term, total = self.lists.reg("term", "float"), self.lists.reg("sum", "float")
         here = self.origin
-        take = Load(term, terms, op("+", op("%", key, Const(FEW)), ONE), Place(), here)
+        take = Load(term, terms, op("+", op("%", key, Const(MOST)), ONE), Place(), here)
         onward = Set(k, op("+", k, ONE), here), Load(key, keys, k, Place(), here)
-        same = op("==", op("÷", key, Const(FEW)), i)
+        same = op("==", op("÷", key, Const(MOST)), i)
         more = While((), same, (take, Set(total, self.sum(total, term), here), *onward))
-        head = Set(i, op("÷", key, Const(FEW)), here), take, Set(total, self.sum(self.fill, term), here), *onward, more
+        head = Set(i, op("÷", key, Const(MOST)), here), take, Set(total, self.sum(self.fill, term), here), *onward, more
         body = tuple(
             Set(s.reg, total, s.origin) if s is self.read and isinstance(s, Load) else s for s in self.reading.body
         )
@@ -316,30 +331,13 @@ def _kept(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) ->
     return tuple(out)
 
 
+def _without(body: Block, cell: Ref) -> Block:
+    """A block without stores to the cell of a buffer that has one."""
+    kept = (s for s in body if not (isinstance(s, Store) and s.ref == cell))
+    return tuple(with_blocks(s, lambda block: _without(block, cell)) for s in kept)
+
+
 def _apart(body: Block, name: str, shared: set[str]) -> Block:
     """A copy of a block with registers of its own, but for those that others see."""
     own = {reg for s in walk(body) for reg in sets(s) if reg.name not in shared and " few " not in reg.name}
     return renamed(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]
-
-
-def _exposed(body: Block, known: set[str]) -> set[str]:
-    """The names of the registers that a block may read before it has set them; what it sets for sure becomes known."""
-    found: set[str] = set()
-    for s in body:
-        if not isinstance(s, While):
-            found |= reads(s) - known
-        match s:
-            case When(then=then, otherwise=otherwise):
-                one, other = set(known), set(known)
-                found |= _exposed(then, one) | _exposed(otherwise, other)
-                known |= one & other
-            case While(test=test, body=inner):
-                once = set(known)
-                found |= _exposed(test, once)
-                found |= reads(s) - once
-                found |= _exposed(inner, once)
-            case _:
-                for block in parts(s):
-                    found |= _exposed(block, set(known))
-        known |= {reg.name for reg in sets(s)}
-    return found

@@ -1,0 +1,129 @@
+"""Indices of a bitmap as a list: what is done with each is done as before, in the same order, and no more."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from wingspan import api
+from wingspan.comparison import ending
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
+from wingspan.plan.ir import Const, Op, Plan, Unpack, When, While, walk
+from wingspan.plan.passes.few import few
+from wingspan.plan.passes.unpack import unpack
+from wingspan.plan.pipeline import lower
+
+LOOPS = {
+    "appended": ("C[i, j] = w[i]", True),
+    "added to a dense vector": ("y[i] += w[i]", True),
+    "added to one element": ("y[1] += w[i]", False),
+    "tested": ("if w[i] > 4.0\n C[i, j] = w[i]\n end", False),
+    "added under a lock": ("z[i] += w[i]", False),
+}
+"""What is done with an element, and whether each round accesses cells of its own."""
+OTHERS = {
+    "a loop in it": "for k = _\n y[k] += w[i]\n end",
+    "two bitmaps": "y[i] += w[i] * v[i]",
+}
+TEXT = """
+A = Tensor(Dense(SparseList(Element(0.0))), [1 0 2; 0 3 4; 5 0 6])
+v = Tensor(SparseByteMap(Element(0.0)), [0, 1, 2])
+C = Tensor(Dense(SparseList(Element(0.0))))
+y = Tensor(Dense(Element(0.0)), 3)
+z = Tensor(Dense(Mutex(Element(0.0))), 3)
+w = Tensor(SparseByteMap(Element(0.0)))
+C .= 0.0
+y .= 0.0
+z .= 0.0
+for j = _
+    w .= 0.0
+    for k = _
+        for i = _
+            w[i] += A[i, k] * A[k, j]
+        end
+    end
+    for i = _
+        BODY
+    end
+end
+return y
+"""
+
+
+def program(body: str) -> api.Program:
+    """Columns of A·A are summed in w, which is read so; what is not used is left out."""
+    unused = [name for name in "vCz" if f"{name}[" not in body]
+    lines = [line for line in TEXT.splitlines() if line.split(" ")[0] not in unused]
+    returned = "return C, y" if "C" not in unused else "return z" if "z" not in unused else "return y"
+    return api.parse("\n".join(lines).replace("return y", returned).replace("BODY", dedent(body)))
+
+
+def loops(plan: Plan) -> list[While]:
+    """Those over lists."""
+    found = (s for s in walk(plan.body) if isinstance(s, While))
+    return [s for s in found if any(getattr(getattr(x, "ref", None), "buffer", None) in lists(plan) for x in s.body)]
+
+
+def lists(plan: Plan) -> list[object]:
+    return [b for g in plan.groups for b in g.buffers if b.name == "list"]
+
+
+@pytest.mark.parametrize(("body", "apart"), LOOPS.values(), ids=LOOPS)
+def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
+    """The plan computes the same; compilers are told that rounds are apart where they are."""
+    p = program(body)
+    bound = api.bind(p)
+    plan = unpack(lower(bound))
+    assert sum(isinstance(s, Unpack) for s in walk(plan.body)) == 1
+    assert [s.apart for s in loops(plan)] == [apart]
+    engine = Engine(assemble(plan))
+    given = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+    found = engine.run(given).tensors(bound.towers)
+    expected = ending(bound, api.engine("reference")).arrays
+    assert all(np.array_equal(found[name].to_numpy(), expected[name].astype(float)) for name in bound.outputs)
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
+def test_other_loops_stay(body: str) -> None:
+    plan = lower(api.bind(program(body)))
+    assert unpack(plan) == plan
+
+
+REGION = """
+A = Tensor(Dense(SparseList(Element(0.0))), [1 0 2; 0 3 4; 5 0 6])
+C = Tensor(Dense(Shard(dev, SparseList(Element(0.0)))))
+w = Tensor(SparseByteMap(Element(0.0)))
+dev = cpu(:t, 2)
+C .= 0.0
+for j = parallel(_, dev)
+    w .= 0.0
+    for k = _
+        for i = _
+            w[i] += A[i, k] * A[k, j]
+        end
+    end
+    for i = _
+        C[i, j] = w[i]
+    end
+end
+return C
+"""
+
+
+def test_a_bitmap_that_expects_little_stays_as_it_is() -> None:
+    """A plan that knows how many terms come compares them with the words, of which there is one here."""
+    plan = unpack(few(lower(api.bind(api.parse(REGION)))))
+    (guard,) = (s for s in walk(plan.body) if isinstance(s, When) and any(isinstance(x, Unpack) for x in s.then))
+    assert isinstance(guard.condition, Op) and guard.condition.op == ">=" and guard.condition.args[1] == Const(1)
+    assert "few bound" in str(guard.condition.args[0])
+
+
+def test_lists_have_room_for_a_fiber_and_a_word() -> None:
+    """C stores up to 64 numbers for a word, from where its first one belongs."""
+    for symbolic in (False, True):
+        plan = unpack(lower(api.bind(api.parse(REGION), symbolic=symbolic)))
+        (room,) = (b.cells for g in plan.groups for b in g.buffers if b.name == "list")
+        assert room == Const(128)
