@@ -145,18 +145,22 @@ def main() -> None:
 
 def report(kernel: str, how: str, name: str, entries: int, threads: int, times: dict[str, list[float]]) -> None:
     """Print and keep what was measured of one input."""
-    what = "processor time" if threads == 1 else "wall time"
     load = os.getloadavg()[0]
-    title = f"{kernel} {how}".strip()
-    print(f"{title} {name}: {entries} entries, {threads} threads, {what}, load {load:.1f}", flush=True)
+    summary = compared(f"{f'{kernel} {how}'.strip()} {name}: {entries} entries", threads, times)
+    about = {"kernel": kernel, "operands": how, "matrix": name, "entries": entries, "threads": threads}
+    records.append("kernels", {**about, "load": round(load, 2), "least_median_calls": summary})
+
+
+def compared(title: str, threads: int, times: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Print times, and for each engine how long it takes beside ours: least, median and number, which are returned."""
+    what = "processor time" if threads == 1 else "wall time"
+    print(f"{title}, {threads} threads, {what}, load {os.getloadavg()[0]:.1f}", flush=True)
     least, middle = min(times["ours"]), statistics.median(times["ours"])
     for engine, some in times.items():
         told = f"{min(some):>9.3f} {statistics.median(some):>9.3f} ms {len(some):>5} calls"
         ratio = f"{min(some) / least:>6.2f} {statistics.median(some) / middle:>6.2f} × ours"
         print(f"  {engine:<22}{told}  {ratio if engine != 'ours' else ''}".rstrip(), flush=True)
-    summary = {engine: [min(some), statistics.median(some), len(some)] for engine, some in times.items()}
-    about = {"kernel": kernel, "operands": how, "matrix": name, "entries": entries, "threads": threads}
-    records.append("kernels", {**about, "load": round(load, 2), "least_median_calls": summary})
+    return {engine: [min(some), statistics.median(some), len(some)] for engine, some in times.items()}
 
 
 if __name__ == "__main__":
