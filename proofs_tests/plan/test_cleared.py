@@ -90,6 +90,26 @@ def test_zeros_that_the_rules_store_are_stored(form: str) -> None:
         assert api.run(bound).tensors["a"].nnz == (2 if inner.startswith("Dense") else 0)
 
 
+@pytest.mark.parametrize("form", ["SparseList(Element(0))", "SparseDict(Element(0))", "Dense(Element(0))"])
+def test_a_scalar_is_read_whatever_it_holds(form: str) -> None:
+    """Also where nothing was added to it: then a sparse result stores a zero."""
+    text = f"""
+        A = Tensor(SparseList(SparseList(Element(0))), [0 1 0; 0 2 0])
+        w = Tensor(Element(0))
+        C = Tensor({form}, 3)
+        C .= 0
+        for j = _
+            w .= 0
+            for i = _; w[] += A[i, j]; end
+            C[j] = w[]
+        end
+        return C
+    """
+    bound = api.bind(api.parse(text))
+    assert_same(bound, Counter(), False)
+    assert api.run(bound, engine="native").tensors["C"].nnz == 3
+
+
 def test_tasks_that_share_a_result_do_what_the_rules_let_them_do() -> None:
     """Under the controlled scheduler: the same outcomes, and as safe, where a task has nothing to add."""
     text = program(ADD.replace("a[j]", "a[j, k]"), n=3).replace("B = ", "B = ", 1)

@@ -215,6 +215,25 @@ def test_racy_programs_over_images_race_alike_on_both_machines() -> None:
     assert seen["race"] > due(700) and seen["safe"] > due(200) and seen["fewer states"] > due(400), seen
 
 
+def test_a_fiber_of_which_another_element_is_updated_is_entered_at_each_index() -> None:
+    """Where there is no run nothing is left of the first update, but the second one has the same fiber."""
+    text = """
+        A = Tensor(SparseRunList(Element(0)), [0, 0, 3, 3, 0])
+        x = Tensor({form}(Element(0)), 5)
+        x .= 0
+        y = 2
+        for i = 1:5
+            x[i] -= A[i]
+            x[1] -= y
+        end
+        return x
+    """
+    for form in ("Dense", "SparseDict", "SparseByteMap"):
+        bound = api.bind(api.parse(text.format(form=form)))
+        found = compare(bound, [api.engine(name) for name in ("reference", "semantics", "native", "native-controlled")])
+        assert found.difference is None, found.difference
+
+
 def test_a_report_tells_the_range_that_an_access_stands_for() -> None:
     text = """
         dev = cpu(:t, 2)

@@ -82,7 +82,8 @@ class Cleared:
         if s.op in algebra.IDENTITY and all(level.lookup for level in levels if isinstance(level, Storage)):
             return True
         read = {access.fiber.tensor for access, _ in ir.accesses(s.value)} & known.keys()
-        return not any(level.lookup for T in read for level in self.bound.towers[T].levels)
+        found = (self.bound.towers[T].levels for T in read)
+        return all(_sparse([level for level in levels if isinstance(level, Storage)]) for levels in found)
 
     def _block(
         self, statements: tuple[ir.Statement, ...], known: dict[str, ir.Literal], droppable: Callable[[ir.Assign], bool]
@@ -141,6 +142,11 @@ class Cleared:
         """Whether a range has plain ends, and begins where axes do, or later."""
         ends = isinstance(r.stop, ir.Literal) or r.stop in self.extents
         return ends and isinstance(r.start, ir.Literal) and isinstance(r.start.value, int) and r.start.value >= 1
+
+
+def _sparse(levels: list[Storage]) -> bool:
+    """Whether there is nothing to visit in levels that are all fill; a scalar is always read."""
+    return bool(levels) and not any(level.lookup for level in levels)
 
 
 def _at_most(e: ir.Expression, extent: ir.Expression) -> bool:

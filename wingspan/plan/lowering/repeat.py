@@ -7,7 +7,8 @@
 
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
 in which one child stands for all these indices, or of one that it updates, which is told where the run ends. Such an
-update is done once, for each index has a child of its own. Any other one is repeated. One by `=`, `min`, `max`, `&&`
+update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
+mentions, since the rules go down into that at each index. Any other update is repeated. One by `=`, `min`, `max`, `&&`
 or `||` leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one
 of n single steps overflows if and only if x + n·v does. Others are done n times: a product may overflow on the way to
 something that fits.
@@ -45,8 +46,10 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     repeated = (*(r.most for r in state.repetitions), most)
     if prod(repeated) not in INT64 or not _steady(state, phase):
         return None
-    runs = _runs(state, phase)
-    apart = frozenset(F.tensor for F in phase.updates if F in runs and mentions(phase.body, F))
+    runs, updates = _runs(state, phase), [F for F in phase.updates if mentions(phase.body, F)]
+    if not runs.issuperset(updates):
+        return None
+    apart = frozenset(F.tensor for F in updates)
     declared = {node.tensor for node in phase.body.walk() if isinstance(node, ir.Declare)}
     for access, updated in ir.accesses(phase.body):
         T = access.fiber.tensor
