@@ -9,7 +9,7 @@ EFFORT ?= 1
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
+$(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@

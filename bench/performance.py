@@ -1,4 +1,4 @@
-"""Writes docs/performance.md and its plots from results/kernels.jsonl and scaling.jsonl: the last measurement of each.
+"""Writes docs/performance.md and its plots from what bench/kernels.py, scaling.py and structured.py measured last.
 
     python bench/performance.py
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -35,6 +35,8 @@ PEERS = {
     "hand-written C": "C by hand",
     "hand-written C, plain": "C by hand, plain",
 }
+LIBRARIES = {name: name for name in ("np.unique", "np.bincount", "np.add", "np.add, int64", "OpenCV")}
+"""Who counts colours and adds images."""
 KERNELS = {
     ("spgemm", ""): "SpGEMM, A·A",
     ("spadd", "shuffled"): "SpAdd, other pattern",
@@ -80,16 +82,16 @@ def last() -> dict[tuple[str, str, str, int], dict[str, Any]]:
     return found
 
 
-def ratios(record: dict[str, Any]) -> dict[str, float]:
+def ratios(record: dict[str, Any], peers: Mapping[str, str] = PEERS) -> dict[str, float]:
     """How many times as long as ours each peer took, at least."""
     least = {engine: times[0] for engine, times in record["least_median_calls"].items()}
-    return {peer: least[peer] / least["ours"] for peer in PEERS if peer in least}
+    return {peer: least[peer] / least["ours"] for peer in peers if peer in least}
 
 
-def table(first: str, rows: list[tuple[str, dict[str, float]]]) -> Iterator[str]:
+def table(first: str, rows: list[tuple[str, dict[str, float]]], peers: Mapping[str, str] = PEERS) -> Iterator[str]:
     """The lines of a table: how each row begins, and its ratios, in a column for each peer that has some."""
-    there = [peer for peer in PEERS if any(peer in cells for _, cells in rows)]
-    yield f"| {' | '.join([first, *(PEERS[peer] for peer in there)])} |"
+    there = [peer for peer in peers if any(peer in cells for _, cells in rows)]
+    yield f"| {' | '.join([first, *(peers[peer] for peer in there)])} |"
     yield "|" + "---|" * (first.count("|") + 1 + len(there))
     for begin, cells in rows:
         yield f"| {' | '.join([begin, *(f'{cells[peer]:.2f}' if peer in cells else '–' for peer in there)])} |"
@@ -141,6 +143,34 @@ def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[s
             ]
             yield from table("array | entries | ours, ms", sorted(lines, key=lambda line: line[0]))
     yield from growing()
+    yield from images()
+
+
+def images() -> Iterator[str]:
+    """The part about the paper's structured experiments."""
+    path = ROOT / "bench" / "results" / "structured.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = {(one["kernel"], one["threads"], one["image"]): one for one in map(json.loads, lines)}
+    if not found:
+        return
+    yield "\n## Images\n"
+    yield "Screenshots of this documentation, of which at least 90 % is background: `python bench/images.py FOLDER`,"
+    yield "then `python bench/structured.py FOLDER`. Ours are run lists of 64-bit elements; the arrays of NumPy and"
+    yield "OpenCV have bytes, unless it says otherwise."
+    for kernel, title in (("histogram", "Histogram of colours"), ("add", "Sum of two planes")):
+        for threads in (1, 2):
+            some = sorted((one for key, one in found.items() if key[:2] == (kernel, threads)), key=_pixels)
+            rows = [(f"{r['image']} | {r['pixels']:,} | {_ours(r):.3f}", ratios(r, LIBRARIES)) for r in some]
+            yield f"\n### {title}, threads: {threads}\n"
+            yield from table("image | pixels | ours, ms", rows, LIBRARIES)
+
+
+def _pixels(record: dict[str, Any]) -> int:
+    return int(record["pixels"])
+
+
+def _ours(record: dict[str, Any]) -> float:
+    return float(record["least_median_calls"]["ours"][0])
 
 
 def growth() -> list[dict[str, Any]]:
