@@ -37,7 +37,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import SEGMENTS, disorder, firsts, spread, sums
+from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, sums
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,13 @@ class RunList(Storage):
         APPENDED
         + skipping("right")
         + SEGMENTS
+        + RUNS
         + """
-    def stored(entries):
-        return entries
     def entry(p, k):
         i = 1
         if k > ptr[p]:
             i = right[k - 1] + 1
         return i
-    def last(k):
-        return right[k]
-    def below(k, i):
-        return k
-    def width(indices):
-        return 1
     def put(k, i, last, q):
         right[k] = last
     def follows(e, k):

@@ -35,7 +35,7 @@ import numpy as np
 from wingspan.levels.appended import APPENDED, skipping
 from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
-from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
+from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,10 @@ class SparseRunList(Storage):
         + skipping("right")
         + WITH_GAPS
         + SEGMENTS
+        + RUNS
         + """
-    def stored(entries):
-        return entries
     def entry(p, k):
         return left[k]
-    def last(k):
-        return right[k]
-    def below(k, i):
-        return k
-    def width(indices):
-        return 1
     def put(k, i, last, q):
         left[k] = i
         right[k] = last

@@ -51,6 +51,18 @@ WITH_GAPS = """
 where it is.
 """
 
+RUNS = """
+    def stored(entries):
+        return entries
+    def last(k):
+        return right[k]
+    def below(k, i):
+        return k
+    def width(indices):
+        return 1
+"""
+"""What levels of runs have in common: entry k is run k, which ends at right[k] and has child k."""
+
 SEGMENTS = (
     GROUPS
     + PIECES
