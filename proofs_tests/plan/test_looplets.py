@@ -308,7 +308,7 @@ def test_sparse_iteration_does_what_visiting_every_index_does() -> None:
 
     compare()
     assert seen["plain"] > due(20) and seen["same order"] > due(60) and seen["less is read"] >= due(1), seen
-    assert seen["stretched"] > due(40) and seen["less is written"] > due(4), seen
+    assert seen["stretched"] > due(40), seen
 
 
 def test_plans_of_random_programs_do_what_the_rules_do() -> None:

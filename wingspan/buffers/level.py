@@ -89,13 +89,17 @@ LISTS = (
     Buffer("least", "index", "pieces + 1", "the index of that group from which it begins"),
     Buffer("starts", "count", "pieces + 1", "how many entries of copies are before the piece"),
     Buffer("news", "count", "pieces + 1", "how many entries of the merged level are before the piece"),
-    Buffer("kids", "count", "pieces + 1", "how many children these have, where an entry may have several"),
-    Buffer("pairs", "count", "pieces + 1", "how many children of copies become those, where it is not known before"),
     Buffer("members", "position", "entries of copies", "the fibers of a group that have entries"),
     Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
     Buffer("ahead", "index", "entries of copies", "the index that is there"),
 )
 """Room for coalesce, which every level that has a child has beside its own buffers."""
+
+COUNTS = (
+    Buffer("kids", "count", "pieces + 1", "how many children of the merged level are before the piece"),
+    Buffer("pairs", "count", "pieces + 1", "how many children of copies are to become these"),
+)
+"""Room for coalesce in levels whose entries are stretches."""
 
 WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, since the phase began, in this copy")
 """What a leaf has beside its own buffers where it is copied. Only = needs it: see `Merge`."""
@@ -109,6 +113,8 @@ class Level:
     modifier: ClassVar[bool] = False
     buffers: ClassVar[tuple[Buffer, ...]] = ()
     operations: ClassVar[str] = ""
+    lists: ClassVar[tuple[Buffer, ...]] = ()
+    """room for coalesce beside `LISTS`"""
     cursor: ClassVar[tuple[str, ...]] = ()
     """the fields of the cursor c, beside the position p"""
     assembles: ClassVar[bool] = False
@@ -354,7 +360,7 @@ class Tower:
     def buffers(self, depth: int) -> tuple[Buffer, ...]:
         """The buffers of the level at a depth: its own ones, and those for coalesce. InternalError if names clash."""
         level = self.levels[depth]
-        more = () if not self.copied else (WRITTEN,) if level.leaf else LISTS
+        more = () if not self.copied else (WRITTEN,) if level.leaf else (*LISTS, *level.lists)
         for name in {buffer.name for buffer in level.buffers} & {buffer.name for buffer in more}:
             raise InternalError(f"{level.name}: coalesce has a buffer {name} of its own, so call this one otherwise")
         return (*level.buffers, *more)

@@ -1,6 +1,7 @@
 """What the file of a format starts from: the classes of levels, and texts that several formats share."""
 
 from wingspan.buffers.level import (
+    COUNTS,
     EVERY,
     FIBER,
     LISTS,
@@ -30,6 +31,7 @@ from wingspan.buffers.stored import (
 )
 
 __all__ = [
+    "COUNTS",
     "EVERY",
     "FIBER",
     "GROUPS",

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import APPENDED, skipping
-from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
+from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, sums
 
@@ -45,6 +45,7 @@ class RunList(Storage):
     """Runs of equal children, without gaps."""
 
     cursor = ("q", "end", "i", "last", "first", "at")
+    lists = COUNTS
     assembles = True
     once = True
     fills = True

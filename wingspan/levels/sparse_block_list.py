@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import APPENDED, skipping
-from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
+from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
@@ -43,6 +43,7 @@ class SparseBlockList(Storage):
     """Blocks of neighbouring indices, appended in order."""
 
     cursor = ("q", "end", "i", "last", "base", "first")
+    lists = COUNTS
     assembles = True
     once = True
     stretch = "block"

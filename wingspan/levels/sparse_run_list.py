@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import APPENDED, skipping
-from wingspan.levels.base import Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
@@ -43,6 +43,7 @@ class SparseRunList(Storage):
     """Runs of equal children, and fill between them."""
 
     cursor = ("q", "end", "i", "last", "first")
+    lists = COUNTS
     assembles = True
     once = True
     stretch = "run"
