@@ -182,6 +182,7 @@ def _run(
                 compare(one)
             except Disagreement as found:
                 _simplify(draw, compare, one.group[0], found)
+        gc.collect()  # what programs that are through have reserved, address space can run out of
 
 
 def _simplify(
