@@ -152,7 +152,7 @@ def test_bringing_points_together_is_independent(grain: int) -> None:
 STRETCHED = [name for name in MERGED if REGISTRY[name].stretch]
 
 
-@settings(derandomized, max_examples=many(250))
+@settings(derandomized, max_examples=many(1600))
 @given(data=st.data())
 def test_stretches_of_all_lengths_are_brought_together(grain: int, data: st.DataObject) -> None:
     """Iterations are independent, the sum is right, and its stretches are as long as can be, whatever the copies hold:
