@@ -73,7 +73,7 @@ def lists(plan: Plan) -> list[object]:
 
 @pytest.mark.parametrize(("body", "apart"), LOOPS.values(), ids=LOOPS)
 def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
-    """The plan computes the same; compilers are told that rounds are apart where they are."""
+    """The plan computes the same; C marks loops whose rounds access different cells."""
     p = program(body)
     bound = api.bind(p)
     plan = unpack(lower(bound))

@@ -1,7 +1,7 @@
 /* Printed by wingspan with each program, and a part of it.
  *
- * The bits of a word as a list of indices, by AVX-512 where the compiler may use it; WS_UNPACKS is 0 without. And what
- * compilers are told of loops whose rounds access different cells.
+ * The bits of a word as a list of indices, by AVX-512 where the compiler may use it; WS_UNPACKS is 0 without.
+ * WS_APART marks loops whose rounds access different cells.
  */
 #ifndef WINGSPAN_UNPACK_H
 #define WINGSPAN_UNPACK_H

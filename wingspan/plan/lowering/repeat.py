@@ -6,7 +6,7 @@
     end
 
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
-in which one child stands for all these indices, or of one that it updates, which is told where the run ends. Such an
+in which one child stands for all these indices, or of one that it updates, which is given the end of the run. Such an
 update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
 mentions, since the rules go down into that at each index. Any other update is repeated. One by `=`, `min`, `max`, `&&`
 or `||` leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one

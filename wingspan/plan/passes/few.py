@@ -2,7 +2,7 @@
 
 Before a workspace is declared, summed into and read, the lengths of the fibers that are summed are added up. If these
 are `FEW` at most, or `MOST` where a bitmap would have many words for each, the terms are appended to a list, each with
-its index, and the list is sorted. Otherwise the workspace is told how many are likely to come: `likely`. ::
+its index, and the list is sorted. Otherwise the workspace is given the number of updates to expect: `likely`. ::
 
                                             bound = 0
                                             while k < m:

@@ -19,7 +19,7 @@ It is the same, as what is done with an index and what moves the cursor on acces
 alone. `Unpack` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code for
 it where the processor has AVX-512 (`compiled/unpack.h`), and the register machine goes bit by bit (`by_bits`). The
 loop over the list ends once, where the one over words guesses at each when it is empty. If each round accesses cells of
-its own, which indices that differ tell apart, as does a cursor that moves on by one, compilers are told so (`apart`).
+its own, as different indices do, or a cursor that moves on by one, C says so to the compiler (`apart`).
 
 Only innermost loops are changed, over a bitmap that is the outermost level of a tensor: the list has room for a fiber.
 Where a plan has told the bitmap how many updates come, and these are fewer than one for `WORDS` words, the loop stays.
