@@ -36,7 +36,7 @@ test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
 	$(BIN)/python bench/campaign.py --programs 100000
-	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
+	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many' --timeout 0
 
 fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
