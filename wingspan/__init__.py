@@ -23,59 +23,9 @@ with the same programs and tensors. The limits:
 - Ctrl-C interrupts the main thread only.
 """
 
-# isort: off
+import lazy_loader
+
 from wingspan.began import BEGAN as BEGAN
 
-# isort: on
-from wingspan.api import (
-    Exploration,
-    Kernel,
-    Program,
-    Run,
-    Sighting,
-    Unsafe,
-    check,
-    compile,
-    diff,
-    explore,
-    load,
-    parse,
-    race,
-    release,
-    replay,
-    run,
-)
-from wingspan.dependence import Report
-from wingspan.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
-from wingspan.explorer.verdict import Verdict
-from wingspan.runtime.lease import Limits
-from wingspan.tensors.tensor import Tensor
-
-__all__ = [
-    "Exploration",
-    "Fault",
-    "InputError",
-    "InternalError",
-    "Kernel",
-    "Limits",
-    "ParseError",
-    "Program",
-    "ProgramError",
-    "Report",
-    "Run",
-    "Sighting",
-    "Tensor",
-    "Unsafe",
-    "Verdict",
-    "WingspanError",
-    "check",
-    "compile",
-    "diff",
-    "explore",
-    "load",
-    "parse",
-    "race",
-    "release",
-    "replay",
-    "run",
-]
+# what the package exports stands in __init__.pyi, and is loaded when it is first asked for
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""When this process began, nearly: the package imports this module before all others, which take most of a second."""
+"""When this process began, nearly: the package imports this module before all others."""
 
 from time import monotonic
 

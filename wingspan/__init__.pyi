@@ -1,0 +1,43 @@
+from . import api
+from .api.checking import Unsafe, check
+from .api.comparing import diff, race
+from .api.compiling import Kernel, compile
+from .api.exploring import Exploration, Sighting, explore, replay
+from .api.running import Run, run
+from .dependence import Report
+from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
+from .explorer.verdict import Verdict
+from .program import Program, load, parse
+from .runtime.lease import Limits
+from .runtime.spare import release
+from .tensors.tensor import Tensor
+
+__all__ = [
+    "Exploration",
+    "Fault",
+    "InputError",
+    "InternalError",
+    "Kernel",
+    "Limits",
+    "ParseError",
+    "Program",
+    "ProgramError",
+    "Report",
+    "Run",
+    "Sighting",
+    "Tensor",
+    "Unsafe",
+    "Verdict",
+    "WingspanError",
+    "api",
+    "check",
+    "compile",
+    "diff",
+    "explore",
+    "load",
+    "parse",
+    "race",
+    "release",
+    "replay",
+    "run",
+]
