@@ -8,6 +8,8 @@ import sys
 import pytest
 
 import wingspan
+from proofs_tests.places import ROOT
+from wingspan.cli import main
 
 HEAVY = ("islpy", "numpy", "scipy", "wingspan.native._engine")
 
@@ -34,3 +36,14 @@ def test_what_the_package_exports_is_there(name: str) -> None:
 
 def test_what_the_package_does_not_have_is_an_error() -> None:
     assert not hasattr(wingspan, "explode")
+
+
+def test_package_command_and_citation_tell_the_same_version(command) -> None:
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {wingspan.__version__}\n" in cited
+    assert command("--version").out == f"wingspan {wingspan.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", [(), *((name,) for name in main.commands)])
+def test_help_has_a_short_name(command, verb: tuple[str, ...]) -> None:
+    assert command(*verb, "-h").out == command(*verb, "--help").out != ""

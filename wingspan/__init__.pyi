@@ -11,6 +11,7 @@ from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
 from .tensors.tensor import Tensor
+from .version import __version__
 
 __all__ = [
     "Exploration",
@@ -29,6 +30,7 @@ __all__ = [
     "Unsafe",
     "Verdict",
     "WingspanError",
+    "__version__",
     "api",
     "check",
     "compile",

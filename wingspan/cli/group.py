@@ -18,7 +18,7 @@ Exit status of every verb
 """
 
 
-@click.group(cls=Verbs, name="wingspan", epilog=EPILOG)
+@click.group(cls=Verbs, name="wingspan", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="wingspan", message="%(prog)s %(version)s")
 def main() -> None:
     """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""

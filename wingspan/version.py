@@ -1,0 +1,5 @@
+"""Which wingspan this is, as its package was installed."""
+
+from importlib.metadata import version
+
+__version__ = version("wingspan")
