@@ -1,4 +1,4 @@
-"""How wingspan writes a file: whole or not at all, and never over what the same command reads."""
+"""How wingspan writes a file: whole or not at all, and never over what the same command reads. Folders are made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from errno import EACCES, EDQUOT, EINVAL, EISDIR, ENOSPC, ENOTSUP
+from errno import EACCES, EDQUOT, EINVAL, EISDIR, ENOSPC, ENOTDIR, ENOTSUP
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -37,6 +37,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     named(path)
     with writable(path):
         target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{DRAFT}{token_hex(8)}")
         try:
             with draft.open("xb") as file:
@@ -56,6 +57,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def write_together(files: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
     folder = next(iter(files)).parent
+    with writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     with writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
         scratch = Path(name)
         for k, (path, data) in enumerate(files.items()):
@@ -103,9 +106,20 @@ def check_output(path: Path, used: Iterable[str | os.PathLike[str]] = ()) -> Non
             if target == _resolved(other) or (path.exists() and other.exists() and path.samefile(other)):
                 message = f"{path} would be overwritten, and the same command uses it"
                 raise InputError(f"{message} as {other}" if path != other else message, fix="name another file")
-        draft = target.with_name(f"{DRAFT}{token_hex(8)}")
+        draft = _there(target.parent) / f"{DRAFT}{token_hex(8)}"
         draft.open("xb").close()
         draft.unlink()
+
+
+def check_new(path: Path, force: bool) -> None:
+    """InputError if something is there, unless it may be replaced."""
+    if os.path.lexists(path) and not force:
+        raise InputError(f"{path} is there already", fix="name another file, or replace it by --force")
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the innermost one around it that is there."""
+    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def _resolved(path: Path) -> Path:
@@ -118,6 +132,8 @@ def _target(path: Path) -> Path:
     target = _resolved(path)
     if target.is_dir():
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not _there(target.parent).is_dir():
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: not a regular file", fix="name a file")
     if target.exists() and not os.access(target, os.W_OK):

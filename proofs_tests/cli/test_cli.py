@@ -215,7 +215,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         ),
         (["explore", "racy.ws", "--strategy", "dpor", "--symmetry"], "--symmetry is for --strategy auto or graph"),
         (["explore", "racy.ws", "--graph", "racy.ws"], "racy.ws: not a file that graphs are written to"),
-        (["explore", "racy.ws", "--graph", "nowhere/a.dot"], "nowhere/a.dot: No such file or directory"),
+        (["explore", "racy.ws", "--graph", "good.ws/a.dot"], "good.ws/a.dot: Not a directory"),
         (["explore", "racy.ws", "--graph", "a.dot", "--jobs", "2"], "the graph is of the states of one process"),
         (["explore", "racy.ws", "--max-states", "many"], "'many' is not a valid integer"),
         (["explore", "racy.ws", "--max-seconds", "-1"], "--max-seconds"),
@@ -239,7 +239,8 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["run", "good.ws", *GOOD[3:], "-p", "nt=x"], "error["),
         (["run", *GOOD, "-o", "d=d.npy"], "no tensor d"),
         (["run", *GOOD, "-o", "c=c.txt"], "c.txt"),
-        (["run", *GOOD, "-o", "c=nowhere/c.npy"], "there is no folder nowhere"),
+        (["run", *GOOD, "-o", "c=racy.ws/c.npy"], "racy.ws/c.npy: Not a directory"),
+        (["run", *GOOD, "-o", "c=text.npy"], "text.npy is there already"),
         (["replay", "racy.ws"], "Missing option '--interleaving'"),
         (["replay", "racy.ws", "--interleaving", ""], "which is not a task path"),
         (["replay", "racy.ws", "--interleaving", "1,,2"], "entry 2"),
@@ -259,15 +260,33 @@ def test_nonsense_is_told_on_stderr(wingspan, files, words, said):
 
 def test_a_bad_output_is_found_before_the_run(wingspan, files, monkeypatch):
     monkeypatch.setattr(api, "run", lambda *a, **k: pytest.fail("it ran"))
-    for output in ("d=d.npy", "c=c.txt", "c=nowhere/c.npy"):
+    for output in ("d=d.npy", "c=c.txt", "c=racy.ws/c.npy", "c=text.npy"):
         assert wingspan("run", *GOOD, "-o", output).status == 2
 
 
 def test_a_place_where_a_search_cannot_be_kept_is_found_before_it(wingspan, files, monkeypatch):
     monkeypatch.setattr(api, "explore", lambda *a, **k: pytest.fail("it ran"))
-    for place, said in (("nowhere/search", "No such file or directory"), (".", "Is a directory")):
+    for place, said in (("good.ws/search", "Not a directory"), (".", "Is a directory")):
         done = wingspan("explore", "racy.ws", "--checkpoint", place)
         assert (done.status, done.out) == (2, "") and said in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["run", *GOOD, "--engine", "reference", "-o", "c=new/c.npy"], "new/c.npy"),
+        (["explore", "racy.ws", "--graph", "new/a.dot"], "new/a.dot"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_folders_are_made_and_files_are_replaced_only_by_force(wingspan, files, words, file):
+    first = wingspan(*words)
+    made = Path(file).read_bytes()
+    Path(file).write_bytes(b"mine")
+    again = wingspan(*words)
+    assert (again.status, again.out) == (2, "") and f"{file} is there already" in again.err and "--force" in again.err
+    assert Path(file).read_bytes() == b"mine"
+    assert wingspan(*words, "--force").status == first.status and Path(file).read_bytes() == made
 
 
 # ------------------------------------------------------------------------------------------------------- printed again

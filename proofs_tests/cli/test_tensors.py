@@ -85,7 +85,7 @@ def test_a_tensor_is_drawn_with_the_bytes_of_its_levels(command, tmp_path):
         (["show", "a.npy", "--format", "Dance(Element(0))"], "there is no format Dance"),
         (["show", "a.npy", "--format", "Dense(Element(0))"], "Dense(Element(0)) has 1 axes, the data has 2"),
         (["convert", "a.npy", "a.txt"], "a.txt: not a file that tensors are written to"),
-        (["convert", "a.npy", "nowhere/b.npy"], "nowhere/b.npy: No such file or directory"),
+        (["convert", "a.npy", "a.npy/b.npy"], "a.npy/b.npy: Not a directory"),
         (["convert", "a.npy", "b.arrow"], "b.arrow: a .arrow file does not hold a tensor of rank 2"),
         (["convert", "a.npy", "b.npz", "--format", "Dense(SparseList(Element(7)))"], "a tensor with fill value 7"),
     ],

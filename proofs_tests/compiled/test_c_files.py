@@ -102,9 +102,15 @@ def test_a_folder_is_not_replaced(emit, tmp_path, force):
         emit(force=force)
 
 
-def test_a_folder_that_is_not_there_is_named(emit, tmp_path):
-    with pytest.raises(InputError, match="nowhere: there is no such folder"):
-        emit(folder="nowhere")
+def test_folders_are_made(emit, tmp_path):
+    emit(folder="new/folder")
+    assert (tmp_path / "new" / "folder" / "sum.c").is_file()
+
+
+def test_a_file_is_no_folder(emit, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file: not a folder"):
+        emit(folder="file")
 
 
 # ------------------------------------------------------------------------------------------------------ all or nothing

@@ -12,7 +12,7 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import FILE, MACHINE, limit, on_program, size
+from wingspan.cli.options import FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, as_text, began, keep_garbage, show, show_json
 from wingspan.dependence import TESTS, Test
 from wingspan.errors import InputError
@@ -26,7 +26,7 @@ from wingspan.views.check import check as checked
 from wingspan.views.early import Early
 from wingspan.views.paint import spinner
 from wingspan.views.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
-from wingspan.written import check_output, write_atomically
+from wingspan.written import check_new, check_output, write_atomically
 
 
 @main.command()
@@ -90,9 +90,17 @@ USED_BY = {
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
 @click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+@FORCE
 @terminating()
 def explore(
-    told: Invocation, as_json: bool, machine: str, strategy: str, shortest: bool, drawing: Path | None, **bounds: Any
+    told: Invocation,
+    as_json: bool,
+    machine: str,
+    strategy: str,
+    shortest: bool,
+    drawing: Path | None,
+    force: bool,
+    **bounds: Any,
 ) -> None:
     """Explore the interleavings of the program in FILE.
 
@@ -110,6 +118,7 @@ def explore(
         check_output(given["checkpoint"], used)
     if drawing is not None:
         check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
+        check_new(drawing, force)
     if "resume" in given:
         check_readable(named(given["resume"]))
     invocation = replace(told, machine=machine)

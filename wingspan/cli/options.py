@@ -107,6 +107,7 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
     return int(digits) << 10 * unit
 
 
+FORCE = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 PROGRAM = (

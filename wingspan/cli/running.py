@@ -12,7 +12,7 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import MACHINE, NamedPath, limit, listed, on_program, pairs, size
+from wingspan.cli.options import FORCE, MACHINE, NamedPath, limit, listed, on_program, pairs, size
 from wingspan.console import STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
@@ -24,7 +24,7 @@ from wingspan.views import progress, terminal
 from wingspan.views.incident import incident
 from wingspan.views.paint import remark, spinner
 from wingspan.views.view import Invocation
-from wingspan.written import check_output
+from wingspan.written import check_new, check_output
 
 
 @main.command()
@@ -41,6 +41,7 @@ from wingspan.written import check_output
     "-o", "outputs", metavar="NAME=PATH", type=NamedPath(), multiple=True, callback=pairs("PATH"),
     help="Write a tensor to a file of a suffix such as .mtx or .npy.",
 )  # fmt: skip
+@FORCE
 def run(
     told: Invocation,
     as_json: bool,
@@ -49,6 +50,7 @@ def run(
     memory: int | None,
     reservation: int | None,
     outputs: dict[str, str],
+    force: bool,
 ) -> None:
     """Run the program in FILE once and print what it updated or returned."""
     given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
@@ -58,7 +60,7 @@ def run(
         raise click.UsageError("--unsafe is for --engine native.")
     limits = replace(Limits(), **given)
     bound = api.bind(told.file, **told.binding)
-    check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs))
+    check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs), force)
     try:
         with spinner(progress.running, sys.stderr) as line:
             stored = sum(tensor.nnz for tensor in bound.inputs.values()) if engine == "native-controlled" else 0
@@ -77,7 +79,7 @@ def run(
             remark(f"note: engine {made.engine}, as {made.reason}", None)
 
 
-def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path]) -> None:
+def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path], force: bool) -> None:
     """InputError, before anything runs, for what cannot be written, or is a file that the command uses."""
     for name, path in outputs.items():
         named(path)
@@ -86,10 +88,8 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
         if Path(path).suffix not in SUFFIXES:
             raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
-        if not Path(path).parent.is_dir():
-            fix = "make it, or write into another one"
-            raise InputError(f"-o {name}={path}: there is no folder {Path(path).parent}", fix=fix)
         check_output(Path(path), used)
+        check_new(Path(path), force)
         used = [*used, Path(path)]
 
 

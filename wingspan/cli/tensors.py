@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wingspan.cli.group import main
-from wingspan.cli.options import JSON
+from wingspan.cli.options import FORCE, JSON
 from wingspan.console import show as print_
 from wingspan.console import show_json
 from wingspan.errors import InputError
@@ -15,7 +15,7 @@ from wingspan.lang import ir
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
 from wingspan.tensors.tensor import Tensor, parse_format
 from wingspan.views.levels import sizes
-from wingspan.written import check_output
+from wingspan.written import check_new, check_output
 
 FORMAT = click.option(
     "--format", "form", metavar="FORMAT",
@@ -31,7 +31,7 @@ THREADS = click.option(
 @click.argument("target", metavar="OUT", type=click.Path())
 @FORMAT
 @THREADS
-@click.option("--force", is_flag=True, help="Replace OUT if it is there.")
+@FORCE
 @JSON
 def convert(source: str, target: str, form: str | None, threads: int, force: bool, as_json: bool) -> None:
     """Write the tensor in the file IN to the file OUT.
@@ -43,8 +43,7 @@ def convert(source: str, target: str, form: str | None, threads: int, force: boo
     if path.suffix not in SUFFIXES:
         raise InputError(f"{target}: not a file that tensors are written to", fix=ONE_OF_THEM)
     check_output(path, [parted(Path(source))[0]])
-    if path.exists() and not force:
-        raise InputError(f"{target} is there already", fix="name another file, or replace it by --force")
+    check_new(path, force)
     tensor = read(source, form, threads)
     tensor.save(path)
     if as_json:

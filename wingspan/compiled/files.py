@@ -26,8 +26,8 @@ def write(folder: Path, files: Mapping[str, bytes], sources: Iterable[Path], for
 
     InputError if one would replace one of the `sources`, or, unless `force`, a file that wingspan did not write.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder", fix="make it, or name another one: -o DIR")
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise InputError(f"{folder}: not a folder", fix="name another one: -o DIR")
     paths = {folder / name: data for name, data in files.items()}
     for path in paths:
         _require_other(path, sources)
