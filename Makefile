@@ -1,6 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
+SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
 EFFORT ?= 1
 
 .DEFAULT_GOAL := help
@@ -9,13 +11,19 @@ EFFORT ?= 1
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
+$(READY): $(SOURCES)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(INSTALLED) $@
+
+$(INSTALLED): $(SOURCES)
+	@echo 'Setting up .venv, once: wingspan is compiled, and what it needs is installed.'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -e .
 	@touch $@
 
 # explore exits with 1 when it found a race, which is what the first program is there for
-demo: $(READY) ## a race found, its repair explored, and a sparse product compared with SciPy's
+demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product compared with SciPy's
 	@echo '$$ wingspan explore examples/dependent.ws'
 	@$(BIN)/wingspan explore examples/dependent.ws; test $$? -eq 1
 	@echo; echo '$$ wingspan explore examples/dependent_atomic.ws'

@@ -40,7 +40,12 @@ DIRECTIVES = {"language_level": 3, "boundscheck": True, "wraparound": False, "in
 
 
 class Build(build_ext):
-    """Says what is missing where the extension cannot be built."""
+    """Compiles on all processors, and says what is missing where an extension cannot be built."""
+
+    def finalize_options(self):
+        """Settle what was not asked for."""
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
 
     def build_extension(self, extension):
         """Compile and link it."""
