@@ -1,6 +1,6 @@
 """What all verbs of the command line share: how results and errors are printed, and the exit status.
 
-Results go to standard output, all else to standard error.
+Results go to standard output, all else to standard error; with --json an error goes to both.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from wingspan.began import BEGAN
-from wingspan.errors import Fault, InputError, InternalError, WingspanError, printable
+from wingspan.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable
 from wingspan.explorer.interrupts import Terminated
 from wingspan.reading import MORE
 from wingspan.views.paint import painted
@@ -66,24 +67,51 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def fail(text: str, status: int) -> NoReturn:
-    """Print an error and end. If standard error is closed or full, the exit status says it alone."""
+def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn:
+    """Print an error, as `text` if that says more, and end.
+
+    If standard error is closed or full, the exit status says it alone.
+    """
+    tell(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(painted(printable(text), sys.stderr) + "\n")
+            sys.stderr.write(painted(printable(text or error.render()), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 
 
-def defect(error: Exception) -> str:
-    """An error that is ours, in words."""
+def tell(mistakes: Sequence[Diagnostic]) -> None:
+    """Print an error as JSON, if that was asked for."""
+    if _told().as_json:
+        first, *others = map(_mistake, mistakes)
+        with suppress(InputError):
+            show_json({"error": first, "others": others})
+
+
+def _mistake(mistake: Diagnostic) -> dict[str, Any]:
+    span = mistake.span
+    return {
+        "topic": mistake.topic,
+        "message": printable(mistake.message),
+        "file": span and span.source.name,
+        "line": span and span.line,
+        "column": span and span.column,
+        "fix": dict(mistake.notes).get("fix"),
+    }
+
+
+def defect(error: Exception) -> InternalError:
+    """An error that is ours."""
     if not isinstance(error, InternalError):
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         at = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
         error = InternalError(f"{type(error).__name__}{at}: {error}")
-    return f"{error.render()}\n  note  this is a defect of wingspan: please report it, with the program"
+    return error
+
+
+REPORT = "\n  note  this is a defect of wingspan: please report it, with the program"
 
 
 @contextmanager
@@ -92,18 +120,38 @@ def misuse() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
+        tell([Diagnostic("error", "usage", error.format_message())])
         raise click.UsageError(printable(error.format_message()), error.ctx) from None
 
 
-class Verbs(click.Group):
-    """Commands whose errors become a message and an exit status, never a traceback.
+class Ended(WingspanError):
+    """What was to be done was not, by the will of the user or of the system."""
 
-    The context object is the `time.monotonic()` at which the command began.
-    """
+    topic = "ended"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of a command before its words are read."""
+
+    began: float
+    """the `time.monotonic()` then"""
+    as_json: bool
+
+
+def _told() -> Told:
+    found: Told = click.get_current_context().find_root().obj
+    return found
+
+
+class Verbs(click.Group):
+    """Commands whose errors become a message and an exit status, never a traceback. The context object is a `Told`."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line; without `args` that of the process, which begins with it."""
-        return super().main(args, *rest, obj=BEGAN if args is None else time.monotonic(), **extra)
+        as_json = "--json" in (sys.argv if args is None else args)
+        told = Told(BEGAN if args is None else time.monotonic(), as_json)
+        return super().main(args, *rest, obj=told, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what comes before the name of a command."""
@@ -118,28 +166,27 @@ class Verbs(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Terminated as signal:
-            fail(f"ended by {signal}", SIGNALLED + signal.number)
+            fail(Ended(f"ended by {signal}"), SIGNALLED + signal.number, f"ended by {signal}")
         except KeyboardInterrupt:
-            fail("interrupted", INTERRUPTED)
+            fail(Ended("interrupted"), INTERRUPTED, "interrupted")
         except InternalError as error:
-            fail(defect(error), DEFECT)
+            fail(error, DEFECT, error.render() + REPORT)
         except WingspanError as error:
-            fail(error.render(), STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
+            fail(error, STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
         except MemoryError:
             fix = f"use a smaller program or smaller inputs, or {MORE}"
-            fail(InputError("memory ran out", topic="memory", fix=fix).render(), MISTAKE)
+            fail(InputError("memory ran out", topic="memory", fix=fix), MISTAKE)
         except OSError as error:
             what = f"{error.filename or 'the system'}: {error.strerror or error}"
             fix = "correct what the system reports, and run it again"
-            fail(InputError(what, topic="system", fix=fix).render(), MISTAKE)
+            fail(InputError(what, topic="system", fix=fix), MISTAKE)
         except Exception as error:
-            fail(defect(error), DEFECT)
+            fail(ours := defect(error), DEFECT, ours.render() + REPORT)
 
 
 def began() -> float:
     """The `time.monotonic()` at which the command began."""
-    time_of_command: float = click.get_current_context().find_root().obj
-    return time_of_command
+    return _told().began
 
 
 def keep_garbage() -> None:

@@ -251,11 +251,19 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,
 )
 def test_nonsense_is_told_on_stderr(wingspan, files, words, said):
-    """Exit status 2, nothing on standard output, with --json too, and no traceback."""
-    for line in (words, [*words, "--json"]):
-        done = wingspan(*line)
-        assert (done.status, done.out) == (2, ""), done
-        assert said in done.err and "Traceback" not in done.err
+    """Exit status 2, nothing on standard output, or the error as JSON, and no traceback."""
+    plain, asked = wingspan(*words), wingspan(*words, "--json")
+    for done in (plain, asked):
+        assert done.status == 2 and said in done.err and "Traceback" not in done.err
+    assert plain.out == ""
+    mistake = asked.json["error"]
+    assert all(line in plain.err for line in mistake["message"].splitlines())
+    if mistake["topic"] == "usage":
+        assert mistake["line"] is None
+    else:
+        at = f"{mistake['file']}:{mistake['line']}:{mistake['column']}"
+        assert f"error[{mistake['topic']}]" in plain.err and (mistake["line"] is None or at in plain.err)
+        assert mistake["fix"] is None or mistake["fix"] in plain.err
 
 
 def test_a_bad_output_is_found_before_the_run(wingspan, files, monkeypatch):
@@ -441,7 +449,8 @@ def test_a_replay_that_faults_before_its_interleaving_is_used_up_is_bad_and_says
 def test_forms_and_switches_of_a_replay_that_do_not_go_together(wingspan):
     words = ["replay", RACY, "--interleaving", "-"]
     for more in (["--json", "--format", "dot"], ["--json", "--all"], ["--format", "itf", "--all"]):
-        assert (wingspan(*words, *more).status, wingspan(*words, *more).out) == (2, "")
+        done = wingspan(*words, *more)
+        assert done.status == 2 and (done.json["error"]["topic"] == "usage" if "--json" in more else done.out == "")
 
 
 def test_run_prints_small_tensors_and_describes_large_ones(wingspan):
@@ -739,3 +748,20 @@ def test_the_passes_over_a_plan_are_told(wingspan) -> None:
 def test_a_pass_that_there_is_not_is_told(wingspan) -> None:
     status, out, said = wingspan("plan", str(ROOT / "examples" / "karate.ws"), "--after", "sorted")
     assert (status, out) == (2, "") and "there is no pass sorted" in said and "use draft, rotate, " in said
+
+
+def test_all_mistakes_of_a_program_are_told_as_json(wingspan, written):
+    file = written("c = Tensor(Dense(Element(0)), 2)\nd .= 0\ne .= 0\n")
+    done = wingspan("explore", file, "--json")
+    told = [done.json["error"], *done.json["others"]]
+    assert len(told) > 1 and [m["line"] for m in told] == sorted(m["line"] for m in told)
+    assert all(
+        f"error[{m['topic']}]: {m['message']}\n  {m['file']}:{m['line']}:{m['column']}" in done.err for m in told
+    )
+
+
+def test_what_makes_a_run_unsafe_and_how_it_ends_is_told_as_json(wingspan, written):
+    racy = wingspan("run", RACY, "--engine", "native", "--json")
+    assert racy.status == 2 and racy.json["error"]["topic"] == "unsafe" and racy.json["error"]["line"] == 6
+    fault = wingspan("run", written("c = Tensor(Dense(Element(0)), 2)\nc .= 0\nc[1] += 1 / 0\n"), "--json")
+    assert fault.status == 1 and fault.json["error"]["line"] == 3

@@ -7,11 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wingspan import api, console
+from wingspan.cli import main
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.registers import MACRO, RESERVED, Names
@@ -174,8 +176,8 @@ def test_no_escape_in_a_program_reaches_the_terminal(command, written, tmp_path,
 def test_nothing_is_printed_that_a_terminal_obeys(capsys):
     console.show(f"a {OSC}\nb")
     console.show(f"a {OSC}\nb", colours=True)
-    with pytest.raises(SystemExit):
-        console.fail(f"a {OSC}\nb", 2)
+    with pytest.raises(SystemExit), click.Context(main, obj=console.Told(0.0, as_json=False)):
+        console.fail(InputError("a"), 2, f"a {OSC}\nb")
     done, shown = capsys.readouterr(), "a \\x1b]0;title\\x07\nb\n"
     assert (done.out, done.err) == (2 * shown, shown)
     assert InputError(f"a {OSC}").render() == "error[input]: a \\x1b]0;title\\x07"

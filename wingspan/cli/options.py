@@ -147,7 +147,7 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
             function(told, **options)
         except api.Unsafe as refused:
             report = CheckReport(told, refused.report, api.load(file).tree)
-            fail(refusal(report, str(context.info_name)), MISTAKE)
+            fail(refused, MISTAKE, refusal(report, str(context.info_name)))
 
     for option in reversed(PROGRAM):
         command = option(command)

@@ -68,7 +68,8 @@ def run(
             made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=slow, note=slow.note)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")
-        fail(incident(fault.incident, bound.plain, replace(told, machine=machine)), STATUS[fault.incident.topic])
+        text = incident(fault.incident, bound.plain, replace(told, machine=machine))
+        fail(fault, STATUS[fault.incident.topic], text)
     for name, path in outputs.items():
         made.tensors[name].save(path)
     if as_json:
