@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from wingspan.errors import InputError, Source, Span
 from wingspan.lang import ir, parser
 from wingspan.lang.printer import show
 from wingspan.paths import named
-from wingspan.reading import reading
+from wingspan.reading import STEP, reading
 
 LONGEST = 2**20
 """Bytes of a program. To parse it takes some hundred times as much memory."""
+FIX = "write the path of a program"
 
 
 @dataclass(frozen=True)
@@ -35,24 +38,37 @@ def parse(text: str, name: str = "<program>") -> Program:
 
 def load(path: str | os.PathLike[str]) -> Program:
     """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
+    if isinstance(path, str) and "\n" in path and not path.endswith(".ws"):
+        raise InputError("this is the text of a program, not the path of one", fix="read it by wingspan.parse(text)")
     path = named(path)
-    fix = "write the path of a program"
+    with reading(path, fix=FIX) as file:
+        return _decoded(file, str(path), path.parent)
+
+
+def from_stdin() -> Program:
+    """A program from standard input, whose files are relative to the current folder. Errors as those of `load`."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed", fix=FIX)
+    return _decoded(sys.stdin.buffer, "<stdin>", Path())
+
+
+def _decoded(file: BinaryIO, name: str, folder: Path) -> Program:
+    """The program in an open file."""
     contents = bytearray()
-    with reading(path, fix=fix) as file:
-        while len(contents) <= LONGEST and (step := file.read()):
-            contents += step
+    while len(contents) <= LONGEST and (step := file.read(STEP)):
+        contents += step
     if len(contents) > LONGEST:
-        raise InputError(f"{path}: longer than {LONGEST} bytes, too long for a program", fix=fix)
+        raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
     try:
         text = contents.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text", _place(path, error), fix="save the program as UTF-8") from None
-    return Program(parser.parse(text, str(path)), str(path), path.parent)
+        raise InputError(f"{name}: not UTF-8 text", _place(name, error), fix="save the program as UTF-8") from None
+    return Program(parser.parse(text, name), name, folder)
 
 
-def _place(path: Path, error: UnicodeDecodeError) -> Span:
+def _place(path: str, error: UnicodeDecodeError) -> Span:
     """Where the byte stands that cannot be read."""
     before = error.object[: error.start].decode("utf-8")
     lines = f"{before}�".splitlines()
     line, column = len(lines), len(lines[-1])
-    return Span(Source(str(path), error.object.decode("utf-8", "replace")), line, column, line, column + 1)
+    return Span(Source(path, error.object.decode("utf-8", "replace")), line, column, line, column + 1)

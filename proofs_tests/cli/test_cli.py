@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from wingspan import api, cli
 from wingspan.cli import judging, running
 from wingspan.compiled.build import compiler
 from wingspan.console import STATUS
-from wingspan.errors import InternalError
+from wingspan.errors import InputError, InternalError
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.lang.parser import parse
 from wingspan.plan.pipeline import FOR_C, PASSES
@@ -765,3 +766,37 @@ def test_what_makes_a_run_unsafe_and_how_it_ends_is_told_as_json(wingspan, writt
     assert racy.status == 2 and racy.json["error"]["topic"] == "unsafe" and racy.json["error"]["line"] == 6
     fault = wingspan("run", written("c = Tensor(Dense(Element(0)), 2)\nc .= 0\nc[1] += 1 / 0\n"), "--json")
     assert fault.status == 1 and fault.json["error"]["line"] == 3
+
+
+VERBS = ["check", "explore", "replay --interleaving 1", "run --engine semantics", "diff --unsafe", "plan", "fmt"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_program_may_come_from_standard_input(wingspan, monkeypatch, verb):
+    """It goes by another name, and is piped again into the commands that a report shows."""
+    word, *options = verb.split()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(RACY).read_bytes())))
+    piped, read = wingspan(word, "-", *options), wingspan(word, RACY, *options)
+    assert (piped.status, piped.err) == (read.status, read.err)
+
+    def timeless(text: str) -> str:
+        return re.sub(r"in [0-9.]+ s", "", text)
+
+    commands = re.sub(rf"(wingspan \w+) {re.escape(RACY)}", r"\1 -", timeless(read.out))
+    assert timeless(piped.out) == commands.replace(RACY, "<stdin>")
+
+
+@pytest.mark.parametrize(
+    ("stdin", "said"),
+    [(None, "standard input is closed"), (b"", "the program is empty"), (b"c = \xff", "<stdin>: not UTF-8 text")],
+)
+def test_what_is_no_program_on_standard_input_is_refused(wingspan, monkeypatch, stdin, said):
+    monkeypatch.setattr("sys.stdin", stdin if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+    done = wingspan("explore", "-")
+    assert (done.status, done.out) == (2, "") and said in done.err
+
+
+def test_a_text_in_place_of_a_path_is_recognised():
+    with pytest.raises(InputError, match="the text of a program") as told:
+        api.explore(Path(RACY).read_text(encoding="utf-8"))
+    assert "wingspan.parse" in str(told.value.fix)

@@ -352,8 +352,9 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
     before = file.read_bytes()
     for last in itertools.count(1):
         file.write_bytes(before)
-        LEFT.value = last
         with monkeypatch.context() as patch:
+            # a new one each time: another process, which is killed thereupon, may hold the lock
+            patch.setitem(globals(), "LEFT", multiprocessing.Value("i", last))
             patch.setattr(workers, "_here", mortal)
             try:
                 outcomes.append(counted(explore(ninc(3), Search(resume=file, checkpoint=file, jobs=2))))

@@ -41,7 +41,7 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
     Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
     """
-    program = api.load(told.file)
+    program = told.given or api.load(told.file)
     with spinner(progress.checking, sys.stderr) as tell:
         found = api.check(program, test=test, progress=tell, **told.binding)
     report = CheckReport(told, found, program.tree)
@@ -113,7 +113,7 @@ def explore(
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     if shortest and "first" in given:
         raise click.UsageError("--first and --shortest exclude each other.")
-    used = api.files_of(told.file, told.inputs)
+    used = api.files_of(told.runnable, told.inputs)
     if "checkpoint" in given:
         check_output(given["checkpoint"], used)
     if drawing is not None:
@@ -127,7 +127,7 @@ def explore(
         Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line) as early,
     ):
         exploration = api.explore(
-            told.file,
+            told.runnable,
             **told.binding,
             machine=machine,
             strategy=strategy,
@@ -186,7 +186,7 @@ def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, for
     form = "json" if as_json else form or "text"
     if every and form != "text":
         raise click.UsageError("--all is for --format text.")
-    bound = api.bind(told.file, **told.binding)
+    bound = api.bind(told.runnable, **told.binding)
     followed = api.replay(bound, interleaving, machine=machine)
     report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
     if form == "text":

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from wingspan import api
 from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
+from wingspan.program import from_stdin
 from wingspan.tensors.files import SUFFIXES
 from wingspan.views.check import refusal
 from wingspan.views.view import CheckReport, Invocation
@@ -137,16 +138,17 @@ MACHINE = click.option(
 
 
 def on_program(function: Callable[..., None]) -> Callable[..., None]:
-    """A verb on a bound program: it gets an Invocation in place of FILE, -p, -i and --threads."""
+    """A verb on a program: it gets an Invocation in place of FILE, -p, -i and --threads. `-` is standard input."""
 
     @functools.wraps(function)
     def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
         context = click.get_current_context()
-        told = Invocation(file, params, inputs, threads, context.find_root().command_path)
+        given = from_stdin() if file == "-" else None
+        told = Invocation(file, params, inputs, threads, context.find_root().command_path, given=given)
         try:
             function(told, **options)
         except api.Unsafe as refused:
-            report = CheckReport(told, refused.report, api.load(file).tree)
+            report = CheckReport(told, refused.report, (given or api.load(file)).tree)
             fail(refused, MISTAKE, refusal(report, str(context.info_name)))
 
     for option in reversed(PROGRAM):

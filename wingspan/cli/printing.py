@@ -12,6 +12,7 @@ from wingspan.cli.options import JSON, on_program
 from wingspan.console import show, show_json
 from wingspan.errors import InputError
 from wingspan.plan.show import show as show_plan
+from wingspan.program import from_stdin
 from wingspan.views.view import Invocation
 
 
@@ -24,7 +25,7 @@ def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> No
     if passes or after is not None:
         _passes(told, as_json, after)
         return
-    text = api.show_plan(told.file, **told.binding)
+    text = api.show_plan(told.runnable, **told.binding)
     if as_json:
         show_json({"plan": text})
     else:
@@ -33,7 +34,7 @@ def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> No
 
 def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
     """The stages of a plan as a table, or the plan at one of them."""
-    stages = {stage.name: stage for stage in api.passes(told.file, **told.binding)}
+    stages = {stage.name: stage for stage in api.passes(told.runnable, **told.binding)}
     if after is not None and after not in stages:
         raise InputError(f"there is no pass {after}", fix=f"use {', '.join(stages)}")
     if after is not None:
@@ -62,7 +63,7 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
 
     Its second line says how to compile it.
     """
-    paths = [str(path) for path in api.emit_c(told.file, folder, **options, **told.binding)]
+    paths = [str(path) for path in api.emit_c(told.runnable, folder, **options, **told.binding)]
     if as_json:
         show_json({"files": paths})
     else:
@@ -74,7 +75,7 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
 @JSON
 def fmt(file: str, as_json: bool) -> None:
     """Print the program in FILE in its canonical form. Comments are lost."""
-    text = str(api.load(file))
+    text = str(from_stdin() if file == "-" else api.load(file))
     if as_json:
         show_json({"program": text})
     else:

@@ -59,8 +59,8 @@ def run(
     if engine not in (api.AUTO, "native") and unsafe:
         raise click.UsageError("--unsafe is for --engine native.")
     limits = replace(Limits(), **given)
-    bound = api.bind(told.file, **told.binding)
-    check_outputs(outputs, bound.outputs, api.files_of(told.file, told.inputs), force)
+    bound = api.bind(told.runnable, **told.binding)
+    check_outputs(outputs, bound.outputs, api.files_of(told.runnable, told.inputs), force)
     try:
         with spinner(progress.running, sys.stderr) as line:
             stored = sum(tensor.nnz for tensor in bound.inputs.values()) if engine == "native-controlled" else 0
@@ -112,11 +112,11 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
     Each run is compared with the first; two faults agree.
     """
     sys.path.insert(0, "")  # the current folder, where the module of an engine may be; it need not exist
-    made = api.diff(told.file, engines=engines, **options, **told.binding)
+    made = api.diff(told.runnable, engines=engines, **options, **told.binding)
     if as_json:
         show_json(data.diff(made))
     else:
-        show(terminal.diff(made, told.file), colours=True)
+        show(terminal.diff(made, told.name), colours=True)
     sys.exit(1 if made.difference else 0)
 
 
@@ -142,9 +142,9 @@ def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: 
         raise click.UsageError("--plain and --yields exclude each other.")
     mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
     with spinner(progress.racing, sys.stderr) as tell:
-        made = api.race(told.file, mode=mode, progress=tell, **options, **told.binding)
+        made = api.race(told.runnable, mode=mode, progress=tell, **options, **told.binding)
     if as_json:
         show_json(data.race(made))
     else:
-        show(terminal.race(made, told.file), colours=True)
+        show(terminal.race(made, told.name), colours=True)
     sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)

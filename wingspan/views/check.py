@@ -48,7 +48,7 @@ TITLES = {
 def check(told: CheckReport) -> str:
     """The verdict and all that it rests on, parts separated by empty lines."""
     report = told.report
-    headline = f"{report.verdict}  {told.invocation.file}: {_summary(told)}"
+    headline = f"{report.verdict}  {told.invocation.name}: {_summary(told)}"
     if report.verdict == "safe":
         return "\n\n".join([headline, *_proofs(told), *_advice(FURTHER, report.advice), _reach(report)])
     messages = some(told.messages, "finding", lambda found: _message(found, told))

@@ -43,7 +43,7 @@ def replay(report: ReplayReport) -> str:
     for number, (task, message) in enumerate(_ends(report)):
         columns[task].append(f"e{number} [label={_text(fill(message, WIDTH))} shape=octagon {RED}]")
         lines += [f"n{last[task]} -> e{number}"] if task in last else []
-    title = f"{report.invocation.file}: interleaving {report.interleaving}"
+    title = f"{report.invocation.name}: interleaving {report.interleaving}"
     left = f"\n{fill(f'mismatch: {report.mismatch.message}', 2 * WIDTH)}" if report.mismatch else ""
     head = _head(title + left)
     return "\n".join(["digraph run {", *head, *_clusters(columns), *(f"  {line}" for line in lines), "}"])
@@ -137,7 +137,7 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
         keys.append("two borders: a result")
     return "\n".join(
         [
-            f"{verdict.verdict}  {report.invocation.file}",
+            f"{verdict.verdict}  {report.invocation.name}",
             f"{reach(verdict)}: {states}, {steps} (strategy {verdict.strategy}; machine {verdict.machine})",
             *keys,
         ]

@@ -22,7 +22,7 @@ def replay(report: ReplayReport) -> dict[str, Any]:
         "#meta": {
             "format": "ITF",
             "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
-            "source": report.invocation.file,
+            "source": report.invocation.name,
             "description": report.invocation.replay(report.interleaving),
             "status": report.end,
             "message": report.incident.message if report.incident else None,

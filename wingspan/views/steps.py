@@ -26,7 +26,7 @@ def replay(report: ReplayReport, every: bool = False) -> str:
 
     The others are private; a line stands for all those that a task takes in a row, unless `every` step is asked for.
     """
-    headline = f"replay  {report.invocation.file}: interleaving {report.interleaving}"
+    headline = f"replay  {report.invocation.name}: interleaving {report.interleaving}"
     return "\n".join([headline, "", *_steps(report, every), "", *_end(report)])
 
 

@@ -56,7 +56,7 @@ T = TypeVar("T")
 def explore(report: ExploreReport) -> str:
     """The verdict and all that it rests on, parts separated by empty lines."""
     verdict = report.verdict
-    headline = f"{verdict.verdict}  {report.invocation.file}: {_summary(report)}"
+    headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
         return "\n".join([headline, *aligned(_notes(report))])
     return "\n\n".join(

@@ -20,6 +20,7 @@ from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import device
 from wingspan.outcome import Outcome, differing, plain
+from wingspan.program import Program
 
 T = TypeVar("T")
 
@@ -35,6 +36,18 @@ class Invocation:
     program: str = "wingspan"
     machine: str = "semantics"
     """the one whose interleavings the commands are about"""
+    given: Program | None = None
+    """the program, if `file` is `-`, standard input"""
+
+    @property
+    def name(self) -> str:
+        """What the program goes by in reports."""
+        return self.given.name if self.given else self.file
+
+    @property
+    def runnable(self) -> Program | str:
+        """What the functions of `wingspan.api` take for the program."""
+        return self.given or self.file
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -60,7 +73,8 @@ class Invocation:
         return self._command("check")
 
     def _command(self, verb: str, *options: str) -> str:
-        words = [*self.program.split(), verb, f"./{self.file}" if self.file.startswith("-") else self.file]
+        file = f"./{self.file}" if self.file.startswith("-") and self.given is None else self.file
+        words = [*self.program.split(), verb, file]
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
