@@ -21,12 +21,18 @@ from proofs_tests.several import RACY, STUCK, counted, same
 from wingspan import api
 from wingspan.errors import InputError
 from wingspan.explorer import Search, explore, jobs
-from wingspan.explorer.cluster import Deserted, Lost
+from wingspan.explorer.cluster import Deserted, Lost, connected
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker
 from wingspan.testing.litmus import Litmus, lockinc, ninc
 
 pytestmark = pytest.mark.deep
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On busy processors a worker takes its time to begin."""
+    monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 100.0)
 
 
 def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
@@ -36,6 +42,12 @@ def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
     for name in api.MACHINES:
         for text in (RACY, STUCK):
             assert same(api.machine_of(api.bind(api.parse(text)), name), scheduler=scheduler).complete
+
+
+def test_workers_that_are_there_are_seen(scheduler: str) -> None:
+    """Else a search would end as soon as patience does."""
+    with connected(scheduler) as cluster:
+        assert cluster.workers() == len(cluster.client.nthreads()) > 0
 
 
 def test_a_cluster_takes_the_jobs_that_it_is_to(scheduler: str, tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ class Cluster:
         asked.add_done_callback(lambda asked: _hear(answer, asked))
         return answer
 
+    def workers(self) -> int:
+        """How many there are now; 0 if the scheduler is gone, or does not answer."""
+        try:
+            return len(self.client.sync(self.client.scheduler.ncores, callback_timeout=PATIENCE))
+        except Exception:  # Dask has several
+            return 0
+
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Within, answers are `Deserted` once there has been no worker for `PATIENCE`."""
@@ -96,11 +103,7 @@ class Cluster:
     def _watch(self, over: threading.Event) -> None:
         seen = monotonic()
         while not over.wait(PATIENCE / 10):
-            try:
-                workers = self.client.sync(self.client.scheduler.nthreads, callback_timeout=PATIENCE / 10)
-            except Exception:  # the scheduler is gone, or does not answer
-                workers = {}
-            if workers:
+            if self.workers():
                 seen = monotonic()
             elif monotonic() - seen >= PATIENCE:
                 for answer in list(self.asked):
