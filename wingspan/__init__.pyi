@@ -7,6 +7,7 @@ from .api.running import Run, run
 from .dependence import Report
 from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from .explorer.verdict import Verdict
+from .levels.registry import register, registered
 from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
@@ -39,6 +40,8 @@ __all__ = [
     "load",
     "parse",
     "race",
+    "register",
+    "registered",
     "release",
     "replay",
     "run",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, cast
 from warnings import warn
 
@@ -27,6 +28,8 @@ from wingspan.tensors.tensor import Tensor, from_exact
 
 ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
 """The engines of this package."""
+GROUP = "wingspan.engines"
+"""The entry points by which an installed package adds engines: a name, and `module:attribute`."""
 AUTO = "auto"
 """The engine that `chosen` chooses."""
 WORTH = 100_000
@@ -174,9 +177,14 @@ class BuiltIn:
 
 
 def engine(name: str) -> Engine:
-    """An engine by its name: one of this package, or `module:attribute` for somebody else's, or for a class of them."""
+    """An engine: one of this package, one of an installed package by its entry point, or `module:attribute`.
+
+    The attribute is an engine, or a class of engines that are made without arguments.
+    """
     if name in ENGINES:
         return BuiltIn(name)
+    for point in entry_points(group=GROUP, name=name):
+        name = point.value
     module, _, attribute = name.partition(":")
     fix = f"use {', '.join(ENGINES)}, or module:attribute"
     if not attribute:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import os
+import runpy
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +111,26 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
     return int(digits) << 10 * unit
 
 
+def load(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
+    """Imports modules, by their names from the current folder too, or Python files."""
+    ctx.meta[LOADED] = names
+    sys.path.append(os.getcwd())
+    try:
+        for name in names:
+            try:
+                runpy.run_path(name) if name.endswith(".py") else import_module(name)
+            except (ImportError, OSError) as error:
+                fix = "write the name of a module that Python finds, or the path of a .py file"
+                raise InputError(f"--load {name}: {error}", fix=fix) from None
+    finally:
+        sys.path.pop()
+
+
+LOADED = "wingspan.loaded"
+LOAD = click.option(
+    "--load", "modules", metavar="MODULE", multiple=True, callback=load, is_eager=True, expose_value=False,
+    help="Import a Python module or file first, which registers formats.",
+)  # fmt: skip
 FORCE = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -126,6 +149,7 @@ PROGRAM = (
         help="Bind an input tensor.",
     ),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
+    LOAD,
     JSON,
 )
 
@@ -144,7 +168,8 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
     def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
         context = click.get_current_context()
         given = from_stdin() if file == "-" else None
-        told = Invocation(file, params, inputs, threads, context.find_root().command_path, given=given)
+        words, loaded = context.find_root().command_path, context.meta[LOADED]
+        told = Invocation(file, params, inputs, threads, words, given=given, loaded=loaded)
         try:
             function(told, **options)
         except api.Unsafe as refused:

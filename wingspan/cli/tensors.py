@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wingspan.cli.group import main
-from wingspan.cli.options import FORCE, JSON
+from wingspan.cli.options import FORCE, JSON, LOAD
 from wingspan.console import show as print_
 from wingspan.console import show_json
 from wingspan.errors import InputError
@@ -31,6 +31,7 @@ THREADS = click.option(
 @click.argument("target", metavar="OUT", type=click.Path())
 @FORMAT
 @THREADS
+@LOAD
 @FORCE
 @JSON
 def convert(source: str, target: str, form: str | None, threads: int, force: bool, as_json: bool) -> None:
@@ -57,6 +58,7 @@ def convert(source: str, target: str, form: str | None, threads: int, force: boo
 @click.argument("file", type=click.Path())
 @FORMAT
 @THREADS
+@LOAD
 @JSON
 def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
     """Draw the tensor in FILE as a fibertree, and say what each level takes.

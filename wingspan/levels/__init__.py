@@ -2,6 +2,18 @@
 
 from wingspan.buffers.level import MOST_AXES
 from wingspan.levels.base import Buffer, Leaf, Level, Modifier, Storage, Tower
-from wingspan.levels.registry import REGISTRY, resolve
+from wingspan.levels.registry import REGISTRY, register, registered, resolve
 
-__all__ = ["MOST_AXES", "REGISTRY", "Buffer", "Leaf", "Level", "Modifier", "Storage", "Tower", "resolve"]
+__all__ = [
+    "MOST_AXES",
+    "REGISTRY",
+    "Buffer",
+    "Leaf",
+    "Level",
+    "Modifier",
+    "Storage",
+    "Tower",
+    "register",
+    "registered",
+    "resolve",
+]

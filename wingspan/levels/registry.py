@@ -1,13 +1,16 @@
-"""From a format as written to a tower of levels."""
+"""From a format as written to a tower of levels, also of formats that others add."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import TypeVar
 
 from wingspan.buffers.staging import definitions
-from wingspan.errors import ProgramError, Span
+from wingspan.errors import InputError, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.atomic import Atomic
@@ -41,8 +44,52 @@ REGISTRY: dict[str, type[Level]] = {
 
 REGISTRY["SparseHash"] = SparseDict  # as earlier releases of Finch.jl call it
 
+OURS = frozenset(REGISTRY)
+"""The names that no other format may have."""
+GROUP = "wingspan.levels"
+"""The entry points by which an installed package adds formats: a name, and the class `module:Level`."""
+
+L = TypeVar("L", bound=Level)
+
 MISSING = frozenset({"SparseCOO"})
 """Formats of the paper and of Finch.jl that do not exist here."""
+
+
+def register(level: type[L]) -> type[L]:
+    """Let programs use a format by the name of its class; this is a decorator.
+
+    A later class of the same name takes its place. InputError if it is none, or has the name of a format of ours.
+    """
+    if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
+        raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
+    if level.__name__ in OURS:
+        raise InputError(f"there is a format {level.__name__} already", fix="give yours another name")
+    REGISTRY[level.__name__] = level
+    return level
+
+
+@contextmanager
+def registered(*levels: type[Level]) -> Iterator[None]:
+    """Within, programs may use the formats; afterwards their names mean what they meant before."""
+    before = dict(REGISTRY)
+    try:
+        for level in levels:
+            register(level)
+        yield
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+
+
+def installed(name: str) -> type[Level] | None:
+    """The format that an installed package has under the name, if one does; from then on it is registered."""
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            REGISTRY[name] = register(point.load())
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"the format {name} of {point.value} cannot be loaded: {error}") from None
+        return REGISTRY[name]
+    return None
 
 
 def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
@@ -54,7 +101,7 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
 
 
 def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
-    level = REGISTRY.get(form.name)
+    level = REGISTRY.get(form.name) or installed(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
         if form.name in MISSING:

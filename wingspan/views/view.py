@@ -38,6 +38,8 @@ class Invocation:
     """the one whose interleavings the commands are about"""
     given: Program | None = None
     """the program, if `file` is `-`, standard input"""
+    loaded: tuple[str, ...] = ()
+    """the modules that were imported first"""
 
     @property
     def name(self) -> str:
@@ -78,6 +80,7 @@ class Invocation:
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
+        words += [word for name in self.loaded for word in ("--load", name)]
         words += [] if self.machine == "semantics" else ["--machine", self.machine]
         return shlex.join([*words, *options])
 
