@@ -144,11 +144,11 @@ def files(tmp_path, monkeypatch):
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,
 )
 def test_nonsense_is_told_on_stderr(command, files, words, said):
-    """Exit status 2, nothing on standard output, with --json too, and no traceback."""
-    for line in (words, [*words, "--json"]):
-        done = command("check", *line)
-        assert (done.status, done.out) == (2, ""), done
-        assert said in done.err and "Traceback" not in done.err
+    """Exit status 2, nothing on standard output, or the error as JSON, and no traceback."""
+    plain, asked = command("check", *words), command("check", *words, "--json")
+    for done in (plain, asked):
+        assert done.status == 2 and said in done.err and "Traceback" not in done.err
+    assert plain.out == "" and asked.json["error"]["message"].splitlines()[0] in plain.err
 
 
 PRODUCT = """

@@ -35,6 +35,10 @@ class Unsafe(ProgramError):
         )  # fmt: skip
         self.report = report
 
+    def __reduce__(self) -> tuple[type[Unsafe], tuple[Report]]:
+        """How it comes out of another process."""
+        return type(self), (self.report,)
+
 
 def check(
     program: Runnable,

@@ -250,11 +250,12 @@ def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: boo
     if start > common(one, other):
         return None
     at, pairs = isolated(one, other, tower, depth), pairs_of(one, other, start)
+    visited = one.unfurls(j) + 1, other.unfurls(j) + 1  # a loop without iterations visits nothing (ForEmpty)
     alone = [counted and never_one_thread(loop) for loop in one.loops]
     for told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
-        if pairs.some((a, b), *told, *at):
+        if pairs.some(visited, *told, *at):
             reason = f"fibers of {level_name(tower, depth)} are visited again, or not in ascending order"
-            return Breach("order", one, other, depth, reason, None, pairs, (a, b), (*told, *at))
+            return Breach("order", one, other, depth, reason, None, pairs, visited, (*told, *at))
     return None
 
 

@@ -94,7 +94,9 @@ def positions(tensor: str, tower: Tower) -> list[int]:
     """
     counts = [1]
     for depth, level in enumerate(tower.levels[:-1]):
-        below = counts[-1] if level.modifier else _times(counts[-1], tower.extent(depth))
+        # a SparsePoint has a child for each fiber, even if there is no index
+        extent = 1 if level.modifier else tower.extent(depth) or int(not level.full)
+        below = _times(counts[-1], extent)
         if below > MOST:
             message = f"{tensor} would have more positions than the native engine can number"
             raise InputError(message, fix="use smaller extents")

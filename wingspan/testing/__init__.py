@@ -7,6 +7,7 @@ from wingspan.api import engine
 from wingspan.comparison import Comparison, Difference, Ending, Engine, compare
 from wingspan.testing.campaign import Disagreement, Tally, campaign
 from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.conformance import Conformance, Nonconforming, conformance
 from wingspan.testing.formats import arrays, formats, tensors
 from wingspan.testing.kernels import kernels
 from wingspan.testing.pictures import pictures, racing
@@ -16,10 +17,12 @@ from wingspan.testing.schedules import devices, schedules, variants
 __all__ = [
     "Case",
     "Comparison",
+    "Conformance",
     "Difference",
     "Disagreement",
     "Ending",
     "Engine",
+    "Nonconforming",
     "Options",
     "Tally",
     "accepted",
@@ -27,6 +30,7 @@ __all__ = [
     "campaign",
     "cases",
     "compare",
+    "conformance",
     "devices",
     "engine",
     "formats",

@@ -118,8 +118,8 @@ def campaign(
     def compare(one: Dealt) -> None:
         before = tally.cases
         for case in one.group:
-            filled = [(label, refill(bound, case.inputs)) for label, bound in one.bound]
             try:
+                filled = [(label, refill(bound, case.inputs)) for label, bound in one.bound]
                 runs = list(_runs(filled, first_ones, others, repeat))
             except InputError:
                 continue

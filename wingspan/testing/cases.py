@@ -167,7 +167,8 @@ _parsed = lru_cache(maxsize=1_000)(api.parse)
 
 
 @lru_cache(maxsize=10_000)
-def _verdict(text: str) -> str:
+def judged(text: str) -> str:
+    """What the level dependence test says of a program."""
     try:
         bound = _symbolic(_parsed(text))
     except WingspanError:
@@ -177,7 +178,7 @@ def _verdict(text: str) -> str:
 
 def accepted(text: str) -> bool:
     """Whether `wingspan check` accepts the program for all inputs, numbers of threads and schedules."""
-    return _verdict(text) == "safe"
+    return judged(text) == "safe"
 
 
 SAFER = Options(spawning=1, modified=4, statements=2, levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"))

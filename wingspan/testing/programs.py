@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from wingspan.levels import REGISTRY
+from wingspan.levels.base import Gated
 from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, legal, wrapped
 
 T = TypeVar("T")
@@ -48,6 +50,11 @@ class Options:
     """the least extent"""
     spawning: int = 3
     """one in so many loops is parallel"""
+
+
+def is_gated(name: str) -> bool:
+    """Whether a modifier lets in tasks of one device only, which it names."""
+    return issubclass(REGISTRY[name], Gated)
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ class Writer:
 
     def stored(self, t: Tensor, device: str = "") -> Tensor:
         """The tensor in a format, which may have levels that only tasks of the device or one nested in it update."""
-        gated = [name for name in ("Shard", "Merge") if name in self.options.modifiers and self.options.parallel]
+        gated = [name for name in self.options.modifiers if is_gated(name) and self.options.parallel]
         gates: dict[int, str] = {}
         if device and gated and self.chance(max(self.options.modified // 2, 1)):
             first = self.pick(range(1, t.rank + 2))
@@ -185,7 +192,7 @@ class Writer:
 
     def wrapped(self, text: str) -> str:
         """A format, now and then in a modifier that needs no device."""
-        free = [name for name in ("Mutex", "Isolate") if name in self.options.modifiers]
+        free = [name for name in self.options.modifiers if not is_gated(name)]
         return f"{self.pick(free)}({text})" if free and self.chance(self.options.modified) else text
 
     def data(self, t: Tensor) -> str:
@@ -201,7 +208,7 @@ class Writer:
             form = f"{self.pick(fitting(STORAGE, form))}({form})" if number else form
             if self.options.modifiers and self.options.parallel and self.chance(8):
                 name = self.pick(self.options.modifiers)
-                inner = f"{name}({'dev, ' if name in ('Shard', 'Merge') else ''}{form})"
+                inner = f"{name}({'dev, ' * is_gated(name)}{form})"
                 form = inner if legal(inner) else form
         return f"{t.name} = Tensor({form}, [{text}])"
 

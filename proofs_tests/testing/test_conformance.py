@@ -1,0 +1,73 @@
+"""`conformance` accepts levels that do what levels must, and names the claim that others break."""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests.effort import few, many
+from wingspan.levels import REGISTRY
+from wingspan.levels.base import Dependence, Level
+from wingspan.levels.dense import Dense
+from wingspan.levels.sparse_list import SparseList
+from wingspan.testing import Nonconforming, conformance
+
+pytest_plugins = ["pytester"]
+
+
+class Swapped(Dense):
+    """Children of each fiber in another order than the indices': a level like others."""
+
+    operations = Dense.operations.replace("(c.p - 1) * n + i", "c.p * n + 1 - i")
+
+
+class Overlapping(Dense):
+    """All indices share a child."""
+
+    operations = Dense.operations.replace("(c.p - 1) * n + i", "(c.p - 1) * n + 1")
+
+
+class Boastful(SparseList):
+    """Says that tasks may append to one fiber."""
+
+    def stability(self) -> frozenset[Dependence]:
+        return frozenset({"sibling"})
+
+
+class Hasty(SparseList):
+    """Where an entry is looked for, it goes on to the next one."""
+
+    operations = SparseList.operations.replace("] < i:", "] <= i:")
+
+
+@pytest.mark.parametrize(
+    "level", few([Swapped, *(REGISTRY[name] for name in ("SparsePoint", "Pattern", "Isolate"))], 2)
+)
+def test_levels_that_conform_are_told_with_what_they_support(level: type[Level]) -> None:
+    found = conformance(level, examples=many(100))
+    assert found.held > 0 and not found.declared & found.more
+    assert (found.programs > 0) == (level is not REGISTRY["Pattern"])
+
+
+@pytest.mark.parametrize(
+    ("level", "claim", "said"),
+    [(Overlapping, "loads", " is given"), (Boastful, "stability", "declares sibling"), (Hasty, "engines", " has ")],
+)
+def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str) -> None:
+    """With an example; and what was found out of one level is not taken for another one's."""
+    with pytest.raises(Nonconforming, match=f"^{claim}: ") as told:
+        conformance(level, examples=100)
+    assert said in str(told.value) and level.__name__ not in REGISTRY
+
+
+def test_the_plugin_has_a_test_for_each_claim(pytester: pytest.Pytester) -> None:
+    place = f"{__name__}:Boastful"
+    ran = pytester.runpytest_inprocess("-p", "wingspan.testing.plugin", "--wingspan", place, "-k", "stability or loads")
+    ran.assert_outcomes(passed=1, failed=1, deselected=1)
+    ran.stdout.fnmatch_lines(["*stability: Boastful declares sibling*"])
+
+
+@pytest.mark.parametrize("place", ["proofs_tests.nothing:Dense", f"{__name__}:Nothing", "Dense"])
+def test_a_level_that_the_plugin_does_not_find_is_one_error(pytester: pytest.Pytester, place: str) -> None:
+    ran = pytester.runpytest_inprocess("-p", "wingspan.testing.plugin", "--wingspan", place)
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines([f"*--wingspan {place}: *MODULE:LEVEL*"])

@@ -1,0 +1,257 @@
+"""Whether a format does what levels must: one call for the author of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wingspan import api
+from wingspan.compiled.build import compiler
+from wingspan.errors import InputError
+from wingspan.lang.devices import Device
+from wingspan.levels import REGISTRY, registered, resolve
+from wingspan.levels.base import Dependence, Gated, Leaf, Level, Storage
+from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.testing.campaign import Disagreement, campaign
+from wingspan.testing.cases import accepted, judged
+from wingspan.testing.formats import VALUES, arrays, legal, rank_of, worth
+from wingspan.testing.kernels import kernels
+from wingspan.testing.programs import Options, programs
+
+TOWERS = {
+    "leaf": ("{0}", "Dense({0})", "SparseList({0})", "Dense(SparseDict({0}))", "Mutex({0})", "Dense(Isolate({0}))"),
+    "storage": (
+        "{0}({1})", "Dense({0}({1}))", "{0}(Dense({1}))", "{0}({0}({1}))", "SparseList({0}({1}))",
+        "{0}(SparseDict({1}))", "Mutex({0}({1}))", "Dense(Isolate({0}({1})))", "Dense(Shard(dev, {0}({1})))",
+        "Merge(dev, {0}({1}))", "{0}(Mutex({1}))",
+    ),
+    "modifier": ("{0}(Dense({1}))", "Dense({0}({1}))", "Dense({0}(SparseDict({1})))", "{0}({0}(SparseList({1})))"),
+    "gated": ("{0}(dev, Dense({1}))", "Dense({0}(dev, SparseDict({1})))", "Dense({0}(dev, SparseList({1})))"),
+}  # fmt: skip
+"""Formats around a level {0}, and a leaf {1}."""
+
+WITNESSES = {
+    "leaf": ("Dense(Dense({0}))", "Dense(Mutex(Isolate(SparseDict({0}))))"),
+    "storage": ("Dense({0}({1}))",),
+    "modifier": ("Dense({0}(Dense({1})))",),
+    "gated": ("Dense({0}(d, Dense({1})))",),
+}
+"""Formats in which two tasks meet in the level, and nothing else keeps them from it; the first that is one."""
+
+LIKE = {"leaf": "Element", "storage": "SparseDict", "modifier": "Mutex", "gated": "Shard"}
+"""What a level takes the place of in random kernels."""
+
+SUBSCRIPTS: dict[Dependence, str] = {"node": "1, 1", "sibling": "k, 1", "cousin": "1, k"}
+"""What two tasks k update in `Dense(LEVEL(…))`, so that they meet there as the kind says."""
+
+
+class Nonconforming(AssertionError):
+    """A format breaks a claim, which the message begins with; the example is the simplest that was found."""
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What was tried of a format that broke no claim."""
+
+    level: str
+    held: int
+    """arrays that came back as they were"""
+    refused: int
+    """arrays that the format does not hold, as it says"""
+    declared: frozenset[Dependence]
+    """its stability"""
+    more: frozenset[Dependence]
+    """what it supports, too, in the programs that were explored"""
+    programs: int
+    """random programs that all engines computed the same of"""
+
+    def __str__(self) -> str:
+        kept = f"{self.held} arrays came back, {self.refused} it does not hold"
+        stable = f"stability {_listed(self.declared)}" + (f", and {_listed(self.more)} too" if self.more else "")
+        return f"{self.level}: {kept}; {stable}; {self.programs} programs mean the same to all engines"
+
+
+def conformance(level: type[Level], *, examples: int = 100) -> Conformance:
+    """Put a format to all claims, with so many random arrays and programs; Nonconforming if it breaks one.
+
+    Claims: what is loaded comes back, and breaks no invariant (`loads`); no interleaving of two tasks that meet as
+    `stability()` allows goes wrong, under the rules or in the plan (`stability`); rules, reference, register machine
+    and C compute the same of random safe programs over the format (`engines`). Two tasks that it does not say to
+    support are explored too: see `Conformance.more`.
+    """
+    found: dict[str, Any] = {}
+    for claim in CLAIMS.values():
+        found |= claim(level, examples)
+    return Conformance(level.__name__, **found)
+
+
+def loads(level: type[Level], examples: int) -> dict[str, Any]:
+    """Claim: arrays come back as they were, or are refused, and what is made of them breaks no invariant."""
+    counts = {"held": 0, "refused": 0}
+    with _known(level):
+        forms = [(form, fill) for fill in VALUES for form in _formats(level, fill)]
+        if not forms:
+            raise Nonconforming(f"loads: there is no format with {level.__name__} in it that programs may use")
+
+        def one(given: tuple[str, np.ndarray[Any, Any]]) -> None:
+            form, array = given
+            try:
+                made = Tensor.from_numpy(form, array, devices={"dev": 2})
+            except InputError:
+                counts["refused"] += 1
+                return
+            _require("loads", np.array_equal(made.to_numpy(), array), f"{form} is given\n{array}\nand has\n{made!r}")
+            try:
+                made.validate()
+            except InputError as error:
+                raise Nonconforming(f"loads: {form} is given\n{array}\nand then {error.message}") from None
+            counts["held"] += 1
+
+        _each(st.sampled_from(forms).flatmap(lambda pair: _filled(*pair)), examples, one)
+    _require("loads", counts["held"] > 0, f"{level.__name__} has held none of {examples} random arrays")
+    return counts
+
+
+def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
+    """Claim: two tasks that meet as the declared stability allows have one result, the sequential one."""
+    more = set()
+    with _known(level):
+        form, update, declared = _witness(level)
+        for kind, subscripts in SUBSCRIPTS.items():
+            if issubclass(level, Leaf) and kind == "sibling":
+                continue  # a leaf has no indices
+            head = f"d = cpu(:d, 2)\nT = Tensor({form}, 2, 2)\nT .= {'0' if update == '+= 1' else 'false'}\n"
+            text = f"{head}for k = parallel(1:2, d)\n    T[{subscripts}] {update}\nend"
+            for machine in ("semantics", "native"):
+                verdict = api.explore(api.parse(text), machine=machine).verdict
+                if kind in declared and verdict.verdict != "safe":
+                    steps = "".join(f", interleaving {race.interleaving}" for race in verdict.races[:1])
+                    said = f"declares {kind}, and this is {verdict.verdict} ({machine}{steps})"
+                    raise Nonconforming(f"stability: {level.__name__} {said}:\n{text}")
+                if kind not in declared and verdict.verdict == "safe":
+                    more.add(kind)
+    return {"declared": frozenset(declared), "more": frozenset(more)}
+
+
+def engines(level: type[Level], examples: int) -> dict[str, Any]:
+    """Claim: what random safe programs over the format compute is the same in all engines.
+
+    These programs have leaves with a fill value; of one without, there are none.
+    """
+    name = level.__name__
+    if issubclass(level, Leaf) and _leaf(level, "0") == f"{name}()":
+        return {"programs": 0}
+    some = Options(spawning=1, modified=4, statements=2)
+    if issubclass(level, Leaf):
+        some = replace(some, leaves=(name,))
+    elif issubclass(level, Storage):
+        some = replace(some, levels=("Dense", name, name))
+    else:
+        some = replace(some, modifiers=(name,), modified=2)
+    with _known(level):
+        known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
+        drawn = (known | programs(some)).filter(lambda text: f"{name}(" in text and accepted(text))
+        subjects = ["native", "compiled"] if compiler() else ["native"]
+        try:
+            tally = campaign(["reference", "semantics"], subjects, programs=drawn, examples=examples)
+        except Disagreement as found:
+            raise Nonconforming(f"engines: {found}") from None
+    return {"programs": tally.texts}
+
+
+CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
+    "loads": loads,
+    "stability": stability,
+    "engines": engines,
+}
+"""What a format must do, by name."""
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+def _known(level: type[Level]) -> Any:
+    """Within, programs may use the format; what was found out about another one of its name is forgotten."""
+    for known in (legal, rank_of, judged):
+        known.cache_clear()
+    return registered(*([] if REGISTRY.get(level.__name__) is level else [level]))
+
+
+def _kind(level: type[Level]) -> str:
+    if issubclass(level, Leaf | Storage):
+        return "leaf" if issubclass(level, Leaf) else "storage"
+    return "gated" if issubclass(level, Gated) else "modifier"
+
+
+def _leaf(level: type[Level], fill: str) -> str:
+    """The level as the leaf of a format."""
+    return f"{level.__name__}({fill if any(argument.init for argument in fields(level)) else ''})"
+
+
+def _formats(level: type[Level], fill: str) -> Iterator[str]:
+    """Formats with the level in them that have the fill value, as far as its arguments and its neighbours allow."""
+    kind = _kind(level)
+    name = _leaf(level, fill) if kind == "leaf" else level.__name__
+    for tower in TOWERS[kind]:
+        form = tower.format(name, f"Element({fill})")
+        if legal(form) and _fills(form, fill):
+            yield form
+
+
+def _levels(form: str) -> Iterator[Level]:
+    """The levels of a format, root first."""
+    level: Level | None = resolve(parse_format(form), {name: Device(name, 2) for name in ("dev", "d")})
+    while level is not None:
+        yield level
+        level = getattr(level, "child", None)
+
+
+def _fills(form: str, fill: str) -> bool:
+    """Whether that is the fill value of a format, and of its kind."""
+    *_, leaf = _levels(form)
+    found = cast(Leaf, leaf).fill
+    return type(found) is type(worth(fill)) and found == worth(fill)
+
+
+def _witness(level: type[Level]) -> tuple[str, str, frozenset[Dependence]]:
+    """A format in which two tasks meet in the level, an update of its elements, and what the level says of it."""
+    kind = _kind(level)
+    for fill, update in (("0", "+= 1"), ("0.0", "+= 1"), ("false", "|= true")):
+        name = _leaf(level, fill) if kind == "leaf" else level.__name__
+        for witness in WITNESSES[kind]:
+            form = witness.format(name, f"Atomic({fill})")
+            if legal(form) and _fills(form, fill):
+                return form, update, [each for each in _levels(form) if type(each) is level][-1].stability()
+    raise Nonconforming(f"stability: {level.__name__} fits in none of Dense(…) and Dense(Dense(…))")
+
+
+@st.composite
+def _filled(draw: st.DrawFn, form: str, fill: str) -> tuple[str, np.ndarray[Any, Any]]:
+    return form, draw(arrays(rank_of(form), fill, extent=3))
+
+
+def _each(strategy: st.SearchStrategy[Any], examples: int, see: Callable[[Any], None]) -> None:
+    """Draw examples, always the same ones; the simplest that `see` fails on is the one whose error is raised."""
+    quiet = settings(
+        max_examples=examples, database=None, deadline=None, derandomize=True, print_blob=False,
+        suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+    )  # fmt: skip
+
+    def each(example: Any) -> None:
+        see(example)
+
+    quiet(given(strategy)(each))()
+
+
+def _require(claim: str, holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Nonconforming(f"{claim}: {otherwise}")
+
+
+def _listed(kinds: frozenset[Dependence]) -> str:
+    return ", ".join(kind for kind in SUBSCRIPTS if kind in kinds) or "none"
