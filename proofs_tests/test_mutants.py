@@ -58,6 +58,7 @@ AREAS = {
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
+        "wingspan/views/stepper.py", "wingspan/cli/stepping.py",
     ],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",

@@ -166,8 +166,9 @@ def test_an_update_is_lost_exactly_where_a_count_is_too_small(n) -> None:
     assert all(lost == (count < n) for count, lost in ends)
 
 
-def test_atomic_updates_lose_nothing() -> None:
-    found = document(EXAMPLES / "dependent_atomic.ws")
+@pytest.mark.parametrize("name", ["dependent_atomic.ws", "independent.ws"])
+def test_updates_of_several_cells_and_atomic_ones_lose_nothing(made, name) -> None:
+    found = made(name)
     assert not any(edge["lost"] for edge in found["edges"])
     assert not any(edge["raced"] for edge in found["edges"])
 

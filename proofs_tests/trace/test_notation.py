@@ -35,16 +35,19 @@ def test_a_printed_configuration_is_all_of_it(name, options) -> None:
 
 @each_program
 def test_equal_accesses_look_equal_and_others_do_not(name, options) -> None:
-    """Of all tasks of a program, and all accesses in them."""
+    """Of all accesses in all tasks of a program; and those to one level are written in one way."""
     semantics = machine(name, options, derives=False)
     texts: dict[str, ir.Access] = {}
     accesses: dict[ir.Access, str] = {}
+    full: dict[tuple[str, int], bool] = {}
     for state, _ in walk(semantics, 1, STEPS):
         for node in whole(state.root).walk():
             if isinstance(node, ir.Access):
                 text = show(spelled(node, semantics.towers))
                 assert texts.setdefault(text, node) == node
                 assert accesses.setdefault(node, text) == text
+                way = text.startswith("access(")
+                assert full.setdefault((node.fiber.tensor, node.fiber.level), way) == way
 
 
 @each_program

@@ -85,11 +85,11 @@ class _Document:
         edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
         places = {(edge.source.number, edge.step.task): number for number, edge in enumerate(edges)}
         states = [self._state(node, places) for node in self.nodes]
-        source = next((node.span.source for node in bound.plain.walk() if node.span), None)
+        source = self.trace.source
         return {
             "format": "wingspan-trace",
             "version": VERSION,
-            "program": {"name": source.name if source else "", "text": source.text.splitlines() if source else []},
+            "program": {"name": source.name, "text": source.text.splitlines()},
             "tensors": [self._tensor(name) for name in bound.towers],
             "rules": [_rule(name) for name in ALL],
             "begin": [self._step(step) for step in self.trace.begin],

@@ -11,11 +11,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import inf
 
 from wingspan import api
 from wingspan.api.binding import Runnable
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
+from wingspan.errors import Fault, Source
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.machine import Blocked, Step, Touch
 from wingspan.explorer.races import races_of
@@ -82,6 +83,12 @@ class Trace:
         self.begin = tuple(map(_derived, settled.taken))
         self._enter(settled.state, settled.choices, NONE)
 
+    @cached_property
+    def source(self) -> Source:
+        """The text of the program."""
+        spans = (node.span for node in self.program.plain.walk() if node.span is not None)
+        return next((span.source for span in spans), Source("", ""))
+
     def edge(self, node: Node, task: str) -> Edge:
         """The next step of a task, which must be able to step."""
         known = self._edges.get((node.number, task))
@@ -120,18 +127,19 @@ class Trace:
             yield edge
             node = edge.target
 
-    def ahead(self, node: Node, most: int) -> tuple[dict[int, tuple[str, ...]], bool]:
-        """The nodes that can be reached from one, nearest first, at most so many of them; and whether that is all.
+    def ahead(self, node: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
+        """The nodes that can be reached from one, nearest first; and whether that is all.
 
-        Each with the tasks that step on a shortest way to it.
+        Each with the tasks that step on a shortest way to it. At most so many nodes are found, with that many steps.
         """
         found: dict[int, tuple[str, ...]] = {node.number: ()}
         queue = deque([node])
         while queue:
             here = queue.popleft()
             for edge in self.edges(here):
+                steps -= 1 + len(edge.then)
                 if edge.target is not None and edge.target.number not in found:
-                    if len(found) == most:
+                    if len(found) == most or steps < 0:
                         return found, False
                     found[edge.target.number] = (*found[here.number], edge.step.task)
                     queue.append(edge.target)
