@@ -138,6 +138,14 @@ def accessed(touch: Touch) -> tuple[str, str, str | None]:
     return str(touch.cell), OPERATIONS[touch.effect], value
 
 
+@each_small
+def test_both_of_two_steps_that_race_name_the_other(made, name) -> None:
+    found = made(name)
+    for state in found["states"]:
+        raced = {(one, other) for one in state["enabled"] for other in found["edges"][one]["raced"]}
+        assert raced == {pair for one, other in state["races"] for pair in ((one, other), (other, one))}
+
+
 COUNTED = """
     x = Tensor(Dense(Element(0)), 1)
     x .= 0
@@ -174,9 +182,11 @@ def test_updates_of_several_cells_and_atomic_ones_lose_nothing(made, name) -> No
 
 
 @pytest.mark.parametrize("most", [1, 5, 40])
-def test_a_document_of_some_states_has_the_ways_to_all_findings(most) -> None:
+def test_a_document_of_some_states_has_the_ways_to_all_findings(made, most) -> None:
     """It says that it is cut; a step that leads out of it has no target and no fault."""
-    found = document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most)
+    found, whole = document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most), made("quiz_shard_second_loop.ws")
+    assert [each["interleaving"] for each in found["findings"]] == [each["interleaving"] for each in whole["findings"]]
+    assert found["results"] == whole["results"]
     jsonschema.validate(found, SCHEMA)
     assert not found["complete"]
     size = len(found["states"])

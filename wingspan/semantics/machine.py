@@ -80,7 +80,10 @@ class Semantics:
         visible = μ.visible or isinstance(following, Fault)
         indices = self._in_force(C, state.outer) if visible else ()
         step = Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
-        return Derived.of(step, C, μ) if isinstance(μ, Asked) else step
+        if not self.derives:
+            return step
+        assert isinstance(μ, Asked)
+        return Derived.of(step, C, μ)
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""

@@ -37,16 +37,19 @@ SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.jso
 
 MOST = 1_000
 """States of a document, unless more are asked for."""
+SEARCHED = 10_000
+"""States in which results and findings are looked for."""
 
 
 def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
     """The trace document of a program; `binding` are inputs, params and threads, as of `wingspan.explore`.
 
-    Of a program with more states than `max_states` it has those on the shortest ways to all findings that a search of
-    so many states makes, and those nearest to the first one; `complete` says whether it has all.
+    Of a program with more states than `max_states` it has those on the shortest ways to all results and findings, as
+    far as a search of SEARCHED states finds them, and those nearest to the first one; `complete` says whether it has
+    all.
     """
     bound = api.bind(program, **binding)
-    found = api.explore(bound, strategy="graph", max_states=max_states)
+    found = api.explore(bound, strategy="graph", max_states=max(max_states, SEARCHED))
     return _Document(Trace(bound), found.verdict, found.expected, max_states).made()
 
 

@@ -261,8 +261,8 @@ class Session:
             if number != here and wanted(self.trace.nodes[number]):
                 self._follow(tasks)
                 return
-        far = "" if complete else f" within {len(found)} states"
-        raise InputError(f"{what} lies ahead{far}: go back first")
+        where = "ahead: go back" if complete else f"within the next {len(found)} states: step on"
+        raise InputError(f"{what} lies {where} first")
 
     def _follow(self, tasks: Iterable[str]) -> None:
         self.left, self.asked = 0, None

@@ -9,6 +9,7 @@ from textwrap import wrap
 
 from rich.console import Console
 
+from wingspan.errors import printable
 from wingspan.explorer.incident import explain
 from wingspan.explorer.machine import READING
 from wingspan.lang.printer import term
@@ -55,10 +56,12 @@ def program(session: Session, width: int) -> list[str]:
         span = state.at(task).focus.span
         if span is not None:
             standing[span.line].append(f"◀{task or '0'}")
-    source = session.trace.source.text.splitlines()
-    digits = len(str(len(source)))
+    source = session.trace.source
+    size = len(source.text.splitlines())
+    digits = len(str(size))
     drawn = []
-    for number, text in enumerate(source, start=1):
+    for number in range(1, size + 1):
+        text = printable(source.line(number))
         here = " ".join(standing[number])
         line = cut(f"{number:>{digits}}  {text}", width - len(here) - bool(here))
         drawn.append(f"{line}{here:>{width - len(line)}}" if here else line)
