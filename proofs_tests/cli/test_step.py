@@ -107,8 +107,10 @@ def test_nonsense_changes_nothing_and_says_what_can_be_done(stepped, line) -> No
 
 def test_predictions_hide_the_step_and_keep_score(stepped) -> None:
     done = stepped(DEPENDENT, "--plain", lines="?\n1\nAssign 0\n1\nCall 5\n?\n")
-    hidden = done.out.split("── program")[2]
-    assert "1  ?" in hidden and "RACE" not in hidden and "── rule" not in hidden
+    _, _, hidden, asked, answered, *_ = done.out.split("── program")
+    assert "1  ?" in hidden and "RACE" not in hidden
+    assert "task 1 steps: which rule" in asked and "── rule" not in asked
+    assert "⟨mode(fiber(c,1,1)), task 1, σ⟩ → update(+)" in answered
     assert "right: Assign reads c.val[1] = 0" in done.out
     assert "no: Assign writes c.val[1] = 1" in done.out
     assert "predicted 2 of 4" in last_screen(done.out)

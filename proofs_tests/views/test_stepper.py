@@ -14,7 +14,7 @@ from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL
 from wingspan.errors import InputError
 from wingspan.trace import Session, Trace
-from wingspan.views.stepper import cut, following, marked, memory, program, rule, screen, so_far
+from wingspan.views.stepper import cut, following, marked, memory, program, rule, screen, so_far, status
 from wingspan.views.stepper_app import Stepper
 
 SIZE = (80, 24)
@@ -188,6 +188,14 @@ def test_deadlocks_and_faults_end_a_run_with_their_reason() -> None:
     while not walk.end:
         walk.choose(walk.choices[0].key)
     assert walk.end in ("fault", "finished")
+
+
+def test_inputs_come_last_in_memory_and_only_states_are_counted_that_were_looked_at() -> None:
+    """A long program: what lies ahead is not known."""
+    walk = session("karate.ws")
+    tensors = [line.partition(".")[0] for line in memory(walk, 80) if re.match(r"[ABCw]\.", line)]
+    assert tensors == sorted(tensors, key=lambda tensor: tensor in ("A", "B"))
+    assert re.fullmatch(r"1 of more than \d+ states seen", status(walk))
 
 
 def test_cells_around_a_change_are_shown_of_a_long_buffer() -> None:

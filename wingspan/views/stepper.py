@@ -125,24 +125,26 @@ def _latest(moves: list[Move], cell: Hashable, effects: tuple[str, ...], task: s
 
 
 def memory(session: Session, width: int) -> list[str]:
-    """A line for each buffer, what the last step wrote in brackets; who has read what; variables and indices."""
-    state = session.state
+    """A line for each buffer, what the last step wrote in brackets; who has read what; variables and indices.
+
+    Inputs, which no step changes, come last.
+    """
+    state, tensors = session.state, session.trace.program.towers
     changed = {touch.cell for step in session.recent for touch in step.footprint if touch.effect not in READING}
-    shown = buffers(state.heap, session.trace.program.towers)
+    shown = buffers(state.heap, tensors)
     wide = max((len(buffer.title) for buffer in shown), default=0)
-    drawn = []
-    for buffer in shown:
-        drawn.append(_buffer(session, buffer, changed, wide, width))
+    lines = [(_buffer(session, buffer, changed, wide, width), buffer.tensor) for buffer in shown]
+    inputs = session.trace.program.inputs
+    drawn = [line for line, tensor in lines if tensor not in inputs]
     for read in session.reads.all:
         old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
         told = f"▲ {read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
         drawn += wrap(told, width, subsequent_indent="  ")
-    tensors = session.trace.program.towers
     for task, names in environment(state):
         inside = ", ".join(f"{name} ↦ {bound}" for name, bound in names.items() if name not in tensors)
         if inside:
             drawn.append(cut(f"σ{task or '0'} {{{inside}}}", width))
-    return drawn or ["no cells yet"]
+    return [*drawn, *(line for line, tensor in lines if tensor in inputs)] or ["no cells yet"]
 
 
 def _buffer(session: Session, buffer: Buffer, changed: set[Hashable], wide: int, width: int) -> str:
@@ -202,9 +204,9 @@ def status(session: Session) -> str:
     """How much of the program has been seen, and how well steps were predicted."""
     ahead = session.ahead
     states = f"{ahead.seen} of {'' if ahead.complete else 'more than '}{count(ahead.states, 'state')} seen"
-    results = count(ahead.results, "result") + " ahead"
+    results = f", {count(ahead.results, 'result')} ahead" if ahead.complete else ""
     score = f", predicted {session.right} of {session.guesses}" if session.guesses else ""
-    return f"{states}, {results}{score}"
+    return f"{states}{results}{score}"
 
 
 # ---------------------------------------------------------------------------------------------------------------- rule
@@ -261,7 +263,7 @@ def screen(session: Session, width: int) -> Iterator[str]:
     """All panes, one after the other, under headings."""
     panes = (("program", program), ("so far", so_far), ("memory", memory), ("rule", rule), ("next", following))
     for title, pane in panes:
-        if pane is rule and session.predicting:
+        if pane is rule and session.asked is not None:
             continue
         name = f"{title}: {status(session)}" if pane is following else title
         yield from (cut(f"── {name} ".ljust(width, "─"), width), *pane(session, width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -17,10 +18,11 @@ from wingspan.errors import InputError
 from wingspan.trace.session import Session
 from wingspan.views.stepper import KEYS, following, judged, memory, places, program, rule, so_far, status, whole
 
+WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
 STYLES = (
     (r"\bRACE\b|\bLOST\b|^fault:|^deadlock:", "bold white on #a03000"),
     (r"◀[\d.]+", "bold black on #56b4e9"),
-    (r"(?<= )\[[^\[\] ]+\](?= |$)", "reverse"),
+    (WRITTEN, "reverse"),
     (r"^finished:", "bold green"),
     (r"▲.*", "bold #e69f00"),
 )
@@ -36,6 +38,20 @@ HELP = "b back  x race  r result  p private  ? predict  c config  s save  q quit
 
 def _id(title: str) -> str:
     return title.partition(":")[0].replace(" ", "-")
+
+
+def _seen(title: str, session: Session, lines: list[str]) -> int | None:
+    """The line of a pane that should be seen, from 0: where a task stands, the last step, what was written."""
+    match title:
+        case "program":
+            return min(places(session), default=1) - 1
+        case "so far":
+            return len(lines)
+        case "memory":
+            return next((number for number, line in enumerate(lines) if re.search(WRITTEN, line)), 0)
+        case "rule":
+            return 0
+    return None
 
 
 class Pane(VerticalScroll):
@@ -155,9 +171,7 @@ class Stepper(App[None]):
             pane = self.screen_stack[0].query_one(f"#{_id(title)}", Pane)
             hidden = title == "rule" and session.asked is not None
             lines = ["hidden until you have predicted it"] if hidden else drawn(session, max(pane.size.width - 1, 20))
-            standing = places(session)
-            at = {"program": min(standing, default=1) - 1, "so far": len(lines), "rule": 0}.get(title)
-            pane.show(lines, at)
+            pane.show(lines, _seen(title, session, lines))
         self.screen_stack[0].query_one("#message", Static).update(message or status(session))
 
     def action_obey(self, key: str) -> None:
