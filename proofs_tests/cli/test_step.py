@@ -24,7 +24,7 @@ def stepped(command, monkeypatch):
     """Runs the plain stepper with these lines on standard input."""
 
     def run(*words: str, lines: str = ""):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode()), "utf-8"))
         return command("step", *words)
 
     return run
@@ -130,6 +130,10 @@ def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> Non
     assert svg.read_text().startswith("<svg") and "so&#160;far" in svg.read_text()
     again = stepped(DEPENDENT, "--plain", "--interleaving", text.read_text().strip())
     assert last_screen(again.out).partition("── next")[0] == last_screen(done.out).partition("── next")[0]
+    assert f"! {text} is there already" in stepped(DEPENDENT, "--plain", lines=f"1\ns {text}\n").out
+    assert text.read_text() == "1,2,1\n"
+    assert "is written" in stepped(DEPENDENT, "--plain", "--force", lines=f"1\ns {text}\n").out
+    assert text.read_text() == "1\n"
     program = tmp_path / "program.txt"
     program.write_text("x = 1\n")
     assert "! " in stepped(str(program), "--plain", lines=f"s {program}\n").out
@@ -163,3 +167,8 @@ def test_the_page_shows_what_is_printed(stepped, monkeypatch) -> None:
     done = stepped(*shlex.split(command_line), lines=f"{typed}\n")
     assert done.out.endswith(text) and text.startswith("── program")
     assert all(f"`{key}`" in page for key in (*KEYS, "c", "s", "q"))
+
+
+def test_a_program_from_standard_input_leaves_no_room_for_steps(stepped) -> None:
+    done = stepped("-", "--plain", lines="x = 1\n")
+    assert done.status == 2 and "read from standard input, and so are the steps" in done.err

@@ -11,7 +11,7 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import on_program
+from wingspan.cli.options import FORCE, on_program
 from wingspan.console import show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
@@ -21,7 +21,7 @@ from wingspan.views import progress, stepper_plain
 from wingspan.views.paint import spinner
 from wingspan.views.values import count
 from wingspan.views.view import Invocation, explored
-from wingspan.written import check_output, write_atomically
+from wingspan.written import check_new, check_output, write_atomically
 
 T = TypeVar("T")
 
@@ -37,8 +37,15 @@ FAR = 20_000
 )
 @click.option("--result", type=click.IntRange(min=1), metavar="N", help="Start at result N of explore.")
 @click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
+@FORCE
 def step(
-    told: Invocation, as_json: bool, interleaving: str | None, race: int | None, result: int | None, plain: bool
+    told: Invocation,
+    as_json: bool,
+    interleaving: str | None,
+    race: int | None,
+    result: int | None,
+    plain: bool,
+    force: bool,
 ) -> None:
     """Walk through the program in FILE under the rules: choose each step, go back, predict.
 
@@ -47,7 +54,7 @@ def step(
     """
     if sum(each is not None for each in (interleaving, race, result)) > 1:
         raise click.UsageError("--interleaving, --race and --result exclude each other.")
-    bound = api.bind(told.file, **told.binding)
+    bound = api.bind(told.runnable, **told.binding)
     if as_json:
         show_json(document(bound))
         return
@@ -56,10 +63,12 @@ def step(
         session.go(interleaving)
     elif race is not None or result is not None:
         _start(session, told, race, result)
-    used = api.files_of(told.file, told.inputs)
+    if told.given is not None:
+        raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
+    used = api.files_of(told.runnable, told.inputs)
 
     def save(path: str, picture: Callable[[], str]) -> str:
-        return _save(session, path, picture, used)
+        return _save(session, path, picture, used, force)
 
     if plain:
         stepper_plain.run(session, sys.stdin, show, save)
@@ -100,7 +109,7 @@ def _numbered(what: str, number: int, found: Sequence[T], told: Invocation) -> T
     return found[number - 1]
 
 
-def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path]) -> str:
+def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path], force: bool) -> str:
     """Write the interleaving or a picture, by the suffix; says what was written."""
     if not text:
         raise InputError("name a file: .txt for the interleaving, .svg for a picture")
@@ -108,6 +117,7 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     if path.suffix not in (".txt", ".svg"):
         raise InputError(f"{path}: name a .txt file for the interleaving, or an .svg for a picture")
     check_output(path, used)
+    check_new(path, force)
     data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
     write_atomically(path, data.encode())
     return f"{path} is written"
