@@ -56,6 +56,10 @@ AREAS = {
         "wingspan/written.py",
     ],
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
+    "trace": [
+        "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
+        "wingspan/views/stepper.py", "wingspan/cli/stepping.py",
+    ],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",
         "wingspan/views/order.py", "wingspan/views/mermaid.py", "wingspan/views/dot.py", "wingspan/views/itf.py",

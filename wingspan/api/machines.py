@@ -29,11 +29,14 @@ def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
     raise InputError(f"there is no machine {name}", fix=f"use {' or '.join(MACHINES)}")
 
 
-def semantics(bound: Elaborated) -> Semantics:
-    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it, or spoiled."""
+def semantics(bound: Elaborated, derives: bool = False) -> Semantics:
+    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it, or spoiled.
+
+    If it `derives`, its steps know their premises.
+    """
     _require_room(bound)
     _require_order(bound)
-    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs)
+    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs, derives)
 
 
 def native(bound: Elaborated) -> Native:

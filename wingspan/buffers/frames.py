@@ -14,6 +14,7 @@ from wingspan.buffers.linear import Code, Instruction, Registers
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Term, node
+from wingspan.lang.printer import term
 
 __all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
 
@@ -68,6 +69,12 @@ class Frame(Term):
     registers: tuple[Any, ...]
     tensor: str
     instance: Instance
+
+    def __str__(self) -> str:
+        """`@2 {value ↦ 1, r4 ↦ 0}`: the instruction that it rests before, and the registers still needed."""
+        names = {slot: name for name, slot in self.code.inputs}
+        held = ((names.get(slot, f"r{slot}"), self.registers[slot]) for slot in self.code.live[self.pc])
+        return f"@{self.pc} {{{', '.join(f'{name} ↦ {term(bound)}' for name, bound in held)}}}"
 
     @property
     def done(self) -> bool:

@@ -460,6 +460,14 @@ class Finish(Node):
     frame: Hashable = None
 
 
+@node
+class Redex(Node):
+    """What a task reduces next, marked for the printer; no rule has it"""
+
+    inside: Any
+    task: str
+
+
 # ------------------------------------------------------------------------------------------------------- definitions
 
 

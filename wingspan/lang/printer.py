@@ -16,6 +16,9 @@ from wingspan.lang.devices import Device, Schedule, Task
 
 INDENT = "    "
 
+OPENS, CLOSES = "\ue000", "\ue001"
+"""Around the text of an `ir.Redex`; its task stands between two of the latter. No program has these characters."""
+
 _PRECEDENCE = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "÷": 5, "%": 5} | dict.fromkeys(
     ("==", "!=", "<", "<=", ">", ">="), 3
 )
@@ -34,6 +37,8 @@ def show(node: ir.Node) -> str:
             return "\n".join((*lines(body), *ending)) if body.statements else "\n".join(ending)
         case ir.Literal() | ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap():
             return expression(node)[0]
+        case ir.Redex(inside=ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap()):
+            return expression(node)[0]
         case ir.Whole() | ir.Range() | ir.Looplet() | ir.Parallel():
             return domain(node)
         case ir.Fiber():
@@ -46,7 +51,7 @@ def show(node: ir.Node) -> str:
 # ------------------------------------------------------------------------------------------------------- expressions
 
 
-def expression(e: ir.Expression) -> tuple[str, int]:
+def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
     """The text of an expression and how tightly its outermost operator binds."""
     match e:
         case ir.Literal(v):
@@ -59,7 +64,10 @@ def expression(e: ir.Expression) -> tuple[str, int]:
         case ir.Access(f, subscripts):
             return f"access({', '.join((fiber(f), *map(show, subscripts)))})", _PRIMARY
         case ir.Unwrap(f):
-            return f"unwrap({fiber(f)})", _PRIMARY
+            return simple(e), _PRIMARY
+        case ir.Redex(inside, who):
+            text, tightness = expression(inside)
+            return f"{OPENS}{text}{CLOSES}{who}{CLOSES}", tightness
         case ir.Call("-" | "!" as sign, (operand,)):
             text, tightness = expression(operand)
             # A minus directly on a number would be read as the number's sign.
@@ -91,8 +99,8 @@ def value(v: Any) -> str:
 
 
 def fiber(f: ir.Fiber) -> str:
-    """`fiber(T, l, p)`, and after the position which copy of the level is meant."""
-    return f"fiber({f.tensor}, {f.level}, {f.position}{copy(f.instance)})"
+    """`fiber(T,l,p)`, and after the position which copy of the level is meant."""
+    return f"fiber({f.tensor},{f.level},{f.position}{copy(f.instance)})"
 
 
 def copy(instance: tuple[Any, ...]) -> str:
@@ -176,13 +184,28 @@ def lines(s: Any) -> list[str]:
             return around(f"transfer({tensor}, ", body, ")")
         case ir.Worker(index, r, h, body):
             return around(f"worker({index}, {domain(r)}, {h}, ", body, ")")
-        case ir.Enter(index, at, _, _, body):
-            return around(f"enter({index} = {at}, ", body, ")")
+        case ir.Enter(index, at, reads, updates, body, left):
+            fibers = ", ".join(map(fiber, (*reads, *updates)))
+            opening = f"enter({index} = {at}, {{{fibers}}}, " if fibers else f"enter({index} = {at}, "
+            return around(opening, body, "".join(f"; {simple(each)}" for each in left) + ")" + suspended(s))
+        case ir.Redex(inside, who):
+            first, *rest = lines(inside)
+            return [*(marked := [f"{OPENS}{first}", *rest])[:-1], f"{marked[-1]}{CLOSES}{who}{CLOSES}"]
     return [simple(s)]
 
 
+def suspended(s: Any) -> str:
+    """Where the program of a level rests that a run-time form has begun."""
+    return "" if s.frame is None else f" {s.frame}"
+
+
 def simple(s: Any) -> str:
-    """A statement that fits on one line."""
+    """A statement that fits on one line, and how far its level's program has run."""
+    text = _simple(s)
+    return text + suspended(s) if hasattr(s, "frame") else text
+
+
+def _simple(s: Any) -> str:
     match s:
         case ir.Set(name, e):
             return f"{name} = {show(e)}"
@@ -207,8 +230,9 @@ def simple(s: Any) -> str:
             return f"unfurl({fiber(f)})"
         case ir.Unwrap(f):
             return f"unwrap({fiber(f)})"
-        case ir.Leave(f, at):
-            return f"leave({fiber(f)}, {at})"
+        case ir.Leave(f, at, child, bound):
+            kept = "".join(f", {name}={value(held)}" for name, held in bound)
+            return f"leave({fiber(f)}, {at}{f', {fiber(child)}' if child else ''}{kept})"
         case ir.Finish(f):
             return f"finish({fiber(f)})"
         case ir.Checkout(tensor, level, mode, t, instance):
@@ -245,11 +269,23 @@ def task(t: Task) -> str:
     return str(t).removeprefix("the ")
 
 
+def term(held: Any) -> str:
+    """What a metavariable or a name in a store stands for: a tree, several of them, a task, a device, a value."""
+    match held:
+        case ir.Node():
+            return show(held)
+        case tuple():
+            return ", ".join(map(term, held))
+        case Task():
+            return task(held)
+        case Device():
+            return device(held)
+    return value(held)
+
+
 def bindings(store: Any) -> str:
     """A store as `{i ↦ 1, x ↦ 2.0}`, its keys in order."""
     if not isinstance(store, Mapping):
         return str(store)
-    pairs = sorted(
-        (str(key), show(bound) if isinstance(bound, ir.Literal) else value(bound)) for key, bound in store.items()
-    )
+    pairs = sorted((show(key) if isinstance(key, ir.Node) else str(key), term(bound)) for key, bound in store.items())
     return "{" + ", ".join(f"{key} ↦ {text}" for key, text in pairs) + "}"

@@ -23,6 +23,7 @@ from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance, Literal, Term, node
+from wingspan.lang.printer import copy, fiber, value
 
 Store = immutables.Map[Any, Any]
 """σ: indices (integers) and variables (literals) by name, handles by tensor, cursors by fiber, what rules note."""
@@ -42,6 +43,10 @@ class Handle(Term):
     fill: ir.Value
     instance: Instance = ()
 
+    def __str__(self) -> str:
+        fill = f" of {value(self.fill)}" if self.fill else ""
+        return f"{mode(self)}{fill}{copy(self.instance)}"
+
 
 @node
 class Cursor(Term):
@@ -50,6 +55,10 @@ class Cursor(Term):
     updating: bool
     registers: tuple[tuple[str, Any], ...]
 
+    def __str__(self) -> str:
+        inside = (f"{name.removeprefix('c.')}={bound}" for name, bound in self.registers)
+        return f"cursor({', '.join(inside)})"
+
 
 @node
 class Chunk(Term):
@@ -57,12 +66,23 @@ class Chunk(Term):
 
     index: str
 
+    def __str__(self) -> str:
+        return f"{self.index}_chunk"
+
 
 @node
 class Dirty(Term):
     """The name of the flag that says whether something below a fiber was written in this iteration."""
 
     fiber: ir.Fiber
+
+    def __str__(self) -> str:
+        return f"written({fiber(self.fiber)})"
+
+
+def mode(handle: Handle) -> str:
+    """`read`, `update(⊕)` or `undeclared`."""
+    return f"update({handle.op})" if handle.mode == "update" else handle.mode
 
 
 # -------------------------------------------------------------------------------------------------- evaluation contexts

@@ -19,20 +19,30 @@ from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, refocus
-from wingspan.semantics.memory import NOTHING, Facts, Memory, stores
+from wingspan.semantics.derived import Derived
+from wingspan.semantics.memory import NOTHING, Asked, Facts, Memory, stores
 from wingspan.semantics.nameless import nameless
 from wingspan.semantics.rules import rules_for
 from wingspan.tensors.tensor import Cells, Tensor
 
 
 class Semantics:
-    """A program under the rules. States are immutable; a tensor's name leads to its tower of levels."""
+    """A program under the rules. States are immutable; a tensor's name leads to its tower of levels.
+
+    If it `derives`, its steps are `Derived`.
+    """
 
     name = "semantics"
 
     def __init__(
-        self, body: ir.Statement, towers: Mapping[str, Tower], inputs: Mapping[str, Tensor], outputs: Iterable[str]
+        self,
+        body: ir.Statement,
+        towers: Mapping[str, Tower],
+        inputs: Mapping[str, Tensor],
+        outputs: Iterable[str],
+        derives: bool = False,
     ) -> None:
+        self.derives = derives
         self.body, self.towers, self.inputs, self.outputs = body, towers, inputs, tuple(outputs)
         loops = [node for node in body.walk() if isinstance(node, ir.For)]
         parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
@@ -61,7 +71,7 @@ class Semantics:
         if state.focus.t.path != task:
             state = state.at(task)
         C = state.focus
-        μ = Memory(state.heap, self._facts, state.outer)
+        μ = (Asked if self.derives else Memory)(state.heap, self._facts, state.outer)
         try:
             name, after = _reduce(C, μ)
         except Held as held:
@@ -69,7 +79,11 @@ class Semantics:
         following = after if isinstance(after, Fault) else state.stepped(μ.heap, after, μ.outer)
         visible = μ.visible or isinstance(following, Fault)
         indices = self._in_force(C, state.outer) if visible else ()
-        return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+        step = Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+        if not self.derives:
+            return step
+        assert isinstance(μ, Asked)
+        return Derived.of(step, C, μ)
 
     def fingerprint(self, state: State) -> Hashable:
         """The state itself: it knows nothing of its past."""

@@ -30,7 +30,7 @@ class SharedName:
     scope: int
 
     def __str__(self) -> str:
-        return self.name if isinstance(self.name, str) else f"{self.name.index}_chunk"
+        return str(self.name)
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,16 @@ class Memory:
     begun: Frame | None = None
     """for Payload and Child, which ask the level for the same: its program before the first access"""
     visible = False
+    asked = False
+    """whether the rule is to say what its metavariables stand for"""
 
     def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
         self.heap, self.facts, self.outer = heap, facts, tuple(outer)
         self.towers = facts.towers
         self.touches: list[Touch] = []
+
+    def where(self, terms: Mapping[str, Any], done: bool = True) -> None:
+        """What metavariables and phrases of the rule as drawn stand for, and whether this step is all of it."""
 
     # ------------------------------------------------------------------------------------------------- stores
 
@@ -200,6 +205,21 @@ class Memory:
     def drop(self, tensor: str, instance: Instance) -> None:
         """Forget a private copy."""
         self.heap = without(self.heap, tensor, instance)
+
+
+class Asked(Memory):
+    """The same, with what the metavariables of the rule that applies stand for: see `rules/schema.py`."""
+
+    asked = True
+    done = True
+    """whether the step is all of the rule, or one access of it, whose last premise is still to be shown"""
+
+    def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
+        super().__init__(heap, facts, outer)
+        self.terms: dict[str, Any] = {}
+
+    def where(self, terms: Mapping[str, Any], done: bool = True) -> None:
+        self.terms, self.done = dict(terms), done
 
 
 # ------------------------------------------------------------------------------------------------- stores in contexts

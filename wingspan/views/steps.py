@@ -36,7 +36,7 @@ def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
     rules = max((len(group[0].rule) for group in groups if len(group) == 1), default=0)
     widest = max((len(text) for text in map(_does, report.actions) if len(text) <= WIDEST), default=0)
     number = 0
-    for group, lane in zip(groups, _lanes([group[0].task for group in groups]), strict=True):
+    for group, lane in zip(groups, lanes([group[0].task for group in groups]), strict=True):
         action = group[0]
         if action.visible and number == report.followed and report.mismatch:
             yield f"  {'':>{digits}}  ── {report.mismatch.message}"
@@ -90,7 +90,7 @@ def _followed(report: ReplayReport) -> Iterator[str]:
         yield "the given interleaving ends here; the run goes on with the first task that can step"
 
 
-def _lanes(stepping: Sequence[str]) -> Iterator[str]:
+def lanes(stepping: Sequence[str]) -> Iterator[str]:
     """For each line the lanes of all tasks: the name of the one that steps, a line for those that are under way."""
     tasks = sorted(set(stepping), key=by_path)
     if len(tasks) > MOST_LANES:

@@ -33,7 +33,11 @@ def for_empty(C: Config, μ: Memory) -> Config | None:
     if not isinstance(C.s.range, ir.Range):
         return None
     a, b = bounds(C)
-    return C.to(ir.SKIP) if a > b else None
+    if a <= b:
+        return None
+    if μ.asked:
+        μ.where({"i": C.s.index, "a": a, "b": b, "s": C.s.body})
+    return C.to(ir.SKIP)
 
 
 @rule("Run", ir.Enter, figure=False)
@@ -45,7 +49,10 @@ def run(C: Config, μ: Memory) -> Config | None:
     """
     if C.s.reads or C.s.updates:
         return None
-    return C.to(ir.seq(C.s.body, *reversed(C.s.left)))
+    left = tuple(reversed(C.s.left))
+    if μ.asked:
+        μ.where({"i": C.s.index, "s": C.s.body, "leave(Fₘ); …; leave(F₁)": left or ir.SKIP})
+    return C.to(ir.seq(C.s.body, *left))
 
 
 @rule("Leave", ir.Leave, figure=False)
@@ -70,6 +77,11 @@ def leave(C: Config, μ: Memory) -> Config | None:
         registers = {**dict(cursor.registers), "index": s.at, **dict(s.bound)}
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)
+    if μ.asked:
+        μ.where(
+            {"F": F, "c": str(cursor).removeprefix("cursor"), "i": s.at} | ({"q": s.child.position} if s.child else {}),
+            frame.done,
+        )
     if not frame.done:
         return C.to(ir.Leave(F, s.at, s.child, s.bound, frame, span=s.span))
     C = μ.write(C, F, Cursor(cursor.updating, tuple(frame.result().items())))
@@ -89,6 +101,9 @@ def for_end(C: Config, μ: Memory) -> Config | None:
     if not isinstance(r, ir.Looplet) or r.start <= r.stop:
         return None
     finishes: list[Any] = [ir.Finish(F, span=F.span) for F in reversed(r.fibers) if _closes(C, μ, F)]
+    if μ.asked:
+        terms = {"i": C.s.index, "a": r.start, "b": r.stop, "s": C.s.body}
+        μ.where({**terms, "finish(Fₘ); …; finish(F₁)": tuple(finishes) or ir.SKIP})
     return C.to(ir.seq(*finishes))
 
 
@@ -115,6 +130,8 @@ def finish(C: Config, μ: Memory) -> Config | None:
         code = procedures.close(μ.towers[F.tensor], F.level, μ.handle(C, F.tensor).op)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **dict(cursor.registers))
     frame = μ.go(C, frame)
+    if μ.asked:
+        μ.where({"F": F}, frame.done)
     return C.to(ir.SKIP) if frame.done else C.to(ir.Finish(F, frame, span=C.s.span))
 
 
@@ -127,6 +144,8 @@ def checkout(C: Config, μ: Memory) -> Config | None:
     """
     s = C.s
     if s.mode == "undeclared":
+        if μ.asked:
+            μ.where({"case": s.mode, "T": s.tensor})
         return C.to(ir.SKIP).bind(s.tensor, Handle("undeclared", "", 0, C.t.chain))
     return _transfer(C, μ, "checkout")
 
@@ -140,6 +159,8 @@ def commit(C: Config, μ: Memory) -> Config | None:
     """
     s = C.s
     if s.mode == "undeclared":
+        if μ.asked:
+            μ.where({"case": s.mode})
         μ.drop(s.tensor, C.t.chain)
         return C.to(ir.SKIP)
     return _transfer(C, μ, "commit")
@@ -148,12 +169,16 @@ def commit(C: Config, μ: Memory) -> Config | None:
 def _transfer(C: Config, μ: Memory, operation: str) -> Config:
     s = C.s
     if s.mode == "read":
+        if μ.asked:
+            μ.where({"case": s.mode})
         return C.to(ir.SKIP)
     frame = s.frame
     if frame is None:
         code = procedures.transfer(μ.towers[s.tensor], s.level, operation, μ.handle(C, s.tensor).op)
         frame = μ.start(C, code, s.tensor, s.instance)
     frame = μ.go(C, frame)
+    if μ.asked:
+        μ.where({"case": s.mode, "⊕": μ.handle(C, s.tensor).op}, frame.done)
     if frame.done:
         return C.to(ir.SKIP)
     return C.to(type(s)(s.tensor, s.level, s.mode, s.task, s.instance, frame, span=s.span))
@@ -176,7 +201,11 @@ def worker_end(C: Config, μ: Memory) -> Config | None:
       ⟨⟨worker(i, a:b, h, s), t, σ⟩, t_g, σ_g⟩ → ⟨⟨skip, t, σ⟩, t_g, σ_g⟩
     """
     _, b = bounds(C)
-    if C.s.schedule.kind != "dynamic" or μ.lookup(C, Chunk(C.s.index)) <= b:
+    j = μ.lookup(C, Chunk(C.s.index))
+    if C.s.schedule.kind != "dynamic" or j <= b:
         return None
+    if μ.asked:
+        terms = {"i": C.s.index, "a": C.s.range.start, "b": b, "h": C.s.schedule, "s": C.s.body}
+        μ.where({**terms, "i_chunk": Chunk(C.s.index), "j": j})
     μ.look(C, Chunk(C.s.index))
     return C.to(ir.SKIP)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.ir import Instance, Literal, Parallel
 from wingspan.lang.terms import tensors
-from wingspan.semantics.config import EMPTY, Chunk, Config, refocus
+from wingspan.semantics.config import EMPTY, Chunk, Config, mode, refocus
 from wingspan.semantics.memory import Memory, fault_unless
 from wingspan.semantics.rules.registry import rule
 from wingspan.semantics.rules.serial import bounds
@@ -27,6 +29,8 @@ def parallel_for(C: Config, μ: Memory) -> Config | None:
             fault_unless(D.parent == here, f"{D} is spawned from {D.parent}, and this loop runs on {here}", C)
             a, _ = bounds(C)
             worker = ir.Worker(i, ab, h, s, span=C.s.span)
+            if μ.asked:
+                μ.where({**_loop(C), "D": D, "n": D.nthreads, "i_chunk": Chunk(i)})
             return C.to(ir.Spawn(worker, D, Literal(D.nthreads), span=C.s.span)).bind(Chunk(i), a)
     return None
 
@@ -39,6 +43,11 @@ def spawn(C: Config, μ: Memory) -> Config | None:
       ⟨spawn(s, D, n), t, σ⟩ → ⟨⟨s′, task(D, 1, t), {}⟩ ‖ … ‖ ⟨s′, task(D, n, t), {}⟩, t, σ⟩
     """
     body = C.s.body
+    if μ.asked:
+        names = tensors(body)
+        transfers = "".join(f"transfer({T}, " for T in names) + "s" + ")" * len(names)
+        terms = {"D": C.s.device, "n": C.s.count, "s": body, "fiber(Tₖ, …)": tuple(f"fiber({T}, …)" for T in names)}
+        μ.where({**terms, "transfer(T₁, transfer(T₂, … transfer(Tₘ, s) …))": transfers})
     for T in reversed(tensors(body)):
         body = ir.Transfer(T, body, span=C.s.span)
     tasks = (Task(C.s.device, q, C.t) for q in range(1, C.s.count.value + 1))
@@ -56,13 +65,15 @@ def transfer(C: Config, μ: Memory) -> Config | None:
     out, with its own l.
     """
     T, s = C.s.tensor, C.s.body
-    m = μ.handle(C, T).mode
+    m = mode(μ.handle(C, T))
     tops: dict[Instance, int] = {}
     for F in s.walk():
         if isinstance(F, ir.Fiber) and F.tensor == T:
             instance = μ.instance(C, F)
             tops[instance] = max(F.level, tops.get(instance, 0))
     tops = tops or {(): μ.towers[T].rank + 1}
+    if μ.asked:
+        μ.where({"T": T, "m": m, "l": max(tops.values()), "s": s})
     checkouts = (ir.Checkout(T, l, m, C.t, instance, span=C.s.span) for instance, l in tops.items())
     commits = (ir.Commit(T, l, m, C.t, instance, span=C.s.span) for instance, l in tops.items())
     return C.to(ir.seq(*checkouts, s, *commits))
@@ -110,6 +121,8 @@ def static_for(C: Config, μ: Memory) -> Config | None:
             a, b = bounds(C)
             n, q = C.t.device.nthreads, C.t.threadid
             size = max(b - a + 1, 0)
+            if μ.asked:
+                μ.where({**_loop(C), "n": n, "q": q})
             start, stop = a + (q - 1) * size // n, a + q * size // n - 1
             return C.to(ir.For(i, ir.Range(Literal(start), Literal(stop)), s, span=C.s.span))
     return None
@@ -130,7 +143,18 @@ def dynamic_for(C: Config, μ: Memory) -> Config | None:
             _, b = bounds(C)
             j, c = μ.lookup(C, Chunk(i)), h.step
             if j <= b:
+                if μ.asked:
+                    last = min(j + c - 1, b)
+                    terms = {**_loop(C), "i_chunk": Chunk(i), "j": j, "c": c}
+                    μ.where({**terms, "j+c": j + c, "min(j+c-1, b)": last})
                 C = μ.write(C, Chunk(i), j + c, effect="atomic")
                 chunk = ir.Range(Literal(j), Literal(min(j + c - 1, b)))
                 return C.to(ir.seq(ir.For(i, chunk, s, span=C.s.span), C.s))
     return None
+
+
+def _loop(C: Config) -> dict[str, Any]:
+    """What the metavariables of a parallel loop, or of a worker of one, stand for."""
+    r = C.s.range if isinstance(C.s, ir.Worker) else C.s.range.range
+    h = C.s.schedule if isinstance(C.s, ir.Worker) else C.s.range.schedule
+    return {"i": C.s.index, "a": r.start, "b": r.stop, "h": h, "s": C.s.body}

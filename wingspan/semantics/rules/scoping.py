@@ -25,7 +25,11 @@ def read_local(C: Config, μ: Memory) -> Config | None:
       ⟨x, t, σ⟩ → v
     """
     v = C.σ.get(C.s.name)
-    return None if v is None else C.to(_literal(v))
+    if v is None:
+        return None
+    if μ.asked:
+        μ.where({"x": C.s.name, "v": v})
+    return C.to(_literal(v))
 
 
 @rule("ReadGlobal", ir.Variable, ir.Index)
@@ -42,6 +46,8 @@ def read_global(C: Config, μ: Memory) -> Config | None:
     v = μ.read(C, C.s.name)
     if v is None:
         raise Fault(f"{C.s.name} has no value", C.span)
+    if μ.asked:
+        μ.where({"x": C.s.name, "v": v})
     return C.to(_literal(v))
 
 
@@ -62,6 +68,8 @@ def write_local(C: Config, μ: Memory) -> Config | None:
     x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x not in C.σ and μ.lookup(C, x) is not None:
         return None
+    if μ.asked:
+        μ.where({"x": x, "y": C.s.value, "v": v})
     return C.to(ir.SKIP).bind(x, v)
 
 
@@ -75,4 +83,6 @@ def write_global(C: Config, μ: Memory) -> Config | None:
     x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x in C.σ or μ.lookup(C, x) is None:
         return None
+    if μ.asked:
+        μ.where({"x": x, "y": C.s.value, "v": v})
     return μ.write(C, x, v).to(ir.SKIP)

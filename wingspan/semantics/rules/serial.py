@@ -8,7 +8,8 @@ from wingspan.buffers import procedures
 from wingspan.buffers.frames import Frame
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
-from wingspan.lang.ir import Literal
+from wingspan.lang.ir import Literal, accesses
+from wingspan.lang.printer import show
 from wingspan.lang.terms import mentions, replace_access, unfurled
 from wingspan.levels.base import FIBER
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
@@ -24,7 +25,12 @@ def call(C: Config, μ: Memory) -> Config | None:
                ⟨call(f, e…), t, σ⟩ → g(e′…)
     """
     values = [algebra.exact(argument.value) for argument in C.s.args]
-    return C.to(Literal(algebra.apply(C.s.op, *values)))
+    result = Literal(algebra.apply(C.s.op, *values))
+    if μ.asked:
+        evaluated = "; ".join(f"{show(e)} ⇒ {show(e)}" for e in C.s.args)
+        terms = {"f": C.s.op, "g": C.s.op, "e…": C.s.args, "g(e′…)": result}
+        μ.where({**terms, "⟨e, t, σ⟩ ⇒ e′ for all e": evaluated})
+    return C.to(result)
 
 
 @rule("Block", ir.Skip)
@@ -38,7 +44,10 @@ def block(C: Config, μ: Memory) -> Config | None:
     """
     if not isinstance(C.E, Then):
         return None
-    return Config(ir.seq(*C.E.rest), C.t, C.σ, C.E.E)
+    rest = ir.seq(*C.E.rest)
+    if μ.asked:
+        μ.where({"s₁": C.s, "s₂": rest})
+    return Config(rest, C.t, C.σ, C.E.E)
 
 
 @rule("IfTrue", ir.If)
@@ -48,7 +57,11 @@ def if_true(C: Config, μ: Memory) -> Config | None:
     ──────────────────────────────────────────
       ⟨if(e, s), t, σ⟩ → ⟨⟨s, t, {}⟩, t, σ⟩
     """
-    return C.to(ir.Context(C.s.body, C.t, EMPTY)) if _truth(C) else None
+    if not _truth(C):
+        return None
+    if μ.asked:
+        μ.where({"e": C.s.condition, "s": C.s.body})
+    return C.to(ir.Context(C.s.body, C.t, EMPTY))
 
 
 @rule("IfFalse", ir.If)
@@ -58,7 +71,11 @@ def if_false(C: Config, μ: Memory) -> Config | None:
     ──────────────────────────────────────
       ⟨if(e, s), t, σ⟩ → ⟨skip, t, σ⟩
     """
-    return None if _truth(C) else C.to(ir.SKIP)
+    if _truth(C):
+        return None
+    if μ.asked:
+        μ.where({"e": C.s.condition, "s": C.s.body})
+    return C.to(ir.SKIP)
 
 
 def _truth(C: Config) -> bool:
@@ -86,6 +103,10 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
         return None
     fibers = unfurled(C.s.body, C.s.index)
     loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), C.s.body, span=C.s.span)
+    if μ.asked:
+        found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber in fibers))
+        terms = {"i": C.s.index, "a": a, "b": b, "s": C.s.body} | ({"access(Fₖ, j…, i)": found} if found else {})
+        μ.where({**terms, "unfurl(F₁); …; unfurl(Fₘ)": tuple(ir.Unfurl(F, a) for F in fibers) or ir.SKIP})
     if not fibers:
         return C.to(loop)
     for F, updating in fibers.items():
@@ -105,6 +126,8 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
         code = procedures.open_(tower, F.level, handle.op) if updating else procedures.unfurl(tower, F.level)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
     frame = μ.go(C, frame)
+    if μ.asked:
+        μ.where({"unfurl(F₁); …; unfurl(Fₘ)": ir.Unfurl(F, a)}, done=False)
     if not frame.done:
         return C.to(ir.Unfurl(F, a, frame, span=C.s.span))
     return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
@@ -145,6 +168,8 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     updates = tuple(F for F, updating in cursors if updating)
     body = ir.Enter(C.s.index, r.start, reads, updates, C.s.body) if cursors else C.s.body
     iteration = ir.Context(body, C.t, EMPTY.set(C.s.index, r.start))
+    if μ.asked:
+        μ.where({"i": C.s.index, "a": r.start, "b": r.stop, "a+1": r.start + 1, "s": C.s.body})
     return C.to(ir.seq(iteration, rest))
 
 
@@ -163,8 +188,10 @@ def payload(C: Config, μ: Memory) -> Config | None:
     frame = _descent(C, μ, F)
     if frame is not None and not _leads_nowhere(frame):
         return None
-    handle = μ.handle(C, F.tensor)
-    body = replace_access(C.s.body, F, C.s.index, Literal(handle.fill))
+    fill = Literal(μ.handle(C, F.tensor).fill)
+    if μ.asked:
+        μ.where({**_at_index(C, F), "v": fill})
+    body = replace_access(C.s.body, F, C.s.index, fill)
     simpler = algebra.simplify(body, lambda a: _repeats_fill(C, μ, a))
     updates = tuple(U for U in C.s.updates if mentions(simpler, U))
     cancelled = [R for R in reads if not mentions(simpler, R)]
@@ -222,6 +249,12 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
     return μ.begun
 
 
+def _at_index(C: Config, F: ir.Fiber) -> dict[str, Any]:
+    """What the metavariables stand for that Payload and Child have in common."""
+    found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber == F))
+    return {"i": C.s.index, "i′": C.s.at, "fiber(T, l, p)": F, "access(fiber(T, l, p), j…, i)": found}
+
+
 def _leads_nowhere(frame: Frame) -> bool:
     return frame.done and frame.result()["position"] == 0
 
@@ -234,9 +267,13 @@ def _child_read(C: Config, μ: Memory) -> Config | None:
         return None
     frame = μ.go(C, frame)
     if not frame.done or _leads_nowhere(frame):
+        if μ.asked:
+            μ.where(_at_index(C, F), done=False)
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.bound(), span=F.span)
     left = s.left if μ.level(F).lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
+    if μ.asked:
+        μ.where(_at_child(C, F, inner))
     return C.to(ir.Enter(s.index, s.at, tuple(reads), s.updates, replace_access(s.body, F, s.index, inner), left))
 
 
@@ -247,11 +284,15 @@ def _child_updated(C: Config, μ: Memory) -> Config:
     assert descent is not None, "updates are made, not looked for"
     frame = μ.go(C, descent)
     if not frame.done:
+        if μ.asked:
+            μ.where(_at_index(C, F), done=False)
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     tower, result = μ.towers[F.tensor], frame.result()
     q = result.pop("position")
     bound = tuple((name, result.pop(name)) for name in procedures.entered(tower, F.level - 1))
     inner = ir.Fiber(F.tensor, F.level - 1, q, frame.bound(), span=F.span)
+    if μ.asked:
+        μ.where(_at_child(C, F, inner))
     left = s.left
     tracked = tower.tracked(F.level - 1)
     if tracked or procedures.unbinds(tower, tower.early(F.level - 1)):
@@ -260,6 +301,13 @@ def _child_updated(C: Config, μ: Memory) -> Config:
         C = C.bind(Dirty(inner), False)
     C = μ.write(C, F, Cursor(True, tuple(result.items())))
     return C.to(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
+
+
+def _at_child(C: Config, F: ir.Fiber, inner: ir.Fiber) -> dict[str, Any]:
+    """What Child's metavariables stand for once the child is known."""
+    terms = _at_index(C, F)
+    below = tuple(ir.Access(inner, A.subscripts[:-1]) for A in terms["access(fiber(T, l, p), j…, i)"])
+    return {**terms, "q": inner.position, "access(fiber(T, l-1, q), j…)": below}
 
 
 def bounds(C: Config) -> tuple[int, int]:

@@ -34,8 +34,13 @@ def access(C: Config, μ: Memory) -> Config | None:
         frame = s.frame
     frame = μ.go(C, frame)
     if not frame.done:
+        if μ.asked:
+            μ.where({"F": F}, done=False)
         return C.to(ir.Unwrap(F, frame, span=s.span))
-    return C.to(Literal(frame.result()["value"], span=s.span))
+    value = Literal(frame.result()["value"], span=s.span)
+    if μ.asked:
+        μ.where({"F": F, "v": value})
+    return C.to(value)
 
 
 def _require_index(C: Config, μ: Memory, a: Access) -> None:
@@ -70,6 +75,8 @@ def assign(C: Config, μ: Memory) -> Config | None:
     else:
         F, op, value, frame = s.fiber, s.op, s.value, s.frame
     frame = μ.go(C, frame)
+    if μ.asked:
+        μ.where({"F": F, "⊕": op, "e": value}, frame.done)
     if not frame.done:
         return C.to(ir.Increment(F, op, value, frame, span=s.span))
     if μ.towers[F.tensor].tracked(1) and frame.result().get("written", True):
@@ -101,6 +108,8 @@ def declare(C: Config, μ: Memory) -> Config | None:
     z = algebra.convert(s.init.value, tower.kind)
     code = procedures.whole(tower, "declare", s.op)
     frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance, z=z))
+    if μ.asked:
+        μ.where({"T": s.tensor, "z": Literal(z), "⊕": s.op, "n…": tower.shape}, frame.done)
     if not frame.done:
         return C.to(ir.Declare(s.tensor, s.init, s.op, s.extents, frame, span=s.span))
     return C.to(ir.SKIP).bind(s.tensor, Handle("update", s.op, z, handle.instance))
@@ -137,6 +146,8 @@ def _change_mode(C: Config, μ: Memory, operation: str, before: str, after: str)
         frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
     except Fault as fault:  # copies are merged element by element
         raise Fault(f"{operation}({s.tensor}): {fault.message}", s.span) from None
+    if μ.asked:
+        μ.where({"T": s.tensor, "⊕": s.op if after == "update" else handle.op}, frame.done)
     if not frame.done:
         return C.to(type(s)(s.tensor, s.op, frame, span=s.span))
     op = s.op if after == "update" else ""

@@ -1,0 +1,240 @@
+"""The trace document: by its schema, and the same program as the explorer and `replay` see."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from textwrap import dedent
+from typing import Any
+
+import jsonschema
+import pytest
+
+from proofs_tests.places import EXAMPLES
+from proofs_tests.trace.walks import OPEN, SMALL
+from wingspan import api
+from wingspan.explorer import Touch, replay
+from wingspan.explorer.races import OPERATIONS
+from wingspan.lang.printer import term
+from wingspan.outcome import Outcome
+from wingspan.semantics.rules import ALL
+from wingspan.trace import SCHEMA, VERSION, document
+from wingspan.trace.memory import held
+
+GUSTAVSON = "spgemm_gustavson.ws"
+each_small = pytest.mark.parametrize("name", SMALL)
+LARGEST = 300_000
+"""Bytes of a document of 200 states as JSON, so that a page with it stays below."""
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Documents of examples, each made once."""
+    known: dict[str, dict[str, Any]] = {}
+
+    def make(name: str) -> dict[str, Any]:
+        if name not in known:
+            known[name] = document(EXAMPLES / name, **OPEN.get(name, {}))
+        return known[name]
+
+    return make
+
+
+def test_the_schema_is_one_and_names_the_version() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["properties"]["version"] == {"const": VERSION}
+
+
+@pytest.mark.parametrize("name", [*SMALL, GUSTAVSON])
+def test_documents_are_by_the_schema(made, name) -> None:
+    """As JSON has them; and every number is a place in its table."""
+    text = json.dumps(made(name), allow_nan=False)
+    found = json.loads(text)
+    jsonschema.validate(found, SCHEMA)
+    assert set(found) == set(SCHEMA["properties"])
+    if len(found["states"]) <= 200:
+        assert len(json.dumps(found, ensure_ascii=False).encode()) < LARGEST
+    for state in found["states"]:
+        assert all(line < len(found["lines"]) for line in state["configuration"]["lines"])
+        assert all(cell < len(found["cells"]) for cell, _ in state["cells"])
+        assert len(state["trees"]) == len(found["tensors"])
+    for edge in found["edges"]:
+        assert max(edge["step"], *edge["then"], -1) < len(found["steps"])
+
+
+def test_the_schema_refuses_what_is_no_document(made) -> None:
+    found = made("dependent.ws")
+    for wrong in ({**found, "version": 2}, {**found, "states": []}, {k: v for k, v in found.items() if k != "edges"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, SCHEMA)
+
+
+@pytest.mark.parametrize("name", [*SMALL, GUSTAVSON])
+def test_states_and_steps_are_those_of_the_explorer(made, name) -> None:
+    """Each state with its races, waiting tasks and end, each step with its rule and fault; results and findings."""
+    found = made(name)
+    verdict = api.explore(api.bind(EXAMPLES / name, **OPEN.get(name, {})), strategy="graph", graph=True).verdict
+    graph = verdict.graph
+    assert graph is not None and found["complete"]
+    assert (len(found["states"]), found["verdict"]) == (verdict.states, verdict.verdict)
+    assert Counter(
+        (len(state["races"]), len(state["waiting"]), state["result"] is not None) for state in found["states"]
+    ) == Counter((len(node.races), len(node.waiting), node.outcome is not None) for node in graph.nodes)
+    assert Counter(
+        (step["task"], step["rule"], edge["fault"])
+        for edge in found["edges"]
+        for step in [found["steps"][edge["step"]]]
+    ) == Counter((edge.task or "0", edge.rule, edge.fault) for edge in graph.edges)
+    assert [(r["interleaving"], r["interleavings"]) for r in found["results"]] == [
+        (r.interleaving, str(r.interleavings)) for r in verdict.results
+    ]
+    assert [finding["interleaving"] for finding in found["findings"]] == [
+        *(race.interleaving for race in verdict.races),
+        *(fault.interleaving for fault in verdict.faults),
+        *(deadlock.interleaving for deadlock in verdict.deadlocks),
+    ]
+
+
+@each_small
+def test_walks_through_the_document_are_replays(made, name) -> None:
+    """Any sequence of steps in the document: tasks, rules, accesses, memory and result are those of `replay`."""
+    found, random = made(name), Random(name)
+    semantics = api.semantics(api.bind(EXAMPLES / name))
+    for _ in range(4):
+        state, seen = found["states"][0], list(found["begin"])
+        tasks: list[str] = []
+        while state["enabled"] and len(tasks) < random.randrange(1, 40):
+            edge = found["edges"][random.choice(state["enabled"])]
+            tasks.append(found["steps"][edge["step"]]["task"])
+            seen += [edge["step"], *edge["then"]]
+            state = {"enabled": []} if edge["target"] is None else found["states"][edge["target"]]
+        run = replay(semantics, ["" if task == "0" else task for task in tasks], finish=False)
+        shown = [lane(found, found["steps"][number]) for number in seen]
+        taken = [(step.task or "0", step.rule, list(map(accessed, step.footprint))) for step in run]
+        assert shown == taken
+        assert run.mismatch is None
+        if state.keys() == {"enabled"}:
+            assert run.end == "fault"
+            continue
+        assert {found["cells"][cell]["name"]: value for cell, value in state["cells"]} == {
+            str(cell): held(value) for cell, value in run.state.heap.items()
+        }
+        if state["result"] is not None:
+            outcome = semantics.outcome(run.state)
+            assert isinstance(outcome, Outcome)
+            assert json.loads(json.dumps(outcome.values())) == found["results"][state["result"]]["values"]
+
+
+def lane(found: dict[str, Any], step: dict[str, Any]) -> tuple[str, str, list[Any]]:
+    """A step as a line of a replay has it."""
+    accesses = [(found["cells"][each["cell"]]["name"], each["operation"], each["value"]) for each in step["accesses"]]
+    return step["task"], step["rule"], accesses
+
+
+def accessed(touch: Touch) -> tuple[str, str, str | None]:
+    """The same of an access; taking and giving back a lock has no value."""
+    value = None if touch.effect in ("acquire", "release") else term(touch.value)
+    return str(touch.cell), OPERATIONS[touch.effect], value
+
+
+@each_small
+def test_both_of_two_steps_that_race_name_the_other(made, name) -> None:
+    found = made(name)
+    for state in found["states"]:
+        raced = {(one, other) for one in state["enabled"] for other in found["edges"][one]["raced"]}
+        assert raced == {pair for one, other in state["races"] for pair in ((one, other), (other, one))}
+
+
+COUNTED = """
+    x = Tensor(Dense(Element(0)), 1)
+    x .= 0
+    for i = parallel(1:{n}, cpu(:t, {n}))
+        x[1] += 1
+    end
+    return x
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_an_update_is_lost_exactly_where_a_count_is_too_small(n) -> None:
+    """On every way through the states of n tasks that add 1 to one cell."""
+    found = document(api.parse(dedent(COUNTED.format(n=n))))
+    ends: list[tuple[int, bool]] = []
+    work = [(0, False)]
+    while work:
+        number, lost = work.pop()
+        state = found["states"][number]
+        if state["result"] is not None:
+            ends.append((found["results"][state["result"]]["values"]["x"][0], lost))
+        for place in state["enabled"]:
+            edge = found["edges"][place]
+            work.append((edge["target"], lost or edge["lost"] is not None))
+    assert {count for count, _ in ends} == set(range(1, n + 1))
+    assert all(lost == (count < n) for count, lost in ends)
+
+
+@pytest.mark.parametrize("name", ["dependent_atomic.ws", "independent.ws"])
+def test_updates_of_several_cells_and_atomic_ones_lose_nothing(made, name) -> None:
+    found = made(name)
+    assert not any(edge["lost"] for edge in found["edges"])
+    assert not any(edge["raced"] for edge in found["edges"])
+
+
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_a_document_of_some_states_has_the_ways_to_all_findings(made, most) -> None:
+    """It says that it is cut; a step that leads out of it has no target and no fault."""
+    found, whole = document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most), made("quiz_shard_second_loop.ws")
+    assert [each["interleaving"] for each in found["findings"]] == [each["interleaving"] for each in whole["findings"]]
+    assert found["results"] == whole["results"]
+    jsonschema.validate(found, SCHEMA)
+    assert not found["complete"]
+    size = len(found["states"])
+    assert size >= most
+    assert all(number < size for finding in found["findings"] for number in finding["states"])
+    assert any(edge["target"] is None and edge["fault"] is None for edge in found["edges"])
+    targets = {edge["target"] for edge in found["edges"]} - {None}
+    assert targets | {0} == set(range(size))
+
+
+TREES = """
+    A = Tensor(Dense(SparseList(Element(0))), [1 0 2; 0 3 0])
+    s = Scalar(0)
+    y = Tensor(Dense(Element(0)), 2)
+    y .= 0
+    s .= 0
+    for i = 1:2
+        y[i] += A[i, 2]
+        s[] += A[i, 2]
+    end
+    return y, s
+"""
+
+
+def test_fibertrees_lead_to_the_elements() -> None:
+    """Of an input from root to leaf, of an output while it is updated, of a scalar."""
+    found = document(api.parse(dedent(TREES)))
+    (state,) = found["states"]
+    trees = {
+        tensor["name"]: found["trees"][tree] for tensor, tree in zip(found["tensors"], state["trees"], strict=True)
+    }
+    column = {"level": 2, "position": 2, "children": [{"first": 2, "last": 2, "value": "3"}]}
+    assert trees["A"]["children"][1] == {"first": 2, "last": 2, "fiber": column}
+    assert [child["value"] for child in trees["y"]["children"]] == ["0", "3"]
+    assert trees["s"]["value"] == "3"
+
+
+def test_a_program_without_parallel_loops_has_one_state(made) -> None:
+    """No step of it can be observed; all of them stand before the first state."""
+    found = document(api.parse("x = 1\ny = x + 1"))
+    assert (len(found["states"]), found["edges"], found["tensors"]) == (1, [], [])
+    rules = [found["steps"][number]["rule"] for number in found["begin"]]
+    assert rules == ["WriteLocal", "Block", "ReadLocal", "Call", "WriteLocal"]
+    assert found["results"][0]["values"] == {"x": 1, "y": 2}
+
+
+def test_all_rules_are_drawn(made) -> None:
+    rules = made("dependent.ws")["rules"]
+    assert [rule["name"] for rule in rules] == list(ALL)
+    assert sum(rule["figure"] for rule in rules) == 24
+    assert all("─" in rule["unicode"] and rule["latex"][0].startswith(r"\frac{") for rule in rules)

@@ -1,0 +1,206 @@
+"""The stepper on a terminal of 80 columns and 24 lines: what is shown after which keys."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.places import EXAMPLES
+from proofs_tests.trace.walks import SMALL
+from wingspan.errors import InputError
+from wingspan.trace import Session, Trace
+from wingspan.views.stepper import cut, following, marked, memory, program, rule, screen, so_far, status
+from wingspan.views.stepper_app import Stepper
+
+SIZE = (80, 24)
+PIECE = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>')
+
+
+def session(name: str = "dependent.ws", interleaving: str = "-") -> Session:
+    """A session of an example, after some steps."""
+    made = Session(Trace(EXAMPLES / name))
+    made.go(interleaving)
+    return made
+
+
+def no_file(path: str, picture: Callable[[], str]) -> str:
+    """Saves nothing."""
+    raise InputError(f"{path}: not here")
+
+
+def pictures(walk: Session, *keys: str, size: tuple[int, int] = SIZE, save=no_file) -> str:
+    """The SVG of the terminal after some keys; a key of several letters is a name of Textual's, `=text` is typed."""
+
+    async def run() -> str:
+        app = Stepper(walk, save)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            for key in keys:
+                await pilot.press(*(key[1:].replace(" ", "␣") if key.startswith("=") else [key]))
+                await pilot.pause()
+            return app.export_screenshot()
+
+    return asyncio.run(run())
+
+
+def shown(walk: Session, *keys: str, size: tuple[int, int] = SIZE, save=no_file) -> list[str]:
+    """The lines of the terminal after some keys."""
+    rows: dict[float, list[tuple[float, str]]] = {}
+    for x, y, text in PIECE.findall(pictures(walk, *keys, size=size, save=save)):
+        rows.setdefault(float(y), []).append((float(x), html.unescape(text).replace("\xa0", " ")))
+    cell = 12.2
+    lines = []
+    for _, pieces in sorted(rows.items()):
+        line = ""
+        for x, text in sorted(pieces):
+            line = line.ljust(round(x / cell)) + text
+        lines.append(line.rstrip())
+    return lines
+
+
+def holds(lines: list[str], *texts: str) -> None:
+    """Each text stands in some line."""
+    for text in texts:
+        assert any(text in line for line in lines), f"{text!r} is not in\n" + "\n".join(lines)
+
+
+def lacks(lines: list[str], *texts: str) -> None:
+    """None does."""
+    for text in texts:
+        assert not any(text in line for line in lines), f"{text!r} is in\n" + "\n".join(lines)
+
+
+def test_all_panes_fit_into_80_columns_and_24_lines() -> None:
+    """The program with each task's place, steps, memory with readers, the rule filled in, and the race."""
+    lines = shown(session(), "1", "1", "1", "2")
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    holds(
+        lines, "program", "so far", "next", "memory", "rule",
+        "6      c[i - i % 2 + 1] += 1", "◀1 ◀2",
+        "3  1    reads c.val[3] = 0", "4    2  reads c.val[3] = 0",
+        "1  RACE  Assign  writes c.val[3] = 1", "2  RACE  Assign  writes c.val[3] = 1",
+        "c.val  1 0 0 0 0", "▲ c.val[3]: task 1 has read 0", "▲ c.val[3]: task 2 has read 0",
+        "σ1 {i ↦ 2", "⟨increment(fiber(c,1,3), +, 1), task", "F = fiber(c,1,3),  ⊕ = +,  e = 1",
+        "5 of 32 states seen, 1 result ahead", "q quit",
+    )  # fmt: skip
+
+
+def test_what_a_step_wrote_is_marked_and_a_lost_update_is_told() -> None:
+    holds(shown(session(), "1", "1"), "c.val  [1] 0 0 0 0")
+    lines = shown(session(interleaving="1*3,2,1"), "2", size=(120, 40))
+    holds(lines, "c.val  1 0 [1] 0 0", "LOST overwrites step 5 with a value computed from step", "4's read")
+
+
+def test_keys_go_back_and_ahead() -> None:
+    walk = session()
+    shown(walk, "1", "2", "b")
+    assert walk.interleaving == "1"
+    holds(shown(walk, "x"), "RACE")
+    holds(shown(walk, "r"), "finished: c = [1, 0, ")
+    holds(shown(walk, "r"), "no other result lies ahead: go back first")
+    shown(walk, "left", "backspace")
+    assert walk.end == ""
+
+
+def test_a_key_that_does_not_fit_says_what_does() -> None:
+    holds(shown(session(), "7"), "7 is no step that can be taken here: choose 1, 2")
+    holds(shown(session(), "b"), "this is the first state")
+
+
+def test_private_steps_are_shown_one_by_one_when_asked_for() -> None:
+    walk = session()
+    lines = shown(walk, "p", "1", "1", "n", size=(120, 40))
+    assert walk.left > 0
+    holds(lines, "·    1    ScopeExit", "n  Block")
+    lacks(shown(walk, "p", size=(120, 40)), "·    1    ScopeExit")
+
+
+def test_the_configuration_is_a_screen_of_its_own() -> None:
+    lines = shown(session(), "1", "c")
+    holds(lines, "⟨increment(fiber(c,1,1), +, 1) @1", "c closes it")
+    holds(shown(session(), "1", "c", "c"), "so far")
+
+
+def test_a_step_is_hidden_until_it_is_predicted() -> None:
+    """Neither the next steps nor, once a task is chosen, the rule say what it does; then both do, with the score."""
+    walk = session()
+    hidden = shown(walk, "question_mark")
+    holds(hidden, "1  ?", "2  ?")
+    lacks(hidden, "RACE", "reads c.val[1]")
+    holds(shown(walk, "1"), "task 1 steps: which rule, and which value")
+    walk.back()
+    holds(shown(walk, "1", "A", "s", "s", "i", "g", "n", "space", "0", "enter"), "right: Assign reads c.val[1] = 0")
+    holds(shown(walk, "2", "C", "a", "l", "l", "enter"), "no: Assign reads c.val[3] = 0")
+    assert (walk.right, walk.guesses, walk.interleaving) == (2, 4, "1,2")
+    shown(walk, "1", "escape")
+    assert (walk.asked, walk.interleaving) == (None, "1,2")
+
+
+def test_it_saves_what_its_owner_writes(tmp_path: Path) -> None:
+    saved: dict[str, str] = {}
+
+    def save(path: str, picture: Callable[[], str]) -> str:
+        saved[path] = picture()
+        return f"{path} is written"
+
+    holds(shown(session(), "1", "s", "a", "full_stop", "s", "v", "g", "enter", save=save), "a.svg is written")
+    assert saved["a.svg"].startswith("<svg") and "so&#160;far" in saved["a.svg"]
+    holds(shown(session(), "s", "b", "enter"), "b: not here")
+    shown(session(), "s", "escape")
+
+
+def test_the_same_keys_give_the_same_picture() -> None:
+    assert pictures(session(), "1", "2", "c") == pictures(session(), "1", "2", "c")
+
+
+@pytest.mark.parametrize("size", [(60, 18), (80, 24), (160, 50)])
+def test_any_terminal_shows_the_next_steps(size) -> None:
+    holds(shown(session(), "1", size=size), "1  ", "2  ", "next")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_panes_of_every_example_are_as_wide_as_they_may_be(name) -> None:
+    """From the start to the end of a run, in 38 columns and in 80."""
+    for width in (38, 80):
+        walk = session(name)
+        while not walk.end:
+            for pane in (program, so_far, memory, rule, following):
+                lines = pane(walk, width)
+                assert lines and max(map(len, lines)) <= width, pane
+            assert marked(walk)
+            walk.choose(walk.choices[-1].key)
+        assert following(walk, width)[-1].strip()
+        assert all(len(line) <= width for line in screen(walk, width))
+
+
+def test_deadlocks_and_faults_end_a_run_with_their_reason() -> None:
+    walk = session("quiz_deadlock_two_locks.ws", "1,2")
+    while not walk.end:
+        walk.choose(walk.choices[0].key)
+    if walk.end == "deadlock":
+        holds(following(walk, 80), "waits for the lock of")
+    walk = session("quiz_overflow.ws")
+    while not walk.end:
+        walk.choose(walk.choices[0].key)
+    assert walk.end in ("fault", "finished")
+
+
+def test_inputs_come_last_in_memory_and_only_states_are_counted_that_were_looked_at() -> None:
+    """A long program: what lies ahead is not known."""
+    walk = session("karate.ws")
+    tensors = [line.partition(".")[0] for line in memory(walk, 80) if re.match(r"[ABCw]\.", line)]
+    assert tensors == sorted(tensors, key=lambda tensor: tensor in ("A", "B"))
+    assert re.fullmatch(r"1 of more than \d+ states seen", status(walk))
+
+
+def test_cells_around_a_change_are_shown_of_a_long_buffer() -> None:
+    walk = session("quiz_cousin_race.ws")
+    walk.to_result()
+    for line in memory(walk, 24):
+        assert len(line) <= 24
+    assert cut("abc", 2) == "a…"

@@ -1,0 +1,253 @@
+"""The trace document: all that a page, a notebook or a lesson shows of a small program, as plain data.
+
+`schema.json` beside this file describes it (JSON Schema 2020-12). Members are added without a new version; VERSION
+changes when one is removed or means something else.
+
+What repeats stands in a table once, and is named by its place there, from 0: lines of configurations, cells, steps,
+stores, fibertrees. So a document of some hundred states stays small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from wingspan import api
+from wingspan.api.binding import Runnable
+from wingspan.errors import Span
+from wingspan.explorer.incident import explain
+from wingspan.explorer.interleaving import parse_interleaving
+from wingspan.explorer.machine import Touch
+from wingspan.explorer.races import OPERATIONS
+from wingspan.explorer.verdict import Race, Result, Verdict
+from wingspan.lang.printer import copy, term
+from wingspan.outcome import Outcome
+from wingspan.semantics.derived import Derived
+from wingspan.semantics.notation import configuration
+from wingspan.semantics.rules import ALL
+from wingspan.semantics.rules.schema import latex, schema
+from wingspan.trace.graph import Edge, Node, Trace
+from wingspan.trace.memory import environment, fibertree, held
+
+VERSION = 1
+SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.json").read_text("utf-8"))
+
+MOST = 1_000
+"""States of a document, unless more are asked for."""
+SEARCHED = 10_000
+"""States in which results and findings are looked for."""
+
+
+def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
+    """The trace document of a program; `binding` are inputs, params and threads, as of `wingspan.explore`.
+
+    Of a program with more states than `max_states` it has those on the shortest ways to all results and findings, as
+    far as a search of SEARCHED states finds them, and those nearest to the first one; `complete` says whether it has
+    all.
+    """
+    bound = api.bind(program, **binding)
+    found = api.explore(bound, strategy="graph", max_states=max(max_states, SEARCHED))
+    return _Document(Trace(bound), found.verdict, found.expected, max_states).made()
+
+
+class _Table:
+    """Values that repeat, each once."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, key: Hashable, made: Callable[[], Any]) -> int:
+        """The place of the row with this key, which is made if it is new."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.rows)
+            self.rows.append(made())
+        return self._numbers[key]
+
+
+class _Document:
+    def __init__(self, trace: Trace, verdict: Verdict, expected: Outcome | None, max_states: int) -> None:
+        self.trace, self.verdict, self.expected = trace, verdict, expected
+        self.lines, self.cells, self.steps, self.stores, self.trees = (_Table() for _ in range(5))
+        self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
+        self.findings = [("race", _race(race), race.interleaving) for race in verdict.races]
+        self.findings += [("fault", fault.message, fault.interleaving) for fault in verdict.faults]
+        self.findings += [("deadlock", each.message, each.interleaving) for each in verdict.deadlocks]
+        for interleaving in (*(result.interleaving for result in verdict.results), *(way for *_, way in self.findings)):
+            list(trace.walk(parse_interleaving(interleaving)))
+        known = len(trace.nodes)
+        _, self.complete = trace.ahead(trace.nodes[0], max_states)
+        self.nodes = trace.nodes[: max(known, max_states)]
+
+    def made(self) -> dict[str, Any]:
+        """The document."""
+        bound, verdict = self.trace.program, self.verdict
+        edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
+        places = {(edge.source.number, edge.step.task): number for number, edge in enumerate(edges)}
+        states = [self._state(node, places) for node in self.nodes]
+        source = self.trace.source
+        return {
+            "format": "wingspan-trace",
+            "version": VERSION,
+            "program": {"name": source.name, "text": source.text.splitlines()},
+            "tensors": [self._tensor(name) for name in bound.towers],
+            "rules": [_rule(name) for name in ALL],
+            "begin": [self._step(step) for step in self.trace.begin],
+            "states": states,
+            "edges": [self._edge(edge, places) for edge in edges],
+            "complete": self.complete,
+            "verdict": verdict.verdict,
+            "results": [self._result(result) for result in verdict.results],
+            "findings": [self._finding(*finding) for finding in self.findings],
+            "lines": self.lines.rows,
+            "cells": self.cells.rows,
+            "steps": self.steps.rows,
+            "stores": self.stores.rows,
+            "trees": self.trees.rows,
+        }
+
+    # -------------------------------------------------------------------------------------------------------- states
+
+    def _state(self, node: Node, places: dict[tuple[int, str], int]) -> dict[str, Any]:
+        lines, redexes = configuration(node.state, self.trace.program.towers)
+        outcome = self.trace.outcome(node)
+        return {
+            "cells": [[self._cell(cell), held(value)] for cell, value in sorted(node.state.heap.items(), key=_place)],
+            "trees": [self._tree(node, tensor) for tensor in self.trace.program.towers],
+            "stores": [self._store(task, names) for task, names in environment(node.state)],
+            "configuration": {
+                "lines": [self.lines.number(line, partial(str, line)) for line in lines],
+                "redexes": [
+                    {"task": at.task or "0", "span": [at.line, at.column, at.end_line, at.end_column]} for at in redexes
+                ],
+            },
+            "enabled": [places[node.number, task] for task in node.steps],
+            "races": [[places[node.number, one], places[node.number, other]] for one, other in node.races],
+            "waiting": [
+                {"task": each.task or "0", "at": _span(each.span), "text": explain(each)} for each in node.waiting
+            ],
+            "reads": [
+                {
+                    "task": read.task or "0",
+                    "cell": self._cell(read.cell),
+                    "value": term(read.value),
+                    "over": None if read.over is None else read.over or "0",
+                }
+                for read in node.reads.all
+            ],
+            "result": None if outcome is None else self.outcomes.get(outcome),
+        }
+
+    def _cell(self, cell: Any) -> int:
+        return self.cells.number(cell, lambda: self._about(cell))
+
+    def _about(self, cell: Any) -> dict[str, Any]:
+        """A cell of a tensor, or a variable that tasks share."""
+        if not hasattr(cell, "depth"):
+            return {"name": str(cell)}
+        tower = self.trace.program.towers[cell.tensor]
+        return {
+            "name": str(cell),
+            "tensor": cell.tensor,
+            "level": tower.numbers[cell.depth],
+            "level_name": tower.levels[cell.depth].name,
+            "buffer": cell.buffer,
+            "copy": copy(cell.instance),
+            "offset": cell.offset,
+        }
+
+    def _tree(self, node: Node, tensor: str) -> int | None:
+        tree = fibertree(node.state, tensor, self.trace.program.towers[tensor])
+        return None if tree is None else self.trees.number(json.dumps(tree), lambda: tree)
+
+    def _store(self, task: str, names: dict[str, str]) -> int:
+        return self.stores.number((task, *names.items()), lambda: {"task": task or "0", "names": names})
+
+    # --------------------------------------------------------------------------------------------------------- steps
+
+    def _edge(self, edge: Edge, places: dict[tuple[int, str], int]) -> dict[str, Any]:
+        source, task = edge.source, edge.step.task
+        kept = edge.target is not None and edge.target.number < len(self.nodes)
+        lost = edge.lost
+        return {
+            "source": source.number,
+            "target": edge.target.number if edge.target is not None and kept else None,
+            "step": self._step(edge.step),
+            "then": [self._step(step) for step in edge.then],
+            "fault": edge.fault,
+            "raced": [places[source.number, other] for other in source.racing(task)],
+            "lost": None
+            if lost is None
+            else {"cell": self._cell(lost.cell), "writer": lost.writer or "0", "value": term(lost.value)},
+        }
+
+    def _step(self, step: Derived) -> int:
+        made = {
+            "task": step.task or "0",
+            "rule": step.rule,
+            "at": _span(step.span),
+            "indices": {name: str(index) for name, index in step.indices},
+            "accesses": [self._access(touch) for touch in step.footprint],
+            "done": step.done,
+            "premises": [[each.schema, each.instance, each.shown] for each in step.premises],
+            "conclusion": step.conclusion,
+        }
+        return self.steps.number(json.dumps(made), lambda: made)
+
+    def _access(self, touch: Touch) -> dict[str, Any]:
+        return {
+            "operation": OPERATIONS[touch.effect],
+            "cell": self._cell(touch.cell),
+            "value": None if touch.effect in ("acquire", "release") else term(touch.value),
+        }
+
+    # ------------------------------------------------------------------------------------------------- what was found
+
+    def _tensor(self, name: str) -> dict[str, Any]:
+        tower = self.trace.program.towers[name]
+        levels = [{"number": n, "name": level.name} for n, level in zip(tower.numbers, tower.levels, strict=True)]
+        return {"name": name, "format": str(tower), "shape": list(tower.shape), "levels": levels}
+
+    def _result(self, result: Result) -> dict[str, Any]:
+        return {
+            "values": json.loads(json.dumps(result.outcome.values(), default=str)),
+            "interleaving": result.interleaving,
+            "interleavings": None if result.interleavings is None else str(result.interleavings),
+            "probability": result.probability,
+            "serial": None if self.expected is None else result.outcome == self.expected,
+        }
+
+    def _finding(self, kind: str, text: str, interleaving: str) -> dict[str, Any]:
+        edges = self.trace.walk(parse_interleaving(interleaving))
+        states = [0, *(edge.target.number for edge in edges if edge.target is not None)]
+        return {"kind": kind, "text": text, "interleaving": interleaving, "states": states}
+
+
+def _rule(name: str) -> dict[str, Any]:
+    rule = ALL[name]
+    drawn = schema(rule)
+    return {
+        "name": name,
+        "figure": rule.figure,
+        "unicode": drawn.drawing,
+        "latex": [latex(case) for case in drawn.cases],
+        "note": drawn.note,
+    }
+
+
+def _race(race: Race) -> str:
+    first, second = race.first, race.second
+    told = (f"task {side.task or '0'} ({side.operation})" for side in (first, second))
+    return f"{' and '.join(told)} race on {race.cell}"
+
+
+def _span(span: Span | None) -> list[int] | None:
+    return None if span is None else [span.line, span.column, span.end_line, span.end_column]
+
+
+def _place(item: tuple[Any, Any]) -> Any:
+    cell, _ = item
+    return cell.tensor, cell.depth, cell.instance, cell.buffer, cell.offset

@@ -1,0 +1,169 @@
+"""The states of a program and the steps between them, found when they are asked for.
+
+A node is a state in which every task's next step can be observed by others; an edge is such a step, with the invisible
+ones after it. They are the states and the steps that `explore` counts, and those that an interleaving names.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import inf
+
+from wingspan import api
+from wingspan.api.binding import Runnable
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, Source
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.races import races_of
+from wingspan.explorer.settle import settle
+from wingspan.outcome import Outcome
+from wingspan.semantics.config import State
+from wingspan.semantics.derived import Derived
+from wingspan.trace.reads import NONE, Lost, Reads
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A state; what each task can do there, in the order of tasks; and what tasks have read, on the first way to it."""
+
+    number: int
+    state: State
+    steps: dict[str, Derived]
+    waiting: tuple[Blocked, ...]
+    reads: Reads
+
+    @cached_property
+    def races(self) -> dict[tuple[str, str], Touch]:
+        """The pairs of tasks whose next steps race, with what the first of the two does to the cell."""
+        found = {}
+        for (one, step), (other, following) in combinations(self.steps.items(), 2):
+            touches = [touch for _, touch, _ in races_of(step, following)]
+            if touches:
+                found[one, other] = touches[0]
+        return found
+
+    def racing(self, task: str) -> list[str]:
+        """The tasks whose next step races with that of a task."""
+        pairs = (pair for pair in self.races if task in pair)
+        return [one if other == task else other for one, other in pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A step of one task, the invisible steps that follow it, and the node that they lead to; None after a fault."""
+
+    source: Node
+    step: Derived
+    then: tuple[Derived, ...]
+    target: Node | None
+    lost: Lost | None
+    """the update that the step overwrites, on the first way to its source"""
+
+    @property
+    def fault(self) -> str | None:
+        """The message if the step faults."""
+        return self.step.next.message if isinstance(self.step.next, Fault) else None
+
+
+class Trace:
+    """The states of a bound program under the rules. Node 0 is the first one; `begin` are the steps that lead there."""
+
+    def __init__(self, program: Runnable, **binding: object) -> None:
+        self.program: Elaborated = api.bind(program, **binding)  # type: ignore[arg-type]
+        self.machine = api.semantics(self.program, derives=True)
+        self.nodes: list[Node] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._edges: dict[tuple[int, str], Edge] = {}
+        settled = settle(self.machine, self.machine.initial())
+        self.begin = tuple(map(_derived, settled.taken))
+        self._enter(settled.state, settled.choices, NONE)
+
+    @cached_property
+    def source(self) -> Source:
+        """The text of the program."""
+        spans = (node.span for node in self.program.plain.walk() if node.span is not None)
+        return next((span.source for span in spans), Source("", ""))
+
+    def edge(self, node: Node, task: str) -> Edge:
+        """The next step of a task, which must be able to step."""
+        known = self._edges.get((node.number, task))
+        if known is None:
+            known = self._edges[node.number, task] = self._made(node, node.steps[task])
+        return known
+
+    def _made(self, node: Node, step: Derived) -> Edge:
+        reads, lost = node.reads.after(step)
+        if isinstance(step.next, Fault):
+            return Edge(node, step, (), None, lost)
+        settled = settle(self.machine, step.next, step.task)
+        target = self._enter(settled.state, settled.choices, reads)
+        return Edge(node, step, tuple(map(_derived, settled.taken)), target, lost)
+
+    def _enter(self, state: State, choices: dict[str, Step[State] | Blocked], reads: Reads) -> Node:
+        mark = self.machine.fingerprint(state)
+        number = self._numbers.setdefault(mark, len(self.nodes))
+        if number == len(self.nodes):
+            steps = {task: _derived(each) for task, each in choices.items() if isinstance(each, Step)}
+            waiting = tuple(each for each in choices.values() if isinstance(each, Blocked))
+            self.nodes.append(Node(number, state, steps, waiting, reads))
+        return self.nodes[number]
+
+    def edges(self, node: Node) -> Iterator[Edge]:
+        """All steps from a node."""
+        return (self.edge(node, task) for task in node.steps)
+
+    def walk(self, tasks: Iterable[str]) -> Iterator[Edge]:
+        """The steps of these tasks from the first state on, up to one that cannot step."""
+        node: Node | None = self.nodes[0]
+        for task in tasks:
+            if node is None or task not in node.steps:
+                return
+            edge = self.edge(node, task)
+            yield edge
+            node = edge.target
+
+    def ahead(self, node: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
+        """The nodes that can be reached from one, nearest first; and whether that is all.
+
+        Each with the tasks that step on a shortest way to it. At most so many nodes are found, with that many steps.
+        """
+        found: dict[int, tuple[str, ...]] = {node.number: ()}
+        queue = deque([node])
+        while queue:
+            here = queue.popleft()
+            for edge in self.edges(here):
+                steps -= 1 + len(edge.then)
+                if edge.target is not None and edge.target.number not in found:
+                    if len(found) == most or steps < 0:
+                        return found, False
+                    found[edge.target.number] = (*found[here.number], edge.step.task)
+                    queue.append(edge.target)
+        return found, True
+
+    def outcome(self, node: Node) -> Outcome | None:
+        """What a run that ends here has computed; None if it goes on, or for ever waits."""
+        if node.steps or node.waiting:
+            return None
+        outcome = self.machine.outcome(node.state)
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def incident(self, node: Node, interleaving: str) -> Incident | None:
+        """A deadlock, if tasks wait here and none can step."""
+        return Deadlock(node.waiting, interleaving) if node.waiting and not node.steps else None
+
+
+def faulted(edge: Edge, interleaving: str) -> FaultReport:
+    """The report on a step that faults."""
+    assert isinstance(edge.step.next, Fault)
+    return FaultReport.of(edge.step, edge.step.next, interleaving)
+
+
+def _derived(step: Step[State]) -> Derived:
+    assert isinstance(step, Derived)
+    return step

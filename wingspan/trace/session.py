@@ -1,0 +1,322 @@
+"""One walk through the states of a program: steps chosen one by one, back, ahead to races and results, predictions.
+
+Nothing here draws. The stepper on a terminal and its plain form show the same session, and so may others. What cannot
+be done is an InputError that says what can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from wingspan.errors import InputError
+from wingspan.explorer.incident import Incident
+from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
+from wingspan.explorer.machine import Touch
+from wingspan.lang.printer import term
+from wingspan.outcome import Outcome
+from wingspan.semantics.config import State
+from wingspan.semantics.derived import Derived
+from wingspan.trace.graph import Edge, Node, Trace, faulted
+from wingspan.trace.reads import NONE, Lost, Reads
+
+FAR, STEPS = 2_000, 20_000
+"""So many states, and steps between them, are looked at to find what lies ahead."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a task can do next, the key that chooses it, and the tasks whose next step races with it."""
+
+    key: str
+    task: str
+    step: Derived
+    racing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A visible step that was taken; what tasks have read after it, and what it overwrites, on the way taken."""
+
+    edge: Edge
+    reads: Reads
+    lost: Lost | None
+
+    @property
+    def step(self) -> Derived:
+        """The step itself."""
+        return self.edge.step
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Which part of a prediction was right, and what the step has done."""
+
+    rule: bool
+    value: bool
+    step: Derived
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What can still happen: the states from the first one on, those seen, the results; `complete` if that is all."""
+
+    states: int
+    seen: int
+    results: int
+    complete: bool
+
+
+class Session:
+    """A walk. `folded`: private steps are taken with the visible one before them; if not, each on its own."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.moves: list[Move] = []
+        self.folded = True
+        self.left = 0
+        """private steps after the last visible one that are still to be taken"""
+        self.predicting = False
+        self.asked: str | None = None
+        """the task whose step is to be predicted before it is taken"""
+        self.right = self.guesses = 0
+        self.seen = {0}
+        self._reached: set[Outcome] = set()
+
+    # ------------------------------------------------------------------------------------------------- where it stands
+
+    @property
+    def node(self) -> Node | None:
+        """The state that the steps taken lead to, private ones included; None after a fault."""
+        return self.moves[-1].edge.target if self.moves else self.trace.nodes[0]
+
+    @property
+    def private(self) -> tuple[Derived, ...]:
+        """The private steps after the last visible one, or before the first, those left to take included."""
+        return self.moves[-1].edge.then if self.moves else self.trace.begin
+
+    @property
+    def state(self) -> State:
+        """The state of the moment; after a fault the one before it."""
+        taken = self.private[: len(self.private) - self.left]
+        if not taken and not self.moves:
+            return self.trace.machine.initial() if self.trace.begin else self.trace.nodes[0].state
+        before = taken[-1] if taken else self.moves[-1].step
+        return before.next if isinstance(before.next, State) else self.moves[-1].edge.source.state
+
+    @property
+    def recent(self) -> tuple[Derived, ...]:
+        """The steps that the last move showed: folded, a visible one with the private ones after it."""
+        taken = self.private[: len(self.private) - self.left]
+        visible = (self.moves[-1].step,) if self.moves else ()
+        return (*visible, *taken) if self.folded or not taken else taken[-1:]
+
+    @property
+    def last(self) -> Derived | None:
+        """The last step that was shown: folded, the last visible one."""
+        taken = self.private[: len(self.private) - self.left]
+        if taken and not (self.folded and self.moves):
+            return taken[-1]
+        return self.moves[-1].step if self.moves else None
+
+    @property
+    def steps(self) -> Iterator[tuple[Derived, Move | None]]:
+        """All steps so far, visible ones with their move."""
+        groups = [(None, self.trace.begin), *((move, move.edge.then) for move in self.moves)]
+        for number, (move, private) in enumerate(groups, start=1):
+            if move is not None:
+                yield move.step, move
+            left = self.left if number == len(groups) else 0
+            yield from ((step, None) for step in private[: len(private) - left])
+
+    @property
+    def reads(self) -> Reads:
+        """What tasks have read for statements that they have not ended."""
+        return self.moves[-1].reads if self.moves else NONE
+
+    @property
+    def interleaving(self) -> str:
+        """The visible steps so far, as `replay` takes them."""
+        return format_interleaving(move.step.task for move in self.moves)
+
+    @property
+    def choices(self) -> list[Choice]:
+        """What each task can do next; while private steps are left, the next of these alone."""
+        if self.left:
+            step = self.private[-self.left]
+            return [Choice("n", step.task, step, ())]
+        if self.node is None:
+            return []
+        named = all(len(task) <= 1 for task in self.node.steps)
+        return [
+            Choice((task or "0") if named else str(number), task, step, tuple(self.node.racing(task)))
+            for number, (task, step) in enumerate(self.node.steps.items(), start=1)
+        ]
+
+    @property
+    def end(self) -> Literal["", "finished", "fault", "deadlock"]:
+        """How the run has ended, if it has."""
+        if self.left:
+            return ""
+        if self.node is None:
+            return "fault"
+        return "" if self.node.steps else "deadlock" if self.node.waiting else "finished"
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What a run that has finished computed."""
+        return self.trace.outcome(self.node) if self.end == "finished" and self.node is not None else None
+
+    @property
+    def incident(self) -> Incident | None:
+        """What a fault or a deadlock is about."""
+        if self.node is None:
+            return faulted(self.moves[-1].edge, self.interleaving)
+        return self.trace.incident(self.node, self.interleaving)
+
+    @property
+    def ahead(self) -> Ahead:
+        """What lies ahead of here, as far as it is looked for."""
+        all_states, complete = self.trace.ahead(self.trace.nodes[0], FAR, STEPS)
+        reached, _ = self.trace.ahead(self.node, FAR, STEPS) if self.node is not None else ({}, True)
+        here = self.node.number if self.node is not None else -1
+        outcomes = {self.trace.outcome(self.trace.nodes[number]) for number in reached if number != here} - {None}
+        return Ahead(len(all_states), len(self.seen), len(outcomes), complete)
+
+    # ----------------------------------------------------------------------------------------------------------- moves
+
+    def choose(self, text: str) -> None:
+        """The step of a task, by its key or its path. While predicting, ask for the prediction first."""
+        found = [choice for choice in self.choices if text in (choice.key, choice.task or "0")]
+        if not found:
+            keys = ", ".join(choice.key for choice in self.choices)
+            can = f"choose {keys}" if keys else "go back"
+            raise InputError(f"{text} is no step that can be taken here: {can}")
+        if self.left:
+            self.left -= 1
+            self._arrive()
+        elif self.predicting and self.asked is None:
+            self.asked = found[0].task
+        else:
+            self._take(found[0].task)
+
+    def forward(self) -> None:
+        """The next private step, or the only step that can be taken."""
+        choices = self.choices
+        if len(choices) != 1:
+            many = ", ".join(choice.key for choice in choices)
+            raise InputError(f"several tasks can step: choose {many}" if many else "the run has ended: go back")
+        self.choose(choices[0].key)
+
+    def back(self) -> None:
+        """Undo the last step that was shown; or take back the choice that a prediction is asked for."""
+        if self.asked is not None:
+            self.asked = None
+        elif not self.folded and self.left < len(self.private):
+            self.left += 1
+        elif self.moves:
+            self.moves.pop()
+            self.left = 0
+        else:
+            raise InputError("this is the first state")
+
+    def fold(self) -> None:
+        """Take private steps together with the visible one before them, or one by one."""
+        self.folded = not self.folded
+        if self.folded:
+            self.left = 0
+            self._arrive()
+
+    def go(self, interleaving: str) -> None:
+        """From the first state along an interleaving. InputError where it names a task that cannot step."""
+        tasks = parse_interleaving(interleaving)
+        edges = list(self.trace.walk(tasks))
+        if len(edges) < len(tasks):
+            node = edges[-1].target if edges else self.trace.nodes[0]
+            able = ", ".join(task or "0" for task in node.steps) if node is not None else ""
+            named = f"step {len(edges) + 1} names task {tasks[len(edges)] or '0'}"
+            message = f"{named}, which cannot step; tasks that can: {able or 'none'}"
+            raise InputError(message, fix="`wingspan explore` prints interleavings of this program")
+        self.moves = []
+        self._follow(tasks)
+
+    def to_race(self) -> None:
+        """To the nearest state ahead in which steps race."""
+        self._to(lambda node: bool(node.races), "no race")
+
+    def to_result(self) -> None:
+        """To the nearest end ahead with a result that this walk has not come to."""
+
+        def new(node: Node) -> bool:
+            outcome = self.trace.outcome(node)
+            return outcome is not None and outcome not in self._reached
+
+        self._to(new, "no other result")
+
+    def _to(self, wanted: Callable[[Node], bool], what: str) -> None:
+        found, complete = self.trace.ahead(self.node, FAR, STEPS) if self.node is not None else ({}, True)
+        here = self.node.number if self.node is not None else -1
+        for number, tasks in found.items():
+            if number != here and wanted(self.trace.nodes[number]):
+                self._follow(tasks)
+                return
+        where = "ahead: go back" if complete else f"within the next {len(found)} states: step on"
+        raise InputError(f"{what} lies {where} first")
+
+    def _follow(self, tasks: Iterable[str]) -> None:
+        self.left, self.asked = 0, None
+        for task in tasks:
+            self._take(task, whole=True)
+
+    def _take(self, task: str, whole: bool = False) -> None:
+        """A visible step, and the private ones after it if they are folded or the `whole` is wanted."""
+        assert self.node is not None
+        reads, lost = self.reads.after(self.node.steps[task])
+        edge = self.trace.edge(self.node, task)
+        self.moves.append(Move(edge, reads, lost))
+        self.left = 0 if self.folded or whole else len(edge.then)
+        self._arrive()
+
+    def _arrive(self) -> None:
+        if self.node is not None and not self.left:
+            self.seen.add(self.node.number)
+            outcome = self.trace.outcome(self.node)
+            self._reached |= {outcome} if outcome is not None else set()
+
+    # ----------------------------------------------------------------------------------------------------- predictions
+
+    def predict(self) -> None:
+        """Begin or stop to ask for a prediction before each visible step."""
+        self.predicting, self.asked = not self.predicting, None
+
+    def answer(self, text: str) -> Guess:
+        """Take the step that was asked about. The text predicts its rule and a value that it reads or writes.
+
+        A rule that has no access with a value needs none. A point for each part that is right, of two.
+        """
+        if self.asked is None:
+            raise InputError("no step is asked about: choose a task")
+        words = text.split()
+        if not words:
+            raise InputError("write the rule and the value, as in `Assign 0`")
+        assert self.node is not None
+        step = self.node.steps[self.asked]
+        values = list(map(value_of, filter(has_value, step.footprint)))
+        rule = words[0].casefold() == step.rule.casefold()
+        value = " ".join(words[1:]) in values if values else len(words) == 1
+        self.right += rule + value
+        self.guesses += 2
+        self._take(self.asked)
+        self.asked = None
+        return Guess(rule, value, step)
+
+
+def has_value(touch: Touch) -> bool:
+    """Whether an access reads or writes a value; taking and giving back a lock does not."""
+    return touch.effect not in ("acquire", "release")
+
+
+def value_of(touch: Touch) -> str:
+    """The value of an access."""
+    return term(touch.value)

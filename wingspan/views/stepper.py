@@ -1,0 +1,283 @@
+"""A stepping session as text, in panes: the terminal shows them side by side, the plain form one after the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from io import StringIO
+from textwrap import wrap
+
+from rich.console import Console
+
+from wingspan.errors import printable
+from wingspan.explorer.incident import explain
+from wingspan.explorer.machine import READING
+from wingspan.lang.printer import term
+from wingspan.semantics.derived import Derived
+from wingspan.semantics.notation import Place, configuration
+from wingspan.semantics.rules import ALL
+from wingspan.semantics.rules.schema import schema
+from wingspan.trace.memory import Buffer, buffers, environment, held
+from wingspan.trace.session import Choice, Guess, Move, Session
+from wingspan.views.steps import lanes, touched
+from wingspan.views.values import count, listing
+from wingspan.views.view import written
+
+FILLER = "…"
+
+KEYS: dict[str, tuple[str, Callable[[Session], None]]] = {
+    "b": ("back", Session.back),
+    "x": ("race", Session.to_race),
+    "r": ("result", Session.to_result),
+    "p": ("private", Session.fold),
+    "n": ("next", Session.forward),
+    "?": ("predict", Session.predict),
+}
+"""What both forms of the stepper do at a key; they also have c for the configuration, s to save, q to quit."""
+
+
+def cut(text: str, width: int) -> str:
+    """A text that is at most so wide.
+
+    >>> cut("writes c.val[3]", 9), cut("reads", 9)
+    ('writes c…', 'reads')
+    """
+    return text if len(text) <= width else f"{text[: width - 1]}{FILLER}"
+
+
+# ------------------------------------------------------------------------------------------------------------- program
+
+
+def program(session: Session, width: int) -> list[str]:
+    """The lines of the program, and at the end of each the tasks that stand there."""
+    state = session.state
+    standing: defaultdict[int, list[str]] = defaultdict(list)
+    for task in session.trace.machine.tasks(state):
+        span = state.at(task).focus.span
+        if span is not None:
+            standing[span.line].append(f"◀{task or '0'}")
+    source = session.trace.source
+    size = len(source.text.splitlines())
+    digits = len(str(size))
+    drawn = []
+    for number in range(1, size + 1):
+        text = printable(source.line(number))
+        here = " ".join(standing[number])
+        line = cut(f"{number:>{digits}}  {text}", width - len(here) - bool(here))
+        drawn.append(f"{line}{here:>{width - len(line)}}" if here else line)
+    return drawn
+
+
+def places(session: Session) -> list[int]:
+    """The lines at which tasks stand, from 1."""
+    state = session.state
+    spans = (state.at(task).focus.span for task in session.trace.machine.tasks(state))
+    return [span.line for span in spans if span is not None]
+
+
+# -------------------------------------------------------------------------------------------------------------- so far
+
+
+def so_far(session: Session, width: int) -> list[str]:
+    """A line for each step, in the lane of its task; private ones only if they are taken one by one."""
+    shown = [(step, move) for step, move in session.steps if move is not None or not session.folded]
+    numbers = {id(move): number for number, move in enumerate(session.moves, start=1)}
+    digits = len(str(len(session.moves)))
+    drawn = []
+    for (step, move), lane in zip(shown, lanes([step.task or "0" for step, _ in shown]), strict=True):
+        number = str(numbers[id(move)]) if move is not None else "·"
+        drawn.append(cut(f"{number:>{digits}}  {lane}  {does(step)}".rstrip(), width))
+        if move is not None and move.lost is not None:
+            told = overwrites(session, numbers[id(move)])
+            drawn += wrap(told, width, initial_indent="   LOST ", subsequent_indent="   ")
+    return drawn or ["nothing yet"]
+
+
+def does(step: Derived) -> str:
+    """What a step does, in a line: its accesses, or its rule."""
+    return "; ".join(map(touched, step.footprint)) or step.rule
+
+
+def overwrites(session: Session, number: int) -> str:
+    """Which update the step with this number loses, and why.
+
+    `overwrites step 5 with a value computed from step 4's read`
+    """
+    move = session.moves[number - 1]
+    assert move.lost is not None
+    cell, task = move.lost.cell, move.step.task
+    written = _latest(session.moves[: number - 1], cell, ("write", "atomic"), None)
+    read = _latest(session.moves[: number - 1], cell, ("read",), task)
+    return f"overwrites step {written} with a value computed from step {read}'s read"
+
+
+def _latest(moves: list[Move], cell: Hashable, effects: tuple[str, ...], task: str | None) -> int:
+    """The number of the last step that touches a cell so, by one task or by any."""
+    return max(
+        number
+        for number, move in enumerate(moves, start=1)
+        if task in (None, move.step.task)
+        and any(touch.cell == cell and touch.effect in effects for touch in move.step.footprint)
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def memory(session: Session, width: int) -> list[str]:
+    """A line for each buffer, what the last step wrote in brackets; who has read what; variables and indices.
+
+    Inputs, which no step changes, come last.
+    """
+    state, tensors = session.state, session.trace.program.towers
+    changed = {touch.cell for step in session.recent for touch in step.footprint if touch.effect not in READING}
+    shown = buffers(state.heap, tensors)
+    wide = max((len(buffer.title) for buffer in shown), default=0)
+    lines = [(_buffer(session, buffer, changed, wide, width), buffer.tensor) for buffer in shown]
+    inputs = session.trace.program.inputs
+    drawn = [line for line, tensor in lines if tensor not in inputs]
+    for read in session.reads.all:
+        old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
+        told = f"▲ {read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
+        drawn += wrap(told, width, subsequent_indent="  ")
+    for task, names in environment(state):
+        inside = ", ".join(f"{name} ↦ {bound}" for name, bound in names.items() if name not in tensors)
+        if inside:
+            drawn.append(cut(f"σ{task or '0'} {{{inside}}}", width))
+    return [*drawn, *(line for line, tensor in lines if tensor in inputs)] or ["no cells yet"]
+
+
+def _buffer(session: Session, buffer: Buffer, changed: set[Hashable], wide: int, width: int) -> str:
+    """The cells of a buffer; where they are too many, those around the first that was changed."""
+    heap = session.state.heap
+    cells = [f"[{held(heap[cell])}]" if cell in changed else held(heap[cell]) for cell in buffer.cells.values()]
+    at = next((k for k, cell in enumerate(buffer.cells.values()) if cell in changed), 0)
+    room = width - wide - 2
+    first = 0
+    while first < at and len(_row(cells, first, at + 2)) > room:
+        first += 1
+    last = len(cells)
+    while last > at + 1 and len(_row(cells, first, last)) > room:
+        last -= 1
+    return cut(f"{buffer.title:<{wide}}  {_row(cells, first, last)}", width)
+
+
+def _row(cells: list[str], first: int, last: int) -> str:
+    """Some of the cells; … stands for others."""
+    inside = " ".join(cells[first:last])
+    return f"{FILLER} " * (first > 0) + inside + f" {FILLER}" * (last < len(cells))
+
+
+# ---------------------------------------------------------------------------------------------------------------- next
+
+
+def following(session: Session, width: int) -> list[str]:
+    """What can happen next, a line for each task that can step, and RACE where two conflict; or how the run ended."""
+    if session.asked is not None:
+        task = session.asked or "0"
+        return wrap(f"task {task} steps: which rule, and which value does it read or write? As in `Assign 0`.", width)
+    drawn = [cut(_choice(session, choice), width) for choice in session.choices]
+    if session.node is not None and not session.left:
+        for blocked in session.node.waiting:
+            drawn += wrap(explain(blocked), width, initial_indent="· ", subsequent_indent="  ")
+    if session.end == "finished":
+        outcome = session.outcome
+        assert outcome is not None
+        drawn += wrap(f"finished: {listing(outcome)}", width)
+    elif session.end:
+        incident = session.incident
+        assert incident is not None
+        drawn += wrap(f"{session.end}: {incident.message}", width)
+    return drawn
+
+
+def _choice(session: Session, choice: Choice) -> str:
+    name = "" if choice.key in (choice.task or "0", "n") else f"task {choice.task or '0'}  "
+    if session.predicting and not session.left:
+        return f"{choice.key}  {name}?"
+    race = "RACE  " if choice.racing else ""
+    told = f"  {'; '.join(map(touched, choice.step.footprint))}" if choice.step.footprint else ""
+    return f"{choice.key}  {name}{race}{choice.step.rule}{told}"
+
+
+def status(session: Session) -> str:
+    """How much of the program has been seen, and how well steps were predicted."""
+    ahead = session.ahead
+    states = f"{ahead.seen} of {'' if ahead.complete else 'more than '}{count(ahead.states, 'state')} seen"
+    results = f", {count(ahead.results, 'result')} ahead" if ahead.complete else ""
+    score = f", predicted {session.right} of {session.guesses}" if session.guesses else ""
+    return f"{states}{results}{score}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- rule
+
+
+def rule(session: Session, width: int) -> list[str]:
+    """The rule of the last step, filled in; what its letters stand for; and as it is drawn."""
+    step = session.last
+    if step is None:
+        return ["no step yet"]
+    at = f"{step.span.line}:{step.span.column}" if step.span else ""
+    known = written(step.indices, session.trace.program.plain)
+    indices = "".join(f", {name} = {index}" for name, index in known)
+    drawn = [cut(f"{step.rule}  task {step.task or '0'}  {at}{indices}".rstrip(), width)]
+    if not list(step.premises) and not step.conclusion:
+        return [*drawn, *wrap(f"fault: {session.incident.message}" if session.incident else "", width)]
+    case = step.case
+    drawn += _inference(
+        [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], step.conclusion, width
+    )
+    letters = (f"{name} = {text}" for name, text in step.terms.items() if len(name) <= 2 and name not in ("t", "t_l"))
+    drawn += ["", *wrap(",  ".join(letters), width)]
+    drawn += ["as drawn:", *_inference(list(case.premises), case.conclusion, width)]
+    note = schema(ALL[step.rule]).note
+    return [*drawn, *([""] if note else []), *wrap(note, width)]
+
+
+def _inference(premises: list[str], conclusion: str, width: int) -> list[str]:
+    """Premises over a line over the conclusion."""
+    over = [line for premise in premises for line in wrap(premise, width, subsequent_indent="    ")]
+    below = wrap(conclusion, width, subsequent_indent="    ")
+    return [*over, "─" * max(map(len, [*over, *below])), *below]
+
+
+# ------------------------------------------------------------------------------------------------------- configuration
+
+
+def whole(session: Session) -> tuple[list[str], list[Place]]:
+    """The configuration, and where the redex of each task stands that can step."""
+    return configuration(session.state, session.trace.program.towers)
+
+
+def marked(session: Session) -> list[str]:
+    """The configuration with each redex between `«1:` and `»`, where task 1 reduces it."""
+    lines, found = whole(session)
+    marks = [(at.end_line, at.end_column, "»") for at in found]
+    marks += [(at.line, at.column, f"«{at.task or '0'}: ") for at in found]
+    for line, column, text in sorted(marks, reverse=True):
+        lines[line] = f"{lines[line][:column]}{text}{lines[line][column:]}"
+    return lines
+
+
+def screen(session: Session, width: int) -> Iterator[str]:
+    """All panes, one after the other, under headings."""
+    panes = (("program", program), ("so far", so_far), ("memory", memory), ("rule", rule), ("next", following))
+    for title, pane in panes:
+        if pane is rule and session.asked is not None:
+            continue
+        name = f"{title}: {status(session)}" if pane is following else title
+        yield from (cut(f"── {name} ".ljust(width, "─"), width), *pane(session, width))
+
+
+def judged(guess: Guess) -> str:
+    """What a prediction was worth."""
+    right = {(True, True): "right", (True, False): "the rule is right", (False, True): "the value is right"}
+    return f"{right.get((guess.rule, guess.value), 'no')}: {guess.step.rule} {does(guess.step)}"
+
+
+def picture(session: Session, width: int = 100) -> str:
+    """All panes as SVG."""
+    console = Console(file=StringIO(), width=width, record=True, highlight=False, color_system=None)
+    console.print("\n".join(screen(session, width)), markup=False)
+    name = session.trace.source.name
+    return console.export_svg(title=f"{name}: {session.interleaving}", unique_id="wingspan")
