@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -347,18 +348,21 @@ def test_data_that_does_not_fit_is_refused(value: float) -> None:
         Tensor.from_numpy("Dense(Element(0.0, f32))", np.array([1e300]))
 
 
-def test_duplicates_are_summed_before_they_are_narrow() -> None:
-    """200 + 100 does not fit a byte, and 200 + 55 does."""
-    import scipy.sparse
+def duplicated(*values: Any) -> scipy.sparse.coo_array:
+    """A vector of two elements, the second of which is the sum of the values."""
+    return scipy.sparse.coo_array((np.array(values), (np.ones(len(values), dtype=int),)), shape=(2,))
 
-    for more in (100, 55):
-        coo = scipy.sparse.coo_array((np.array([200, more], np.uint8), (np.array([1, 1]),)), shape=(2,))
-        if more == 55:
-            assert Tensor.from_scipy("SparseList(Element(0, u8))", coo).to_numpy().tolist() == [0, 255]
-            continue
-        assert Tensor.from_scipy("SparseList(Element(0))", coo).to_numpy().tolist() == [0, 300]
-        with pytest.raises(InputError, match="300 does not fit u8"):
-            Tensor.from_scipy("SparseList(Element(0, u8))", coo)
+
+def test_duplicates_are_summed_before_they_are_narrow() -> None:
+    """200 + 100 does not fit a byte, and 200 + 55 does; 2²⁴ + 1 does not fit f32."""
+    byte, single = np.uint8, np.float32
+    assert Tensor.from_scipy("SparseList(Element(0, u8))", duplicated(byte(200), byte(55))).to_numpy()[1] == 255
+    assert Tensor.from_scipy("SparseList(Element(0))", duplicated(byte(200), byte(100))).to_numpy()[1] == 300
+    with pytest.raises(InputError, match="300 does not fit u8"):
+        Tensor.from_scipy("SparseList(Element(0, u8))", duplicated(byte(200), byte(100)))
+    large = duplicated(single(2**24), single(1))
+    assert Tensor.from_scipy("SparseList(Element(0.0))", large).to_numpy()[1] == 2**24 + 1
+    assert Tensor.from_scipy("SparseList(Element(0.0, f32))", large).to_numpy()[1] == 2**24
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".h5", ".arrow", ".pgm", ".png"])

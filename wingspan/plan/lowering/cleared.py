@@ -97,8 +97,7 @@ class Cleared:
                 try:
                     tower = self.bound.towers[made.tensor]
                     value = tower.width.rounded(algebra.convert(algebra.exact(made.init.value), tower.kind))
-                    if tower.width.holds(value):
-                        known[made.tensor] = ir.Literal(value)
+                    known[made.tensor] = ir.Literal(value)
                 except Fault:
                     pass
             yield made
