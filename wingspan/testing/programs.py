@@ -168,10 +168,10 @@ class Writer:
             gates[first] = device
             if device == "dev" and first > 1 and t.rank > 1 and self.chance(2):
                 gates[1] = "dev2"
-        fill = self.pick(FILLS[t.kind])
+        leaf, fill = self.pick(self.options.leaves), self.pick(FILLS[t.kind])
         if t.kind in WIDTHS and self.options.narrow and self.chance(self.options.narrow):
             fill = f"{fill}, {self.pick(WIDTHS[t.kind])}"
-        text = f"{self.pick(self.options.leaves)}({fill})"
+        text = f"{leaf}({fill})"
         needs: dict[int, str] = {}
         for number in range(1, t.rank + 2):
             if number > 1:
