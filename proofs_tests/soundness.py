@@ -21,7 +21,9 @@ Truth = Literal["safe", "bad", "value", "cut"]
 TRUTHS: tuple[Truth, ...] = ("bad", "value", "safe", "cut")
 SOUND = ("repaired", "exact")
 
-VALUES = re.compile(r"^(freeze\(\w+\): )?(overflow|division by zero|\w+ has the indices|.* needs |.* is not an? )")
+VALUES = re.compile(
+    r"^(freeze\(\w+\): )?(overflow|division by zero|\w+ has the indices|.* needs |.* is not an? |.* does not fit )"
+)
 """Messages of faults that values cause; every other fault is one that an accepted program must not have."""
 
 

@@ -24,6 +24,7 @@ AREAS = {
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
+        "wingspan/lang/widths.py",
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
@@ -42,7 +43,8 @@ AREAS = {
         "wingspan/compiled/session.h", "wingspan/compiled/unite.h", "wingspan/compiled/unpack.h",
     ],
     "native": [
-        "wingspan/native/machine.py", "wingspan/native/heap.py", "wingspan/runtime/results.py",
+        "wingspan/native/machine.py", "wingspan/native/heap.py", "wingspan/native/_engine.pyx",
+        "wingspan/runtime/results.py",
         "wingspan/runtime/lease.py", "wingspan/runtime/handed.py", "wingspan/runtime/spare.py",
         "wingspan/runtime/runtime.h",
         "wingspan/runtime/_memory.pyx", "wingspan/tensors/", "wingspan/written.py", "wingspan/api/running.py",

@@ -374,5 +374,5 @@ def _broken_shard(h: ByHand, depth: int, instance, positions: int) -> list[str]:
 
 def zero_filled(made: tuple[str, np.ndarray]) -> bool:
     """Whether SciPy can hold it."""
-    form, _ = made
-    return rank_of(form) > 0 and not form.rstrip(")").endswith(("2", "-0.5", "true"))
+    form, array = made
+    return rank_of(form) > 0 and tower(form, *array.shape).fill == 0

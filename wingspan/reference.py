@@ -26,6 +26,13 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 KINDS = {"int": "a 64-bit integer", "float": "a finite double", "bool": "a boolean"}
 
+RANGES = {
+    f"{letter}{bits}": np.iinfo(f"{name}{bits}")
+    for letter, name in (("u", "uint"), ("i", "int"))
+    for bits in (8, 16, 32)
+}
+"""What narrow cells of integers hold."""
+
 
 @dataclass(frozen=True)
 class Results:
@@ -45,8 +52,9 @@ def evaluate(
 ) -> Results:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 
-    `shapes` and `kinds` (`int`, `float` or `bool`) are those of all tensors, inputs and declared ones. `tick` is called
-    before each iteration and for each element of an input; what it raises ends the evaluation.
+    `shapes` and `kinds` (`int`, `float` or `bool`, or what narrow cells hold: `u8`, `f32`, …) are those of all tensors,
+    inputs and declared ones. `tick` is called before each iteration and for each element of an input; what it raises
+    ends the evaluation.
 
     >>> y_i = ir.Access(ir.Fiber("y", 1), (ir.Index("i"),))
     >>> loop = ir.For("i", ir.Range(ir.Literal(1), ir.Literal(2)), ir.Assign(y_i, "+", ir.Index("i")))
@@ -76,8 +84,7 @@ def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> A
         value = _computed(raw)
         fitting = None if value is None else _converted(value, kind)
         if fitting is None:
-            text = show(raw) if value is None else show(value)
-            raise InputError(f"{text} is not {KINDS[kind]}")
+            raise InputError(_unfit(show(raw) if value is None else show(value), kind))
         result[index] = fitting
     return result
 
@@ -106,10 +113,31 @@ def _converted(value: Value, kind: str) -> Value | None:
     """The value as an element of a tensor of that kind, None when it has no place there."""
     if isinstance(value, bool) or kind == "bool":
         return value if isinstance(value, bool) and kind == "bool" else None
-    if kind == "float":
-        return Fraction(value)
+    if kind in ("float", "f32"):
+        return single(Fraction(value)) if kind == "f32" else Fraction(value)
+    least, most = (RANGES[kind].min, RANGES[kind].max) if kind in RANGES else (INT_MIN, INT_MAX)
     integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
-    return int(value) if integral and INT_MIN <= value <= INT_MAX else None
+    return int(value) if integral and least <= value <= most else None
+
+
+def single(value: Fraction) -> Fraction:
+    """The nearest number in single precision, of two the even one; what rounds to no finite one stays as it is."""
+    if abs(value) >= 2**128:
+        return value
+    with np.errstate(over="ignore"):
+        near = np.float32(float(value))
+        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+
+    def worth(x: Any) -> Fraction:
+        return Fraction(float(x)) if np.isfinite(x) else Fraction(2) ** 128 * (1 if x > 0 else -1)
+
+    best = min(around, key=lambda x: (abs(worth(x) - value), int(x.view(np.uint32)) % 2))
+    return worth(best) if np.isfinite(best) else value
+
+
+def _unfit(text: str, kind: str) -> str:
+    """What is said of a value that has no place in a tensor."""
+    return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
 
 
 # ------------------------------------------------------------------------------------------------------- arithmetic
@@ -329,5 +357,5 @@ class _Evaluator:
         kind = self.kinds[tensor]
         fitting = _converted(value, kind)
         if fitting is None:
-            raise Fault(f"{show(value)} is not {KINDS[kind]}", span)
+            raise Fault(_unfit(show(value), kind) if kind in KINDS else f"{tensor}: {_unfit(show(value), kind)}", span)
         return fitting

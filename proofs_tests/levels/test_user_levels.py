@@ -237,7 +237,7 @@ def test_a_printed_program_takes_inputs_with_levels_of_a_users_own(form: str) ->
 class Numbered(Element):
     """Stores a number for whatever it is given."""
 
-    operations = Element.operations.replace("val[p] = v", "val[p] = 1")
+    operations = Element.operations.replace("val[p] = fit(v)", "val[p] = 1")
 
 
 def test_a_number_stored_for_a_truth_value_is_a_defect_of_the_level(monkeypatch) -> None:

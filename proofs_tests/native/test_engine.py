@@ -169,9 +169,10 @@ def test_what_is_not_finite_is_no_integer(a):
 @given(st.sampled_from(sorted(OPERATORS)), st.data())
 def test_private_operators_are_what_python_says(op, data):
     whole = {"÷", "%", "float", "and", "or", "not", "|", *FUNCTIONS} - {"same"}
-    doubles = op not in whole and (op in ("abs", "neg", "same") or data.draw(st.booleans()))
+    doubles = op not in whole and (op in ("abs", "neg", "same", "f32", "muladd") or data.draw(st.booleans()))
     values = st.booleans() if op in ("and", "or", "not") else EXACT if doubles else INT64
-    number = 1 if op in ("abs", "neg", "not", "float", "bit", "first", "rest", "count") else 2
+    unary = ("abs", "neg", "not", "float", "f32", "bit", "first", "rest", "count")
+    number = 3 if op == "muladd" else 1 if op in unary else 2
     args = [data.draw(values) for _ in range(number)]
     if op == "select":
         args.insert(0, data.draw(st.booleans()))

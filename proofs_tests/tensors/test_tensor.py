@@ -18,7 +18,7 @@ from wingspan.lang.algebra import exact
 from wingspan.tensors.frozen import Frozen, collect
 from wingspan.tensors.tensor import entries_of, from_exact, load
 from wingspan.tensors.walk import PIECES, columns
-from wingspan.testing.formats import DTYPES, VALUES, arrays, tensors, worth
+from wingspan.testing.formats import VALUES, arrays, dtype_of, tensors, worth
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 CSC = "Dense(SparseList(Element(0.0)))"
@@ -136,7 +136,7 @@ def triples(draw) -> tuple[str, scipy.sparse.coo_array, np.ndarray]:
     shape = (3, 2)
     size = draw(st.integers(0, 8))
     small = VALUES[fill].map(lambda v: v if abs(v) < 1e9 else type(v)(1))
-    values: np.ndarray = np.array(draw(st.lists(small, min_size=size, max_size=size)), dtype=DTYPES[type(worth(fill))])
+    values: np.ndarray = np.array(draw(st.lists(small, min_size=size, max_size=size)), dtype=dtype_of(fill))
     at = [np.array(draw(st.lists(st.integers(0, n - 1), min_size=size, max_size=size)), dtype=int) for n in shape]
     dense = np.full(shape, exact(worth(fill)), dtype=object)
     for i, j, value in zip(*at, values.tolist(), strict=True):

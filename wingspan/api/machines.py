@@ -70,7 +70,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
             raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
     _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
-    kinds = {name: tower.kind for name, tower in bound.towers.items()}
+    kinds = {name: tower.width.name if tower.width.narrow else tower.kind for name, tower in bound.towers.items()}
     return reference.evaluate(bound.plain, inputs, shapes, kinds, tick)
 
 

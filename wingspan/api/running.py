@@ -170,8 +170,8 @@ class BuiltIn:
         """What `wingspan.api.run` computes, also if the program is not safe."""
         if self.name == "reference":  # into formats and back would take longer than computing it
             results = evaluate(program)
-            kinds = {name: program.towers[name].kind for name in program.outputs}
-            return {name: rounded(results.tensors[name], kind) for name, kind in kinds.items()} | results.variables
+            dtypes = {name: program.towers[name].dtype for name in program.outputs}
+            return {name: rounded(results.tensors[name], dtype) for name, dtype in dtypes.items()} | results.variables
         made = run(program, engine=self.name, unsafe=True, note=lambda _: None)
         return {**made.tensors, **made.variables}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wingspan.buffers.frames import Cell
-from wingspan.buffers.linear import Code, function, python_of
+from wingspan.buffers.linear import Code, fitting, function, place_of, python_of
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -53,7 +53,7 @@ class _Writer:
         self.code = code
         self.lines: list[str] = []
         self.names: dict[str, str] = {}
-        self.constants: dict[str, Any] = {"Cell": Cell, "violated": _violated}
+        self.constants: dict[str, Any] = {"Cell": Cell, "violated": _violated, "fitting": fitting}
         self.inputs = [self.register(name) for name in code.procedure.inputs]
 
     def function(self) -> Run:
@@ -98,9 +98,14 @@ class _Writer:
                 put(f"{self.register(reg)} = cells.get({self.cell(ref, self.text(index))}, 0)")
             case Store(ref=ref, index=index, value=value):
                 put(f"cells[{self.cell(ref, self.text(index))}] = {self.text(value)}")
-            case Atomic(ref=ref, index=index, op=op, value=value):
+            case Atomic(ref=ref, index=index, op=op, value=value, width=width):
+                made, place = (
+                    f"apply({op!r}, cells.get(cell, 0), {self.text(value)})",
+                    place_of(self.code.tower, ref.depth),
+                )
+                self.constants[f"width_{width}"] = width
                 put(f"cell = {self.cell(ref, self.text(index))}")
-                put(f"cells[cell] = apply({op!r}, cells.get(cell, 0), {self.text(value)})")
+                put(f"cells[cell] = fitting({made}, width_{width}, {place!r}, tensor)")
             case Acquire():
                 put("pass")  # nobody else is there
             case Release(ref=ref, index=index):
@@ -127,7 +132,6 @@ class _Writer:
                 raise InternalError(f"not a statement: {s}")
 
     def check(self, s: Check, put: Callable[[str], None]) -> None:
-        tower = self.code.tower
-        place = f"{{tensor}}, level {tower.numbers[s.depth]} {tower.levels[s.depth].name}: "
+        place = place_of(self.code.tower, s.depth)
         values = "".join(f", {name}={self.text(value)}" for name, value in s.values)
         put(f"if not {self.text(s.condition)}: violated({place + s.message!r}, tensor=tensor{values})")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from wingspan.buffers.linear import Code, Instruction, Registers
+from wingspan.buffers.linear import Code, Instruction, Registers, fitting
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Term, node
@@ -134,7 +134,11 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
         case "store":
             memory.store(cell, value, position, index)
         case "atomic":
-            memory.update(cell, lambda old: algebra.apply(step.op, old, value), position, index, "atomic")
+
+            def combined(old: Any) -> Any:
+                return fitting(algebra.apply(step.op, old, value), step.width, step.message, tensor)
+
+            memory.update(cell, combined, position, index, "atomic")
         case "acquire":
             memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index, "acquire")
         case "release":

@@ -43,10 +43,10 @@ updated, and until that is over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -55,6 +55,7 @@ from wingspan.errors import InternalError
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.widths import USUAL, Width
 
 Dependence = Literal["node", "sibling", "cousin"]
 EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
@@ -178,18 +179,28 @@ class Level:
 
 @dataclass(frozen=True)
 class Leaf(Level):
-    """A leaf of a tower: its fill value also says what the elements are."""
+    """A leaf of a tower: its fill value also says what the elements are.
+
+    Without a width, cells have 64 bits, or are truth values. The fill value is one that a cell holds.
+    """
 
     fill: Value
-    kind: str = field(init=False, repr=False)
-    """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not"""
+    width: Width = None  # type: ignore[assignment]
 
     leaf = True
     implied: ClassVar[bool] = False
     """whether that there is a child is all that is known of an element"""
+    fits: ClassVar[bool] = False
+    """whether its text makes what it stores `fit`, so that it may be given a width"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", kind_of(self.fill))
+        object.__setattr__(self, "width", self.width or USUAL[kind_of(self.fill)])
+        object.__setattr__(self, "fill", self.width.rounded(self.fill))
+
+    @property
+    def kind(self) -> str:
+        """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not."""
+        return self.width.kind
 
     def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:
         """What the buffers hold if the positions of the fibers have these values, and all others the fill value."""
@@ -200,7 +211,7 @@ class Leaf(Level):
         raise Unusual
 
     def __str__(self) -> str:
-        return f"{self.name}({show(self.fill)})"
+        return f"{self.name}({show(self.fill)}{f', {self.width}' if self.width.narrow else ''})"
 
 
 @dataclass(frozen=True)
@@ -388,6 +399,16 @@ class Tower:
     def kind(self) -> str:
         """What the elements are: int, float or bool."""
         return self.leaf.kind
+
+    @property
+    def width(self) -> Width:
+        """The storage width of the elements."""
+        return self.leaf.width
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """What the elements are in arrays."""
+        return np.dtype(self.width.dtype)
 
     def tracked(self, number: int) -> bool:
         """Whether some level above the one with this number must know if something below it was written."""

@@ -29,8 +29,9 @@ from wingspan.buffers.ops import (
     When,
     While,
 )  # fmt: skip
-from wingspan.errors import InternalError
+from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
+from wingspan.lang.widths import Width, f32
 from wingspan.lang.words import FUNCTIONS
 
 Registers = list[Any]
@@ -56,6 +57,7 @@ class Instruction:
     target: int = 0
     message: str = ""
     op: str = ""
+    width: Width | None = None
     rests: bool = field(init=False)
     """whether a frame stops before this instruction"""
 
@@ -113,6 +115,9 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
                     return f"{task}.thread({device})"
                 case ["combine", symbol], [x, v]:
                     return f"apply({symbol!r}, {x}, {v})"
+                case ["f32"], [x]:
+                    constants["f32"] = f32
+                    return f"f32({x})"
                 case ["select"], [condition, x, y]:
                     return f"({x} if {condition} else {y})"
                 case ["not"], [x]:
@@ -123,6 +128,20 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
                 case [symbol], _:
                     return f"({f' {symbol} '.join(parts)})"
     raise InternalError(f"not an expression: {value}")
+
+
+def place_of(tower: Tower, depth: int) -> str:
+    """What the message of a fault at a level begins with, the name of the tensor being left open."""
+    return f"{{tensor}}, level {tower.numbers[depth]} {tower.levels[depth].name}: "
+
+
+def fitting(value: Any, width: Width | None, place: str, tensor: str) -> Any:
+    """What a cell holds once the value is stored there; a Fault, at a place, if its width does not hold it."""
+    if width is None:
+        return value
+    if not width.holds(value):
+        raise Fault(f"{place.format(tensor=tensor)}{value} does not fit {width}")
+    return width.rounded(value)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -182,8 +201,8 @@ class _Linearizer:
                 self.access("load", ref, index, place, None, writes=self.slot(reg))
             case Store(ref=ref, index=index, value=value, place=place):
                 self.access("store", ref, index, place, value)
-            case Atomic(ref=ref, index=index, op=op, value=value, place=place):
-                self.access("atomic", ref, index, place, value, op=op)
+            case Atomic(ref=ref, index=index, op=op, value=value, place=place, width=width):
+                self.access("atomic", ref, index, place, value, op=op, width=width)
             case Acquire(ref=ref, index=index, place=place):
                 self.access("acquire", ref, index, place, Reg("task"))
             case Release(ref=ref, index=index, place=place):
@@ -214,6 +233,7 @@ class _Linearizer:
         *,
         writes: int | None = None,
         op: str = "",
+        width: Width | None = None,
     ) -> None:
         keys = tuple((tag, self.compute(key)) for tag, key in ref.keys)
         made = Instruction(
@@ -226,21 +246,22 @@ class _Linearizer:
             keys,
             self.compute(place.position) if place.position is not None else None,
             self.compute(place.index) if place.index is not None else None,
+            message=place_of(self.tower, ref.depth),
             op=op,
+            width=width,
         )
         self.instructions.append(made)
 
     def check(self, s: Check) -> None:
         condition = self.compute(s.condition)
         shown = [(name, self.compute(value)) for name, value in s.values]
-        level = self.tower.levels[s.depth]
 
         def violated(registers: Registers) -> dict[str, Any] | None:
             return None if condition(registers) else {name: value(registers) for name, value in shown}
 
-        place = f"{{tensor}}, level {self.tower.numbers[s.depth]} {level.name}: "
         reads = self.reads(s.condition, *(value for _, value in s.values))
-        self.instructions.append(Instruction("check", reads, compute=violated, message=place + s.message))
+        message = place_of(self.tower, s.depth) + s.message
+        self.instructions.append(Instruction("check", reads, compute=violated, message=message))
 
     def when(self, condition: Expr, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
         else_at = self.hole("branch", condition)

@@ -9,7 +9,7 @@ The text may use::
 
     x = e      c.q = e               private registers; c is the cursor of the fiber being iterated, at position c.p
     buf[e]     buf[e] = e            a load; a store; loads happen left to right, none under and / or / if-else
-    atomic(buf, e, v)                read, combine with ⊕ and write in one step
+    atomic(buf, e, v)                read, combine with ⊕ and write in one step; what is written is made to fit
     acquire(buf, e)  release(buf, e) take a lock, waiting until it is free; give it back
     child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
     lvl.op(…)                        another operation of this very level
@@ -21,6 +21,7 @@ The text may use::
     sort(buf, n)                     the first n cells in ascending order, in one step
     combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
     merge(x, v)                      the values of two copies as one: x ⊕ v, and x + v when ⊕ is -
+    fit(x)                           x as a cell of the leaf holds it, of whatever width that is; a fault if it cannot
     n, z                             this level's extent; the fill value
     thread(), threads, device        the current thread of the level's device, 0 off it; how many it has; the device
     child.leaf                       whether the child is a leaf
@@ -52,6 +53,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wingspan.lang.devices import Device
+from wingspan.lang.widths import Width, f32
 from wingspan.lang.words import FUNCTIONS
 
 # ------------------------------------------------------------------------------------------------------- expressions
@@ -73,7 +75,7 @@ class Reg:
 
 @dataclass(frozen=True)
 class Op:
-    """An operator over private values: Python's by its symbol, and `combine`, `thread`, `select`."""
+    """An operator over private values: Python's by its symbol, and `combine`, `thread`, `select`, `f32`."""
 
     op: str
     args: tuple[Expr, ...]
@@ -135,13 +137,14 @@ class Store:
 
 @dataclass(frozen=True)
 class Atomic:
-    """ref[index] = ref[index] ⊕ value, in one step"""
+    """ref[index] = ref[index] ⊕ value, in one step; a fault if the width of a leaf's cells does not hold that"""
 
     ref: Ref
     index: Expr
     op: str
     value: Expr
     place: Place
+    width: Width | None = None
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ class Procedure:
 COMPUTES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "|": operator.or_, **FUNCTIONS,
+    "|": operator.or_, "f32": f32, **FUNCTIONS,
     "not": operator.not_, "and": lambda *a: all(a), "or": lambda *a: any(a), "select": lambda c, a, b: a if c else b,
 }  # fmt: skip
 """What the private operators compute."""

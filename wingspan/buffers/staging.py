@@ -292,7 +292,10 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="atomic"), args=[ast.Name(id=buffer), index, value]):
                 at = self.expression(index)
                 given = self.expression(value)
-                emit(Atomic(self.ref(buffer), at, self.stager.op, given, self.place))
+                width = self.stager.tower.width if self.narrow(buffer) else None
+                emit(Atomic(self.ref(buffer), at, self.stager.op, given, self.place, width))
+            case ast.Call(func=ast.Name(id="fit"), args=[x]):
+                self.fit(x)
             case ast.Call(func=ast.Name(id=access), args=[ast.Name(id=buffer), at]) if access in _ACCESSES:
                 emit(_ACCESSES[access](self.ref(buffer), self.expression(at), self.place))
             case _:
@@ -381,6 +384,8 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
                 merging = "+" if self.stager.op == "-" else self.stager.op
                 return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
+            case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
+                return self.fit(x)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
                 if len(args) != FUNCTIONS[name].__code__.co_argcount:
                     raise self.refuse(e, f"{name} takes another number of values")
@@ -393,6 +398,25 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="thread"), args=[], keywords=[]) if self.level.device is not None:
                 return Op("thread", (Const(self.level.device), Reg("task")))
         raise self.refuse(e)
+
+    def fit(self, e: ast.expr) -> Expr:
+        """A value as a cell of the leaf holds it, behind a check that it can."""
+        width, value = self.stager.tower.width, self.expression(e)
+        if width.rounds:
+            return fold("f32", value)
+        if not width.narrow:
+            return value
+        value = self.stager.keep("value", value) if isinstance(value, Op) else value
+        least, most = Const(width.range[0]), Const(width.range[-1])
+        fits = fold("and", fold("<=", least, value), fold("<=", value, most))
+        self.stager.out.append(Check(fits, f"{{value}} does not fit {width}", (("value", value),), self.depth))
+        return value
+
+    def narrow(self, buffer: str) -> bool:
+        """Whether there are elements in the cells of a buffer of this level that are narrower than what is computed."""
+        return self.stager.tower.width.narrow and any(
+            known.name == buffer and known.cell == "value" for known in self.level.buffers
+        )
 
     def load(self, ref: Ref, index: ast.expr) -> Reg:
         """A register with what a cell holds."""

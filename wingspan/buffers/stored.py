@@ -59,7 +59,7 @@ class Stored:
             found[there] += self.shift
         return found - base if base else found
 
-    def logical(self, dtype: type) -> np.ndarray:
+    def logical(self, dtype: np.dtype[Any]) -> np.ndarray:
         """All cells from 1 on as an array of this type, without copying if they are kept so."""
         assert self.at is None
         if not self.shift:

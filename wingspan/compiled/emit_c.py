@@ -17,13 +17,12 @@ from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Unpack, Width, walk
+from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Unpack, walk
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
 
 LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Unpack: "unpack.h"}
 """The headers with the code of C's own for some statements."""
-WIDTHS: dict[Width, str] = {"i64": "WS_I64", "i32": "WS_I32", "u8": "WS_U8", "f64": "WS_F64"}
 
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
@@ -98,7 +97,7 @@ def _groups(plan: Plan) -> Iterator[str]:
         yield f"static const ws_shape shapes_{g.id}[] = {{"
         for b in g.buffers:
             about = "shared" if b.depth < 0 else f"{b.name}, level {b.level} {b.level_name}"
-            shape = f"{{{WIDTHS[b.width]}, {constant(b.hashed)}, {constant(b.bound)}, {constant(b.assigned)}}}"
+            shape = f"{{WS_{b.width.upper()}, {constant(b.hashed)}, {constant(b.bound)}, {constant(b.assigned)}}}"
             yield f"    {shape}, {comment(f'{b.tensor}: {about}')}"
         yield from ("};", "")
 

@@ -12,7 +12,7 @@ INFIX = {
     "+": "+", "-": "-", "*": "*", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&",
     "or": "||", "|": "|",
 }  # fmt: skip
-PREFIX = {"not": "!", "neg": "-", "float": "(double)"}
+PREFIX = {"not": "!", "neg": "-", "float": "(double)", "f32": "(double)(float)"}
 FUNCTIONS = {
     "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same",
     "bit": "ws_bit", "since": "ws_since", "first": "ws_first", "rest": "ws_rest", "count": "ws_count",

@@ -11,12 +11,13 @@ from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, declare, declared, within, zero
 from wingspan.errors import InternalError, Span
 from wingspan.lang.ir import REDUCTIONS
+from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
 from wingspan.plan.uses import refs, sets
 
-CELLS: dict[Width, str] = {"i64": "int64_t", "i32": "int32_t", "u8": "uint8_t", "f64": "double"}
+CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
 READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
@@ -268,6 +269,8 @@ class Function:
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)
+        if isinstance(s.value, plan.Const) and not b.hashed and not WIDTHS[b.width].holds(s.value.value):
+            value = f"({CELLS[b.width]}){value}"  # after a fault
         if b.hashed:
             success = f"ws_hash_store(t, {self.buffer(s.ref)}, {self.text(s.index)}, {value})"
             return [self.fails("WS_TRY", success, s)]
@@ -299,7 +302,10 @@ class Function:
                 told = f"{self.text(index)}, {how}, {self.text(value)}"
                 call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
                 origin = s.origin
-                message = f"{origin.prefix}{op} is not defined for {{0}} and {{1}}"
+                message = f"{op} is not defined for {{0}} and {{1}}"
+                if WIDTHS[ref.buffer.width].narrow:
+                    message = f"{ref.buffer.place}{{0}} {op} {{1}} does not fit {ref.buffer.width}"
+                message = origin.prefix + message
                 site = self.printing.site(origin.span, message, "II", s)
                 return [f"WS_TRY({call}, {site});"]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):

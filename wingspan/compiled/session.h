@@ -309,7 +309,7 @@ WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
         while (n > 0 && !memcmp((const char *)data + (size_t)(n - 1) * bytes, "\0\0\0\0\0\0\0", bytes)) n--;
         for (int64_t i = 1; i <= n; i++) {
             char text[32];
-            ws_tell(b->width == WS_F64 ? 'f' : 'i', ws_load(b, i, WS_PLAIN), text, sizeof text);
+            ws_tell(b->width == WS_F64 || b->width == WS_F32 ? 'f' : 'i', ws_load(b, i, WS_PLAIN), text, sizeof text);
             printf(" %s", text);
         }
     }

@@ -94,7 +94,8 @@ def _over(assign: ir.Assign, e: ir.Expression) -> ir.Assign:
 
 
 def _vector(tower: Tower) -> ir.TensorCall:
-    leaf = ir.Format("Element", (ir.Literal(tower.fill),))
+    width = (ir.StorageWidth(tower.width.name),) if tower.width.narrow else ()
+    leaf = ir.Format("Element", (ir.Literal(tower.fill), *width))
     return ir.TensorCall(ir.Format("Dense", (leaf,)))
 
 
@@ -104,7 +105,7 @@ def _unmodified(level: Level) -> Level:
         return _unmodified(level.child)
     if isinstance(level, Storage):
         return replace(level, child=_unmodified(level.child))
-    return Element(level.fill) if level.leaf else level  # type: ignore[attr-defined]
+    return Element(level.fill, level.width) if level.leaf else level  # type: ignore[attr-defined]
 
 
 def _alike(result: Tower, given: Tower) -> bool:

@@ -230,8 +230,10 @@ class Builder:
         if not name[0].isupper():
             fix = f"write {name[0].upper()}{name[1:]}"
             self.fail(f"{name} is not a format: their names begin with a capital", self.token(word), fix)
-        arguments = tuple(self.argument(self.tree(argument)) for argument in rest if argument is not None)
-        return ir.Format(name, arguments, span=self.span(tree))
+        given = [self.argument(self.tree(argument)) for argument in rest if argument is not None]
+        if len(given) == 2 and isinstance(given[0], ir.Literal) and isinstance(width := given[1], ir.Variable):
+            return ir.Format(name, (given[0], ir.StorageWidth(width.name, span=width.span)), span=self.span(tree))
+        return ir.Format(name, tuple(given), span=self.span(tree))
 
     def argument(self, tree: Branch) -> ir.Format | ir.Variable | ir.Literal | ir.Cpu:
         match tree.data:

@@ -489,11 +489,18 @@ class ScheduleCall(Node):
 
 
 @node
+class StorageWidth(Node):
+    """The width of a leaf's cells as written: `u8`"""
+
+    name: str
+
+
+@node
 class Format(Node):
     """A format as written: a level's name and its arguments, `Dense(Shard(dev, Element(0.0)))`"""
 
     name: str
-    args: tuple[Format | Variable | Literal | Cpu, ...]
+    args: tuple[Format | Variable | Literal | StorageWidth | Cpu, ...]
 
 
 @node

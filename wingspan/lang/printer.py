@@ -45,6 +45,8 @@ def show(node: ir.Node) -> str:
             return fiber(node)
         case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Format() | ir.Data() | ir.File():
             return definition(node)
+        case ir.StorageWidth(name):
+            return name
     return "\n".join(lines(node))
 
 

@@ -28,6 +28,7 @@ class Atomic(Leaf):
     """A value a position, updated by one atomic read-modify-write."""
 
     buffers = Element.buffers
+    fits = True
     operations = f"""{VALUES}
     def increment(p, v):
         atomic(val, p, v)

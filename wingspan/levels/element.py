@@ -23,7 +23,7 @@ from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Fi
 
 VALUES = f"""{GROUPS}
     def declare():
-        pass
+        fit(z)
     def assemble(p):
         val[p] = z
         if overwrites and copied:
@@ -49,7 +49,7 @@ VALUES = f"""{GROUPS}
                 written[q] = w
         else:
             if not first:
-                v = merge(val[q], v)
+                v = fit(merge(val[q], v))
             val[q] = v
     def unwrap(p):
         return val[p]
@@ -68,14 +68,15 @@ class Element(Leaf):
     """A value a position, updated by a load and a store."""
 
     buffers = (Buffer("val", "value", "positions", "the value at p", assigned=True),)
+    fits = True
     operations = f"""{VALUES}
     def increment(p, v):
         if overwrites:
-            val[p] = v
+            val[p] = fit(v)
             if copied:
                 written[p] = 1
         else:
-            val[p] = combine(val[p], v)
+            val[p] = fit(combine(val[p], v))
     """
 
     def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:

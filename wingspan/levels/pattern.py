@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wingspan.lang.ir import Value
+from wingspan.lang.widths import USUAL, Width
 from wingspan.levels.base import EVERY, Buffers, Dependence, Fibers, Find, Leaf, Unusual
 
 
@@ -30,6 +31,7 @@ class Pattern(Leaf):
     """True wherever there is a child."""
 
     fill: Value = field(default=False, init=False)
+    width: Width = field(default=USUAL["bool"], init=False)
 
     implied = True
     operations = """

@@ -12,7 +12,9 @@ from typing import TypeVar
 from wingspan.buffers.staging import definitions
 from wingspan.errors import InputError, ProgramError, Span
 from wingspan.lang import ir
+from wingspan.lang.algebra import KINDS, show
 from wingspan.lang.devices import Device
+from wingspan.lang.widths import NARROW, Width
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
@@ -115,11 +117,14 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
         match form.args:
             case (ir.Literal(value=fill),) if filled:
                 return level(fill)  # type: ignore[call-arg]
+            case (ir.Literal() as fill, ir.StorageWidth() as width) if issubclass(level, Leaf) and level.fits:
+                return level(fill.value, _width(form, fill, width))
             case () if not filled:
                 return level()
         if not filled:
             raise _arity(form, f"{form.name} takes nothing", f"SparseList({form.name}())")
-        raise _arity(form, f"{form.name} takes a fill value", f"{form.name}(0.0)")
+        what = "a fill value, and maybe a width" if issubclass(level, Leaf) and level.fits else "a fill value"
+        raise _arity(form, f"{form.name} takes {what}", f"{form.name}(0.0)")
     if issubclass(level, Gated):
         match form.args:
             case (ir.Variable(name=name) as device, ir.Format() as child):
@@ -150,6 +155,22 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                     _require(made, form, operation, f"whose fibers it cannot {what}", f"{made.name}(Element(0.0))")
             return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
+
+
+def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width:
+    """The width that a leaf is given; a ProgramError if there is none of this name, or it does not hold the fill."""
+    width, kind = NARROW.get(written.name), fill.kind
+    if width is None:
+        fix = f"use one of {', '.join(NARROW)}, or none: cells then have 64 bits"
+        raise ProgramError(f"there is no width {written.name}", written.span or form.span, topic="format", fix=fix)
+    if width.kind != kind:
+        message = f"{width} is no width of a {KINDS[kind]}, as the fill value {show(fill.value)} is"
+        example = {"int": f"{form.name}(0, u8)", "float": f"{form.name}(0.0, f32)", "bool": f"{form.name}(false)"}
+        raise ProgramError(message, fill.span or form.span, topic="format", fix=f"for example {example[kind]}")
+    if not width.holds(fill.value):
+        message = f"the fill value {show(fill.value)} does not fit {width}"
+        raise ProgramError(message, fill.span or form.span, topic="format", fix="use a wider one")
+    return width
 
 
 def _name(form: ir.Format) -> Span | None:

@@ -23,6 +23,7 @@ cdef enum:  # in the order of assemble.OPCODES
     FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
     INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
     FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
+    FLOAT_F32
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
     TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
@@ -145,6 +146,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].f = fabs(r[row[2]].f)
         elif op == FLOAT_NEG:
             r[row[1]].f = -r[row[2]].f
+        elif op == FLOAT_F32:
+            r[row[1]].f = <float>r[row[2]].f
         elif op == FLOAT_EQ:
             r[row[1]].i = r[row[2]].f == r[row[3]].f
         elif op == FLOAT_NE:

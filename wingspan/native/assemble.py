@@ -69,6 +69,7 @@ OPCODES = {
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
     "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
     "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu",
+    "float f32": "wu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
     **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")},

@@ -13,6 +13,7 @@ import numpy as np
 
 from wingspan.buffers.stored import Stored
 from wingspan.errors import InternalError
+from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
@@ -83,7 +84,8 @@ def _as_it_is(stored: Stored, buffer: Buffer) -> bool:
         return False
     match buffer.type:
         case "float":
-            return array.dtype == np.float64 and not stored.shift
+            return array.dtype in (np.float64, np.float32) and not stored.shift
         case "bool":
             return array.dtype in (np.bool_, np.uint8) and not stored.shift
-    return array.dtype in (np.int64, np.int32) or (array.dtype == np.uint8 and not stored.shift)
+    narrow = array.dtype.kind in "iu" and array.dtype.name in BY_DTYPE
+    return array.dtype in (np.int64, np.int32) or (narrow and not stored.shift)

@@ -17,10 +17,25 @@ from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Value
+from wingspan.lang.widths import WIDTHS
 from wingspan.levels import Tower
 from wingspan.native.assemble import Code
-from wingspan.plan.ir import Access, Acquire, Atomic, Claim, Load, Place, Ref, Release, Sort, Store, Type, muladd
-from wingspan.runtime.faults import overflow
+from wingspan.plan.ir import (
+    Access,
+    Acquire,
+    Atomic,
+    Buffer,
+    Claim,
+    Load,
+    Place,
+    Ref,
+    Release,
+    Sort,
+    Store,
+    Type,
+    muladd,
+)
+from wingspan.runtime.faults import overflow, unfit
 
 ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
 """What cells hold that were never written."""
@@ -112,7 +127,7 @@ class Memory:
             case Atomic(index=index, op=op, value=operand, signed=times):
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
-                self._write(cell, s.ref, "atomic", _combine(op, old, value(operand), value(times)), *at)
+                self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
             case Claim(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
@@ -171,11 +186,14 @@ class Memory:
         return ref.frozen or alone(cell, self.chain, owner)
 
 
-def _combine(op: str, old: Any, new: Any, times: int | None) -> Value:
-    """old ⊕ new, or old plus so many times new. A Fault if an integer overflows."""
-    if times is not None:
-        made: Value = muladd(old, times, new)
-        if isinstance(made, int) and made not in algebra.INT64:
-            raise overflow(op, old, new)
-        return made
-    return DOUBLES[op](old, new) if isinstance(old, float) else algebra.apply(op, old, new)
+def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> Value:
+    """old ⊕ new, or old plus so many times new, as a cell of the buffer holds it. A Fault if an integer overflows."""
+    width = WIDTHS[buffer.width]
+    if buffer.type == "float":
+        return width.rounded(DOUBLES[op](old, new) if times is None else muladd(old, times, new))  # type: ignore[no-any-return]
+    if buffer.type == "bool":
+        return algebra.apply(op, old, new)
+    made: Value = algebra.apply(op, old, new) if times is None else muladd(old, times, new)
+    if not width.holds(made):
+        raise unfit(buffer, op, old, new) if times is None else overflow(op, old, new, buffer)
+    return made

@@ -20,12 +20,13 @@ from wingspan.errors import Span
 from wingspan.lang import words
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.widths import f32
 
 Type = Literal["int", "float", "bool", "instance"]
 """64-bit integers, doubles, truth values; instances are held in registers only."""
 
-Width = Literal["i64", "i32", "u8", "f64"]
-"""How a cell is laid out in memory; u8 holds flags and truth values."""
+Width = str
+"""How a cell is laid out in memory, as in `lang.widths`; u8 holds flags and truth values, too."""
 
 
 _T = TypeVar("_T")
@@ -64,7 +65,8 @@ class Op:
     """A private operator that cannot fail, of `OPERATORS`.
 
     Integers wrap around. ÷ and % round down, and their divisor is not 0. `select(c, x, y)` is x if c, else y.
-    Arguments of arithmetic and comparisons have one type; `float(x)` is an integer as a double.
+    Arguments of arithmetic and comparisons have one type; `float(x)` is an integer as a double, `f32(x)` a double as
+    32 bits hold it.
     """
 
     op: str
@@ -83,10 +85,10 @@ TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"
 OPERATORS = (
     TRUTHS
     | words.FUNCTIONS.keys()
-    | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "muladd"}
+    | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
 )
-"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg, same
-and muladd, which are of doubles.
+"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg, same,
+f32 and muladd, which are of doubles.
 """
 
 
@@ -105,7 +107,8 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "and": operator.and_, "or": operator.or_, "not": operator.not_,
     "min": min, "max": max, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float, "|": operator.or_, "muladd": muladd, **words.FUNCTIONS,
+    "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "|": operator.or_, "muladd": muladd,
+    **words.FUNCTIONS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""
 
@@ -151,6 +154,11 @@ class Buffer:
     """if the bound is an extent or a number of threads that is left open, or a product of such: that, where all cells
     may be had at once
     """
+
+    @property
+    def place(self) -> str:
+        """What the message of a fault at a cell of a level begins with."""
+        return f"{self.tensor}, level {self.level} {self.level_name}: "
 
 
 @part

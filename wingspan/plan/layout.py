@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from wingspan.errors import InputError, Span
 from wingspan.lang.devices import THREADS
+from wingspan.lang.widths import WIDTHS
 from wingspan.levels.base import FIBER, OPEN, Gated, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
@@ -23,7 +25,7 @@ SMALL = 2**31 - 2
 MANY = -2
 """A count that is not known, as several extents are left open."""
 
-DTYPES: dict[Width, type] = {"i64": np.int64, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
+DTYPES: dict[Width, np.dtype[Any]] = {name: np.dtype(width.dtype) for name, width in WIDTHS.items()}
 """Cells of each width as NumPy has them."""
 
 
@@ -181,20 +183,19 @@ def _buffer(
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     if largest == OPEN:
         largest = SMALL - 1  # whoever gives the extent sees to it
+    width = tower.width.name if made.cell == "value" and kind != "bool" else _width(made, largest)
     bound = max(bound, 0)
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return Buffer(
-        tensor, depth, made.name, made.cell, kind, _width(made, kind, largest), number, group,
+        tensor, depth, made.name, made.cell, kind, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
     )  # fmt: skip
 
 
-def _width(made: LevelBuffer, kind: Type, largest: int) -> Width:
-    """How wide cells are: positions and counts that are known to be small take half the room."""
+def _width(made: LevelBuffer, largest: int) -> Width:
+    """How wide cells are that hold no numbers: positions and counts that are known to be small take half the room."""
     match made.cell:
-        case "value":
-            return "f64" if kind == "float" else "u8" if kind == "bool" else "i64"
-        case "flag":
+        case "flag" | "value":
             return "u8"
         case "position" | "index" | "count" | "thread" if 0 < largest < SMALL:
             return "i32"

@@ -241,9 +241,12 @@ cdef void reclaim() noexcept with gil:
         PyErr_SetInterrupt()  # for who asks next: nobody above can raise it
 
 
-cdef const char *LETTERS = b"q\0d\0i\0B"
-WIDTHS = ("i64", "f64", "i32", "u8")
-FORMATS = {"l": WS_I64, "q": WS_I64, "d": WS_F64, "i": WS_I32, "B": WS_U8, "?": WS_U8}
+cdef const char *LETTERS = b"q\0d\0i\0B\0b\0h\0H\0I\0f"
+WIDTHS = ("i64", "f64", "i32", "u8", "i8", "i16", "u16", "u32", "f32")
+FORMATS = {
+    "l": WS_I64, "q": WS_I64, "d": WS_F64, "i": WS_I32, "B": WS_U8, "?": WS_U8, "b": WS_I8, "h": WS_I16, "H": WS_U16,
+    "I": WS_U32, "f": WS_F32,
+}
 
 
 cdef class Cells:

@@ -8,7 +8,8 @@ from typing import Any
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.algebra import INT64
-from wingspan.plan.ir import Buffer, Stmt
+from wingspan.lang.widths import WIDTHS
+from wingspan.plan.ir import Atomic, Buffer, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
 """What goes wrong, as runtime.h numbers it."""
@@ -45,8 +46,9 @@ def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
         if op == "muladd":
             x, n, v = operands
             raise overflow("+" if n > 0 else "-", x, v)
-        if getattr(s, "times", None) is not None:
-            raise overflow(op, *operands)
+        if isinstance(s, Atomic):
+            x, v = operands
+            raise overflow(op, x, v, s.ref.buffer) if s.times is not None else unfit(s.ref.buffer, op, x, v)
         if op == "int":
             algebra.convert(operands[0], "int")
         else:
@@ -58,15 +60,22 @@ def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
-def overflow(op: str, x: int, v: int) -> Fault:
-    """What the first of many updates of x by v says that does not fit, ⊕ being + or -."""
-    step = v if op == "+" else -v
-    fit = (INT64[-1] - x if step > 0 else x - INT64[0]) // abs(step)
+def overflow(op: str, x: int, v: int, buffer: Buffer | None = None) -> Fault:
+    """What the first of many updates of x by v says that does not fit the cell of a buffer, ⊕ being + or -."""
+    held, step = INT64 if buffer is None else WIDTHS[buffer.width].range, v if op == "+" else -v
+    fit = (held[-1] - x if step > 0 else x - held[0]) // abs(step)
+    return unfit(buffer, op, x + fit * step, v)
+
+
+def unfit(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
+    """What an update of x by v says, the result of which does not fit the cell of a buffer, or 64 bits."""
     try:
-        algebra.apply(op, x + fit * step, v)
+        made = algebra.apply(op, x, v)
     except Fault as fault:
         return fault
-    raise InternalError(f"{x} {op} {v} does not overflow")
+    if buffer is None or WIDTHS[buffer.width].holds(made):
+        raise InternalError(f"{x} {op} {v} does not overflow")
+    return Fault(f"{buffer.place}{made} does not fit {buffer.width}")
 
 
 def at(s: Any, message: str, fix: str | None = None) -> Fault:
@@ -79,4 +88,4 @@ def at(s: Any, message: str, fix: str | None = None) -> Fault:
 def _name(buffer: Buffer) -> str:
     if buffer.depth < 0:
         return buffer.tensor
-    return f"{buffer.tensor}, level {buffer.level} {buffer.level_name}: {buffer.name}"
+    return f"{buffer.place}{buffer.name}"

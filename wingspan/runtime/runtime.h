@@ -45,7 +45,7 @@
 
 typedef union { int64_t i; double f; void *p; } ws_value;
 
-typedef enum { WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED } ws_width;
+typedef enum { WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED } ws_width;
 typedef enum { WS_PLAIN, WS_SEQ_CST } ws_order;
 typedef enum { WS_SET, WS_ADD, WS_SUB, WS_MUL, WS_MIN, WS_MAX, WS_AND, WS_OR } ws_reduction;
 
@@ -164,7 +164,7 @@ typedef struct ws_task {
     const ws_buffer *buffer;
 } ws_task;
 
-WS_API const uint64_t ws_bytes[] = {8, 8, 4, 1, 0};
+WS_API const uint64_t ws_bytes[] = {8, 8, 4, 1, 1, 2, 2, 4, 4, 0};
 
 /* ----------------------------------------------------------------------------------------------------------- faults */
 
@@ -403,6 +403,11 @@ WS_LOAD(i64, int64_t, int64_t, b->shift)
 WS_LOAD(f64, double, double, 0)
 WS_LOAD(i32, int32_t, int64_t, b->shift)
 WS_LOAD(u8, uint8_t, int64_t, 0)
+WS_LOAD(i8, int8_t, int64_t, 0)
+WS_LOAD(i16, int16_t, int64_t, 0)
+WS_LOAD(u16, uint16_t, int64_t, 0)
+WS_LOAD(u32, uint32_t, int64_t, 0)
+WS_LOAD(f32, float, double, 0)
 
 /* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault noted. */
 #define WS_STORE(name, type, value_type)                                                                               \
@@ -418,6 +423,11 @@ WS_STORE(i64, int64_t, int64_t)
 WS_STORE(f64, double, double)
 WS_STORE(i32, int32_t, int64_t)
 WS_STORE(u8, uint8_t, int64_t)
+WS_STORE(i8, int8_t, int64_t)
+WS_STORE(i16, int16_t, int64_t)
+WS_STORE(u16, uint16_t, int64_t)
+WS_STORE(u32, uint32_t, int64_t)
+WS_STORE(f32, float, double)
 
 /* A cell of any buffer. */
 WS_API inline __attribute__((always_inline)) ws_value ws_load(const ws_buffer *b, int64_t index, ws_order order) {
@@ -426,6 +436,11 @@ WS_API inline __attribute__((always_inline)) ws_value ws_load(const ws_buffer *b
         case WS_F64: x.f = ws_load_f64(b, index, order); break;
         case WS_I32: x.i = ws_load_i32(b, index, order); break;
         case WS_U8: x.i = ws_load_u8(b, index, order); break;
+        case WS_I8: x.i = ws_load_i8(b, index, order); break;
+        case WS_I16: x.i = ws_load_i16(b, index, order); break;
+        case WS_U16: x.i = ws_load_u16(b, index, order); break;
+        case WS_U32: x.i = ws_load_u32(b, index, order); break;
+        case WS_F32: x.f = ws_load_f32(b, index, order); break;
         case WS_HASHED: x.i = ws_hash_load(b, index); break;
         default: x.i = ws_load_i64(b, index, order);
     }
@@ -437,6 +452,11 @@ WS_API inline __attribute__((always_inline)) bool ws_store(ws_task *t, ws_buffer
         case WS_F64: return ws_store_f64(t, b, index, x.f, order);
         case WS_I32: return ws_store_i32(t, b, index, x.i, order);
         case WS_U8: return ws_store_u8(t, b, index, x.i, order);
+        case WS_I8: return ws_store_i8(t, b, index, x.i, order);
+        case WS_I16: return ws_store_i16(t, b, index, x.i, order);
+        case WS_U16: return ws_store_u16(t, b, index, x.i, order);
+        case WS_U32: return ws_store_u32(t, b, index, x.i, order);
+        case WS_F32: return ws_store_f32(t, b, index, x.f, order);
         case WS_HASHED: return ws_hash_store(t, b, index, x.i);
         default: return ws_store_i64(t, b, index, x.i, order);
     }
@@ -528,66 +548,86 @@ WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double 
     }
 }
 
-WS_API inline bool ws_combine_u8(ws_reduction op, uint8_t old, uint8_t x, uint8_t *new_) {
-    *new_ = op == WS_AND ? old && x : op == WS_OR ? old || x : x;
-    return true;
-}
-
-/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault noted. */
-#define WS_ATOMIC(name, type, value_type)                                                                              \
-    WS_API inline bool ws_update_##name(ws_task *t, const ws_buffer *b, type *cell, ws_reduction op, type x) {         \
+/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault noted, also if the width of
+ * the cell does not hold the result. */
+#define WS_ATOMIC(name, type, value, wide, fits)                                                                       \
+    WS_API inline bool ws_update_##name(ws_task *t, const ws_buffer *b, type *cell, ws_reduction op, value x) {        \
         type old, new_;                                                                                                \
+        value made = 0;                                                                                                \
         __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
         do {                                                                                                           \
-            if (!ws_combine_##name(op, old, x, &new_)) return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);    \
+            if (!ws_combine_##wide(op, (value)old, x, &made) || !(fits))                                               \
+                return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                           \
+            new_ = (type)made;                                                                                         \
         } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
         return true;                                                                                                   \
     }                                                                                                                  \
-    WS_API inline bool ws_atomic_##name(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, value_type x) {      \
+    WS_API inline bool ws_atomic_##name(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, value x) {           \
         if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
         for (;;)                                                                                                       \
-            WS_CELL(b, type, index, return ws_update_##name(t, b, cell, op, (type)x),                                  \
+            WS_CELL(b, type, index, return ws_update_##name(t, b, cell, op, x),                                        \
                     if (!ws_grow(t, b, index)) return false);                                                          \
     }
-WS_ATOMIC(i64, int64_t, int64_t)
-WS_ATOMIC(f64, double, double)
-WS_ATOMIC(u8, uint8_t, int64_t)
 
 /* ws_atomic_muladd_i64(t, b, index, n, x) and the like: cell += n·x in one step; false with a fault noted. */
-#define WS_ATOMIC_MULADD(name, type, added)                                                                            \
-    WS_API inline bool ws_repeat_##name(ws_task *t, const ws_buffer *b, type *cell, int64_t n, type x) {               \
+#define WS_ATOMIC_MULADD(name, type, value, wide, fits)                                                                \
+    WS_API inline bool ws_repeat_##name(ws_task *t, const ws_buffer *b, type *cell, int64_t n, value x) {              \
         type old, new_;                                                                                                \
+        value made = 0;                                                                                                \
         __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
         do {                                                                                                           \
-            if (!(added)) return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                 \
+            if (!ws_repeated_##wide((value)old, n, x, &made) || !(fits))                                               \
+                return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                           \
+            new_ = (type)made;                                                                                         \
         } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
         return true;                                                                                                   \
     }                                                                                                                  \
-    WS_API inline bool ws_atomic_muladd_##name(ws_task *t, ws_buffer *b, int64_t index, int64_t n, type x) {           \
+    WS_API inline bool ws_atomic_muladd_##name(ws_task *t, ws_buffer *b, int64_t index, int64_t n, value x) {          \
         if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
         for (;;)                                                                                                       \
             WS_CELL(b, type, index, return ws_repeat_##name(t, b, cell, n, x),                                         \
                     if (!ws_grow(t, b, index)) return false);                                                          \
     }
-WS_ATOMIC_MULADD(i64, int64_t, ws_muladd_i64(old, n, x, &new_))
-WS_ATOMIC_MULADD(f64, double, (new_ = ws_muladd_f64(old, (double)n, x), true))
+WS_API inline bool ws_repeated_i64(int64_t x, int64_t n, int64_t v, int64_t *r) { return ws_muladd_i64(x, n, v, r); }
+WS_API inline bool ws_repeated_f64(double x, int64_t n, double v, double *r) {
+    *r = ws_muladd_f64(x, (double)n, v);
+    return true;
+}
 
-/* The same for any buffer but those with narrow integers and hash tables, which nobody updates so. */
-WS_API inline bool ws_atomic(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, ws_value x) {
-    switch (b->width) {
-        case WS_I64: return ws_atomic_i64(t, b, index, op, x.i);
-        case WS_F64: return ws_atomic_f64(t, b, index, op, x.f);
-        case WS_U8: return ws_atomic_u8(t, b, index, op, x.i);
-        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+#define WS_ATOMICS(name, type, value, wide, fits)                                                                      \
+    WS_ATOMIC(name, type, value, wide, fits)                                                                           \
+    WS_ATOMIC_MULADD(name, type, value, wide, fits)
+#define WS_ATOMICS_OF(name, type) WS_ATOMICS(name, type, int64_t, i64, (type)made == made)
+WS_ATOMICS(i64, int64_t, int64_t, i64, true)
+WS_ATOMICS(f64, double, double, f64, true)
+WS_ATOMICS(f32, float, double, f64, true)
+WS_ATOMICS_OF(u8, uint8_t)
+WS_ATOMICS_OF(i8, int8_t)
+WS_ATOMICS_OF(u16, uint16_t)
+WS_ATOMICS_OF(i16, int16_t)
+WS_ATOMICS_OF(u32, uint32_t)
+WS_ATOMICS_OF(i32, int32_t)
+
+/* The same for any buffer but hash tables, which nobody updates so. */
+#define WS_OF_WIDTH(b, function, ...)                                                                                  \
+    switch ((b)->width) {                                                                                              \
+        case WS_I64: return function##_i64(t, b, index, __VA_ARGS__, x.i);                                             \
+        case WS_F64: return function##_f64(t, b, index, __VA_ARGS__, x.f);                                             \
+        case WS_F32: return function##_f32(t, b, index, __VA_ARGS__, x.f);                                             \
+        case WS_U8: return function##_u8(t, b, index, __VA_ARGS__, x.i);                                               \
+        case WS_I8: return function##_i8(t, b, index, __VA_ARGS__, x.i);                                               \
+        case WS_U16: return function##_u16(t, b, index, __VA_ARGS__, x.i);                                             \
+        case WS_I16: return function##_i16(t, b, index, __VA_ARGS__, x.i);                                             \
+        case WS_U32: return function##_u32(t, b, index, __VA_ARGS__, x.i);                                             \
+        case WS_I32: return function##_i32(t, b, index, __VA_ARGS__, x.i);                                             \
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);                                                         \
     }
+WS_API inline bool ws_atomic(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, ws_value x) {
+    WS_OF_WIDTH(b, ws_atomic, op)
 }
 
 WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int64_t n, ws_value x) {
-    switch (b->width) {
-        case WS_I64: return ws_atomic_muladd_i64(t, b, index, n, x.i);
-        case WS_F64: return ws_atomic_muladd_f64(t, b, index, n, x.f);
-        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
-    }
+    WS_OF_WIDTH(b, ws_atomic_muladd, n)
 }
 
 /* *claimed = cell 1, which becomes step more unless it is beyond stop already. */

@@ -13,7 +13,7 @@ cdef extern from "runtime.h" nogil:
     ctypedef int ws_reduction
     ctypedef int ws_fault
     enum:
-        WS_I64, WS_F64, WS_I32, WS_U8, WS_HASHED
+        WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED
         WS_PLAIN, WS_SEQ_CST
         WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
     ctypedef struct ws_entry:

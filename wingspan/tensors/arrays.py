@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.buffers.stored import Stored, Unusual, narrow
-from wingspan.errors import InputError
-from wingspan.lang.algebra import convert, exact
+from wingspan.errors import Fault, InputError
+from wingspan.lang.algebra import convert, exact, show
 from wingspan.lang.ir import Value
+from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import Tower
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.element import Element
@@ -21,7 +22,7 @@ from wingspan.levels.run_list import RunList
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import Runs
-from wingspan.tensors.frozen import DTYPES, UNSORTED, Columns, Frozen, Key, disorder
+from wingspan.tensors.frozen import UNSORTED, Columns, Frozen, Key, disorder
 from wingspan.tensors.pack import EXACT, Entries, pack
 
 LARGEST = 2**63 - 1
@@ -36,7 +37,10 @@ def as_array(data: Any) -> np.ndarray:
 
 
 def numbers(data: Any) -> np.ndarray:
-    """An array of 64-bit integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError."""
+    """An array of integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError.
+
+    Narrow integers and floats stay as wide as they are if there are leaves that store such.
+    """
     array = as_array(data)
     if array.dtype.kind == "O":
         return _objects(array)
@@ -47,6 +51,8 @@ def numbers(data: Any) -> np.ndarray:
         raise _not_finite(array[~np.isfinite(array)][0])
     if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
         raise InputError(f"{array.max()} does not fit a 64-bit integer", fix="use smaller integers, or doubles")
+    if array.dtype.isnative and array.dtype.name in BY_DTYPE:
+        return array
     return array.astype(kinds[array.dtype.kind], copy=False)
 
 
@@ -214,7 +220,7 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
         if columns is not None and (found := _as_it_lies(columns, data, lent)) is not None:
             return found
         entries = Entries.of(*_entries(data, exact(tower.fill)))
-        return pack(tower, replace(entries, values=_converted(entries.values, tower.kind)))
+        return pack(tower, replace(entries, values=_converted(entries.values, tower.width)))
     except Unusual:
         return None
 
@@ -227,7 +233,7 @@ def in_runs(tower: Tower) -> bool:
 def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
     """Runs, as long as can be, as those of a RunList."""
     try:
-        values = _converted(data.values, tower.kind)
+        values = _converted(data.values, tower.width)
     except Unusual:
         return None
     arrays: dict[Key, Stored] = {
@@ -255,7 +261,7 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
     values, *lists = arrays
     if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
         return None
-    if values.dtype != DTYPES[tower.kind] or not values.flags.aligned or len(data.shape) != tower.rank:
+    if values.dtype != tower.dtype or not values.flags.aligned or len(data.shape) != tower.rank:
         return None
     if tower.kind == "float" and not np.isfinite(values).all():
         return None
@@ -275,12 +281,12 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 def _as_it_lies(columns: Columns, data: Any, lent: Any) -> Frozen | None:
     """The data if it lies in memory as the tensor does: CSC in order, or a dense array for dense levels."""
-    kind = columns.tower.kind
+    width = columns.tower.width
     if not scipy.sparse.issparse(data):
-        return None if columns.sparse else columns.frozen(_kept(_converted(data, kind).ravel(order="F"), lent))
+        return None if columns.sparse else columns.frozen(_kept(_converted(data, width).ravel(order="F"), lent))
     if not columns.sparse or data.format != "csc" or data.ndim != 2 or _wrong(data):
         return None
-    parts = _converted(data.data[: data.nnz], kind), data.indptr, data.indices[: data.nnz]
+    parts = _converted(data.data[: data.nnz], width), data.indptr, data.indices[: data.nnz]
     return columns.frozen(*(_kept(part, lent) for part in parts))
 
 
@@ -301,21 +307,28 @@ def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
     return pair if data.format == "csc" else pair[::-1], data.shape, data.data[: data.nnz]
 
 
-def _converted(array: np.ndarray, kind: str) -> np.ndarray:
-    """The elements as such of a kind; a Fault if one is none, Unusual if doubles do not hold all of them exactly."""
-    if array.dtype == DTYPES[kind]:
+def _converted(array: np.ndarray, width: Width) -> np.ndarray:
+    """The elements as cells of a width hold them; a Fault if one does not fit, Unusual if rounding goes beyond that."""
+    if array.dtype == width.dtype:
         return array
     wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)
-    if "bool" in (kind, array.dtype.name):
+    made = array
+    if "bool" in (width.kind, array.dtype.name):
         wrong[...] = True
-    elif kind == "float":
-        if array.size and not (array.min() >= -EXACT and array.max() <= EXACT):
+    elif width.kind == "float":
+        if array.dtype.kind != "f" and array.size and not (array.min() >= -EXACT and array.max() <= EXACT):
             raise Unusual
+        with np.errstate(over="ignore"):
+            made = array.astype(np.float64).astype(width.dtype)
+        wrong = ~np.isfinite(made)
+    elif array.dtype.kind == "f":
+        wrong = (array != np.trunc(array)) | (array < width.range[0]) | (array >= float(width.range[-1] + 1))
     else:
-        wrong = (array != np.trunc(array)) | (array < -float(LARGEST)) | (array >= float(LARGEST))
+        wrong = (array < width.range[0]) | (array > width.range[-1])
     if wrong.any():
-        convert(array[wrong][0].item(), kind)
-    return array.astype(DTYPES[kind])
+        value = convert(array[wrong][0].item(), width.kind)
+        raise Fault(f"{show(value)} does not fit {width}")
+    return made.astype(width.dtype, copy=False)
 
 
 def _kept(array: np.ndarray, lent: Any) -> np.ndarray:

@@ -28,13 +28,11 @@ from wingspan.tensors._checks import ordered
 Key = tuple[int, str, Instance]
 """A buffer in an instance: the depth of its level, its name, the keys that lead there."""
 
-DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
-"""What elements of each kind are in arrays."""
 
-
-def rounded(array: np.ndarray, kind: str) -> np.ndarray:
-    """An array of exact values as 64-bit integers, the nearest doubles, or booleans."""
-    return np.array([double(value) for value in array.flat], dtype=DTYPES[kind]).reshape(array.shape)
+def rounded(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """An array of exact values as integers, the nearest doubles, or booleans, of this width."""
+    with np.errstate(over="ignore"):  # infinite beyond the largest, as doubles are
+        return np.array([double(value) for value in array.flat], dtype=dtype).reshape(array.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +129,9 @@ def collect(tower: Tower, cells: Mapping[Cell, Any]) -> Frozen:
     made: dict[Key, Stored] = {}
     for key, group in groups.items():
         buffer = known[key[:2]]
-        dtype = {"flag": np.uint8, "value": DTYPES[tower.kind]}.get(buffer.cell, np.int64)
+        dtype = {"flag": np.dtype(np.uint8), "value": tower.dtype}.get(buffer.cell, np.dtype(np.int64))
         at = np.fromiter(group, np.int64, len(group))
-        values: np.ndarray = np.array([double(value) for value in group.values()], dtype=dtype)
+        values = rounded(np.fromiter(group.values(), object, len(group)), dtype)
         if buffer.hashed:
             made[key] = Stored.scattered(at, values)
             continue
@@ -200,7 +198,7 @@ class Columns:
         if self.disorder(frozen):
             return None
         values, ptr, idx = self.stored(frozen) if self.sparse else self._arrays(frozen)
-        if values.dtype == np.uint8:
+        if self.tower.kind == "bool":
             values = values.view(np.bool_)
         return (values, ptr, idx) if self.sparse else (values[: self.fibers * self.extent],)
 
@@ -214,7 +212,7 @@ class Columns:
         leaf = len(self.tower.levels) - 1
         val = frozen.arrays.get((leaf, "val", ()))
         ptr, idx = frozen.arrays.get((leaf - 1, "ptr", ())), frozen.arrays.get((leaf - 1, "idx", ()))
-        values = np.zeros(0, DTYPES[self.tower.kind]) if val is None else val.values
+        values = np.zeros(0, self.tower.dtype) if val is None else val.values
         ptr = NOTHING if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
         return values, ptr, NOTHING if idx is None else idx
 

@@ -80,6 +80,7 @@ def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     """The sums of the values from each of these numbers on, or their `or`. Unusual if a sum may be rounded."""
     if values.dtype == np.bool_:
         return np.logical_or.reduceat(values, first)
+    values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
     whole = values.dtype == np.int64 or bool((values == np.trunc(values)).all())
     if not whole or float(np.abs(values.astype(np.float64)).max(initial=0)) * len(values) >= EXACT:
         raise Unusual

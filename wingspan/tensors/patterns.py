@@ -13,10 +13,11 @@ import numpy as np
 
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
+from wingspan.lang.widths import Width
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
-from wingspan.tensors.frozen import DTYPES, Frozen, Key, fixed
+from wingspan.tensors.frozen import Frozen, Key, fixed
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -59,7 +60,7 @@ def entries(x: Tensor) -> Tensor:
         return known
     stored = _stored(x)
     assert stored is not None
-    tower = _vector(x.tower.fill, len(stored[0]))
+    tower = _vector(x.tower.fill, x.tower.width, len(stored[0]))
     made = Tensor(tower, Frozen(tower, {VALUES: Stored(stored[0])}), x.fill)
     if isinstance(x.data, Frozen) and x.data.fixed:
         _vectors[x] = made
@@ -86,7 +87,7 @@ class _Joined(Mapping[Key, Stored]):
 
     @cached_property
     def _all(self) -> Mapping[Key, Stored]:
-        values = self._vector.get(VALUES) or Stored(np.zeros(0, DTYPES[self._tower.kind]))
+        values = self._vector.get(VALUES) or Stored(np.zeros(0, self._tower.dtype))
         return {**self._pattern, (len(self._tower.levels) - 1, "val", ()): values}
 
     def __getitem__(self, key: Key) -> Stored:
@@ -100,8 +101,8 @@ class _Joined(Mapping[Key, Stored]):
 
 
 @lru_cache(maxsize=64, typed=True)
-def _vector(fill: Value, n: int) -> Tower:
-    return Tower.of(Dense(Element(fill)), (n,))
+def _vector(fill: Value, width: Width, n: int) -> Tower:
+    return Tower.of(Dense(Element(fill, width)), (n,))
 
 
 def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:

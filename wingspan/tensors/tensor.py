@@ -19,6 +19,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
+from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.paths import named
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
@@ -26,7 +27,7 @@ from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
 from wingspan.tensors.foreign import Filled, Runs, adopt
-from wingspan.tensors.frozen import DTYPES, Columns, Frozen, collect, exact_elements
+from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, rounded
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
@@ -170,14 +171,14 @@ class Tensor:
         return array
 
     def to_numpy(self) -> np.ndarray:
-        """The dense array, of 64-bit integers, doubles (the nearest ones) or booleans.
+        """The dense array, of integers, doubles (the nearest ones) or booleans, as wide as the format says.
 
         What an engine has computed is not copied if all levels are dense.
         """
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return _own(parts[0]).reshape(self.shape, order="F")
-        array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=DTYPES[self.tower.kind])
+        array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=self.tower.dtype)
         subscripts, values = self.coordinates()
         at: np.ndarray = np.zeros(len(values), dtype=np.int64)
         for axis, extent in zip(reversed(subscripts), reversed(self.shape), strict=True):
@@ -269,7 +270,7 @@ class Tensor:
         if found is not None:
             return found
         entries = list(self._leaves())
-        values: Any = np.array([double(value) for _, value in entries], dtype=DTYPES[self.tower.kind])
+        values = rounded(np.fromiter((value for _, value in entries), object, len(entries)), self.tower.dtype)
         at = np.array([at for at, _ in entries], dtype=np.int64).reshape(len(entries), len(self.shape))
         return list(at.T - 1), values
 
@@ -330,7 +331,8 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
-    return InputError(f"{fault.message}, which {tower} stores", fix=f"use {KINDS[tower.kind]}s")
+    fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {KINDS[tower.kind]}s"
+    return InputError(f"{fault.message}, which {tower} stores", fix=fix)
 
 
 def _own(array: np.ndarray) -> np.ndarray:
@@ -407,20 +409,21 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     return hold(tower, data, None if borrow else given)
 
 
-def default_format(rank: int, fill: ir.Value = 0.0) -> ir.Format:
+def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) -> ir.Format:
     """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
-    form = ir.Format("Element", (ir.Literal(fill),))
+    form = ir.Format("Element", (ir.Literal(fill), *(() if width is None else (ir.StorageWidth(width.name),))))
     for axis in range(rank):
         form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
     return form
 
 
 def _default(data: Any) -> ir.Format:
-    """The default format for what a file holds: of its rank, kind and fill value."""
+    """The default format for what a file holds: of its rank, kind, width and fill value."""
     fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
     values = array.values if isinstance(array, Runs) else array
     kind = {"b": bool, "f": float}.get(values.dtype.kind, int)
-    return default_format(array.ndim, kind(fill))
+    width = BY_DTYPE.get(values.dtype.newbyteorder("=").name)
+    return default_format(array.ndim, kind(fill), width if width is not None and width.narrow else None)
 
 
 def _root(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:

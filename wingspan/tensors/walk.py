@@ -20,7 +20,7 @@ from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.stretches import Spread
 from wingspan.tensors.foreign import Runs
-from wingspan.tensors.frozen import DTYPES, Frozen, disorder
+from wingspan.tensors.frozen import Frozen, disorder
 from wingspan.tensors.pack import in_order
 
 Lists = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -39,7 +39,7 @@ def elements(frozen: Frozen) -> Elements | None:
         parts = [walk.leaf(at) for at in walk.reached(_START, len(frozen.tower.levels) - 1)]
     except Unusual:
         return None
-    dtype = DTYPES[frozen.tower.kind]
+    dtype = frozen.tower.dtype
     if len(parts) == 1:
         subscripts, values = parts[0]
         return subscripts, values.astype(dtype, copy=False)
@@ -69,7 +69,7 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
     tower = frozen.tower
     if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
         return None
-    walk, dtype, n = _Walk(frozen), DTYPES[tower.kind], tower.shape[0]
+    walk, dtype, n = _Walk(frozen), tower.dtype, tower.shape[0]
     none: np.ndarray = np.zeros(0, dtype=np.int64)
     first, last = none, none
     values: np.ndarray = none.astype(dtype)
@@ -119,7 +119,7 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
         pieces = list(islice(walk.reached(_START, depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
-        none: Lists = np.zeros(0, dtype=DTYPES[tower.kind]), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
+        none: Lists = np.zeros(0, dtype=tower.dtype), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
         parts = [*map(walk.lists, pieces), none]
     except Unusual:
         return None
@@ -163,14 +163,14 @@ class _Walk:
 
     def lists(self, at: _Fibers) -> Lists:
         """The SparseLists of an instance. They are only taken as they are if they are in order."""
-        n, dtype = self.tower.extent(at.depth), DTYPES[self.tower.kind]
+        n, dtype = self.tower.extent(at.depth), self.tower.dtype
         ptr, idx = self.find(at, "ptr"), self.find(at, "idx")
         val = self.arrays.get((at.depth + 1, "val", at.instance), Stored(np.zeros(0, dtype=dtype)))
         ptr = Stored(ptr.values[: int(at.positions.max(initial=-1)) + 2], ptr.shift)
         if val.at is not None or disorder(ptr, idx, len(val.values), len(ptr.values) - 1, n):
             raise Unusual
         pointers = ptr.minus_1()
-        values = val.values.view(dtype) if dtype is np.bool_ else val.values
+        values = val.values.view(dtype) if dtype == np.bool_ else val.values
         return values[: pointers[-1]], idx.minus_1()[: pointers[-1]], pointers
 
     def leaf(self, at: _Fibers) -> Elements:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from wingspan.errors import ProgramError
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import kind_of
+from wingspan.lang.widths import NARROW, USUAL
 from wingspan.levels import REGISTRY, resolve
 from wingspan.levels.base import Storage
 from wingspan.tensors.tensor import parse_format
@@ -23,8 +25,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "-0.5": st.sampled_from([0.0, -0.5, 0.25]),
     "false": st.booleans(),
     "true": st.booleans(),
+    "0, u8": st.sampled_from([0, 1, 2, 254, 255]),
+    "-1, i8": st.sampled_from([-128, -1, 0, 1, 127]),
+    "0, i16": st.integers(-3, 3) | st.sampled_from([2**15 - 1, -(2**15)]),
+    "7, u16": st.sampled_from([0, 7, 2**16 - 1]),
+    "0, i32": st.integers(-3, 3) | st.sampled_from([2**31 - 1, -(2**31)]),
+    "0, u32": st.sampled_from([0, 1, 2**31, 2**32 - 1]),
+    "0.0, f32": st.sampled_from([0.0, 1.5, -2.0, 2.0**-149, (2.0 - 2.0**-23) * 2.0**127]),
 }
-"""Fill values as programs write them, and elements of their kind."""
+"""Fill values as programs write them, with a width or without, and elements of their kind, also at its bounds."""
 
 LEAVES = ("Element", "Atomic")
 STORAGE = (
@@ -34,8 +43,6 @@ STORAGE = (
 BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold some arrays only: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
-
-DTYPES: dict[type, type] = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
 @st.composite
@@ -95,12 +102,19 @@ def arrays(
         shape = tuple(draw(st.integers(0, extent)) for _ in range(rank))
     size = int(np.prod(shape, dtype=int))
     elements = draw(st.lists(st.just(worth(fill)) | VALUES[fill], min_size=size, max_size=size))
-    return np.array(elements, dtype=DTYPES[type(worth(fill))]).reshape(shape)
+    return np.array(elements, dtype=dtype_of(fill)).reshape(shape)
 
 
 def worth(fill: str) -> Any:
-    """A fill value as a Python number."""
-    return {"true": True, "false": False}[fill] if fill.isalpha() else float(fill) if "." in fill else int(fill)
+    """A fill value as a Python number, whatever its width."""
+    text = fill.partition(",")[0]
+    return {"true": True, "false": False}[text] if text.isalpha() else float(text) if "." in text else int(text)
+
+
+def dtype_of(fill: str) -> np.dtype[Any]:
+    """What the elements are in arrays."""
+    _, _, width = fill.partition(", ")
+    return np.dtype((NARROW[width] if width else USUAL[kind_of(worth(fill))]).dtype)
 
 
 @lru_cache(maxsize=1 << 14)

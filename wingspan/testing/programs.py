@@ -28,6 +28,8 @@ OPERATORS = {
 }
 LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false")}
 FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
+WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
+"""Widths of leaves whose cells are narrower than the values that programs compute with."""
 NEUTRAL = {"*=": "1", "&=": "true", "|=": "false"}
 """What copies of a merged tensor start from so that folding them by an operator changes nothing; 0 for the others."""
 INDICES = ("i", "j", "k", "l")
@@ -50,6 +52,8 @@ class Options:
     """the least extent"""
     spawning: int = 3
     """one in so many loops is parallel"""
+    narrow: int = 0
+    """one in so many leaves is narrow; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -171,7 +175,10 @@ class Writer:
             gates[first] = device
             if device == "dev" and first > 1 and t.rank > 1 and self.chance(2):
                 gates[1] = "dev2"
-        text = f"{self.pick(self.options.leaves)}({self.pick(FILLS[t.kind])})"
+        leaf, fill = self.pick(self.options.leaves), self.pick(FILLS[t.kind])
+        if t.kind in WIDTHS and self.options.narrow and self.chance(self.options.narrow):
+            fill = f"{fill}, {self.pick(WIDTHS[t.kind])}"
+        text = f"{leaf}({fill})"
         needs: dict[int, str] = {}
         for number in range(1, t.rank + 2):
             if number > 1:

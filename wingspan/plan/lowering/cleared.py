@@ -95,7 +95,8 @@ class Cleared:
                 known.pop(T, None)
             if isinstance(made, ir.Declare) and isinstance(made.init, ir.Literal):
                 try:
-                    value = algebra.convert(algebra.exact(made.init.value), self.bound.towers[made.tensor].kind)
+                    tower = self.bound.towers[made.tensor]
+                    value = tower.width.rounded(algebra.convert(algebra.exact(made.init.value), tower.kind))
                     known[made.tensor] = ir.Literal(value)
                 except Fault:
                     pass

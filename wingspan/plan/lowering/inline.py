@@ -190,7 +190,7 @@ class _Inliner:
                 values.append((name, self.expression(value)))
         condition = self.expression(s.condition)
         if condition != Const(True):
-            self.builder.emit(plan.Check(condition, self.here.origin.prefix + message, tuple(values), self.here.origin))
+            self.builder.emit(plan.Check(condition, message, tuple(values), self.here.origin))
 
     # -- expressions, registers and instances
 

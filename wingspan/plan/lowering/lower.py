@@ -339,6 +339,7 @@ class Lowering(State):
         handle, tower = self.handle(T), self.layouts[T].tower
         origin = self.builder.origin(s.span, "Declare")
         z = expressions.convert(self.builder, self.expression(s.init), tower.kind, origin)  # type: ignore[arg-type]
+        z = op("f32", z) if tower.width.rounds else z
         fill: ir.Expression
         if isinstance(z, Const):
             fill = ir.Literal(algebra.exact(z.value))

@@ -11,7 +11,7 @@ update is done once, for each index has a child of its own. No other fiber may b
 mentions, since the rules go down into that at each index. Any other update is repeated. One by `=`, `min`, `max`, `&&`
 or `||` leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one
 of n single steps overflows if and only if x + n·v does. Others are done n times: a product may overflow on the way to
-something that fits.
+something that fits, and sums that are rounded at each store to f32 would be rounded once.
 
 Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
 updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.
@@ -114,7 +114,7 @@ def update(state: State, F: ir.Fiber, symbol: str, write: Callable[[Expr | None]
     often, builder = times(state, F.tensor), state.builder
     if symbol in IDEMPOTENT or often == Const(1):
         write(None)
-    elif symbol in ADDING and type(state.tower(F).leaf) in (Element, Atomic):
+    elif symbol in ADDING and type(leaf := state.tower(F).leaf) in (Element, Atomic) and not leaf.width.rounds:
         write(often)
     else:
         done, origin = builder.fresh("done"), builder.origin(None, "Assign")

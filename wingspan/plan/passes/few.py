@@ -145,7 +145,7 @@ class _Few:
     def _lists(self, s: plan.Fresh) -> _Lists | None:
         """The lists of a workspace that is a bitmap of doubles."""
         *levels, val = self.made.groups[s.group].buffers or (None,)
-        if val is None or val.type != "float" or {b.level_name for b in levels} != {"SparseByteMap"}:
+        if val is None or val.width != "f64" or {b.level_name for b in levels} != {"SparseByteMap"}:
             return None
         number = len(self.made.groups) + len(self.groups)
         keys = replace(

@@ -1,0 +1,92 @@
+"""Storage widths: what a cell of a leaf holds, and what it makes of a value that is stored there.
+
+Programs compute with 64-bit integers, doubles and truth values, whatever the width. Only a store knows of it: an
+integer that does not fit is a fault, and a double is rounded to f32.
+"""
+
+from __future__ import annotations
+
+from ctypes import c_float
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from wingspan.lang.ir import Value
+
+
+@dataclass(frozen=True)
+class Width:
+    """A storage width."""
+
+    name: str
+    """what programs call it, if they may"""
+    kind: str
+    """int, float or bool: what its cells hold"""
+    dtype: str
+    """what NumPy calls such elements"""
+    c: str
+    """the type of a cell in C"""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether there are values of its kind that it does not hold."""
+        return self not in USUAL.values()
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a store rounds."""
+        return self.narrow and self.kind == "float"
+
+    @property
+    def range(self) -> range:
+        """The integers that it holds."""
+        bits = int(self.name[1:])
+        return range(2**bits) if self.name[0] == "u" else range(-(2 ** (bits - 1)), 2 ** (bits - 1))
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value of its kind may be stored."""
+        return self.kind != "int" or value in self.range
+
+    def rounded(self, value: Any) -> Any:
+        """What a cell holds once the value, which fits, is stored."""
+        return f32(value) if self.rounds else value
+
+    def __str__(self) -> str:
+        return self.name
+
+
+USUAL = {
+    "int": Width("i64", "int", "int64", "int64_t"),
+    "float": Width("f64", "float", "float64", "double"),
+    "bool": Width("bool", "bool", "bool", "uint8_t"),
+}
+"""By kind, the width of leaves that are given none."""
+
+NARROW = {
+    width.name: width
+    for width in (
+        *(Width(f"{sign}{n}", "int", f"{name}{n}", f"{name}{n}_t") for sign, name in (("u", "uint"), ("i", "int"))
+          for n in (8, 16, 32)),
+        Width("f32", "float", "float32", "float"),
+    )
+}  # fmt: skip
+"""The widths that programs may ask for."""
+
+WIDTHS = {width.name: width for width in (*USUAL.values(), *NARROW.values())}
+BY_DTYPE = {width.dtype: width for width in WIDTHS.values()}
+
+
+def f32(x: Any) -> Any:
+    """The nearest value of 32 bits, ties to even, of a double or a rational.
+
+    A double beyond the largest of them becomes infinite; a rational stays as it is, as one does that is beyond the
+    largest double.
+    """
+    if isinstance(x, float) or x == 0:
+        return c_float(x).value if isinstance(x, float) else x
+    size = abs(x)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** (max(exponent, -126) - 23)
+    near = round(x / unit) * unit
+    return near if abs(near) < 2**128 else x
