@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
 from wingspan.errors import InputError, Span
 from wingspan.lang.devices import THREADS
-from wingspan.levels.base import FIBER, OPEN, Gated, Tower
+from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
@@ -59,8 +60,7 @@ def layout(
     parent: int | None = None
     tag, keys = "", 0
     for depth, level in enumerate(tower.levels):
-        extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
-        room = _times(counts[depth], extent or 1)
+        room = reduce(_times, (extent or 1 for extent in _extents(tower, depth)), counts[depth])
         for made in tower.buffers(depth):
             buffer = _buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers))
             buffers.append(replace(buffer, cells=rooms[depth].get(made.length)))
@@ -94,12 +94,23 @@ def positions(tensor: str, tower: Tower) -> list[int]:
     """
     counts = [1]
     for depth, level in enumerate(tower.levels[:-1]):
-        below = counts[-1] if level.modifier else _times(counts[-1], tower.extent(depth))
+        below = reduce(_times, _extents(tower, depth), counts[-1])
         if below > MOST:
             message = f"{tensor} would have more positions than the native engine can number"
             raise InputError(message, fix="use smaller extents")
         counts.append(1 if level.key == FIBER else below)
     return counts
+
+
+def _extents(tower: Tower, depth: int) -> Iterator[int]:
+    """The extents by which the level at a depth has more children than fibers, if all of them are stored.
+
+    One that continues another has a fiber for each entry already, so that one has all of its extents too.
+    """
+    if isinstance(tower.levels[depth], Storage) and not tower.levels[depth].continues:
+        yield tower.extent(depth)
+        while tower.levels[depth := depth + 1].continues:
+            yield tower.extent(depth)
 
 
 def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str, Reg]) -> Iterator[dict[str, Expr]]:
