@@ -336,15 +336,14 @@ class Continuing(Coordinates):
     buffers = (IDX, UPTO)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        ends = find("upto").take(positions, 1)
-        short = ends <= positions
-        apart: np.ndarray = np.zeros(len(ends), dtype=np.bool_)
-        apart[:-1] = ends[:-1] != positions[1:]
-        for bad, what in ((short, "is before"), (apart, "is not right before the next fiber, but at")):
-            if bad.any():
-                k = int(np.argmax(bad))
-                return f"fiber {positions[k] + 1}: its last entry {what} {ends[k]}"
-        return None
+        last = find("upto").take(positions, 2)
+        bad = last < positions
+        bad[:-1] |= last[:-1] + 1 != positions[1:]
+        if not bad.any():
+            return None
+        k = int(np.argmax(bad))
+        after = f", and the next fiber begins at {positions[k + 1] + 1}" if k + 1 < len(positions) else ""
+        return f"fiber {positions[k] + 1}: its last entry is {last[k] + 1}{after}"
 
 
 @dataclass(frozen=True)
