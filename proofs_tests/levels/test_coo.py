@@ -37,6 +37,27 @@ def test_each_level_has_a_coordinate_of_every_entry() -> None:
     assert upto == [3, 0, 4, 5]
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (2, 1, 3, 2), (0, 3), (1, 1)])
+def test_coo_arrays_in_order_are_taken_as_they_are(shape: tuple[int, ...]) -> None:
+    """Others, and entries that are there twice, are brought in order; later changes of the arrays are not seen."""
+    array = np.random.default_rng(1).integers(0, 3, shape)
+    at = np.stack(np.nonzero(array.T)[::-1])
+    entries: np.ndarray = np.arange(at.shape[1])
+    form = f"SparseCOO({len(shape)}, Element(0))"
+    expected = Tensor.from_numpy(form, array)
+    for order, times in (entries, 1), (entries[::-1], 1), (np.tile(entries, 2), 2), (np.repeat(entries, 2), 2):
+        coords = tuple(axis.copy() for axis in at[:, order])
+        data = scipy.sparse.coo_array((array[coords], coords), shape=shape)
+        tensor = Tensor.from_scipy(form, data)
+        assert (tensor.to_numpy() == times * array).all()
+        assert {cell: v for cell, v in tensor.cells.values.items() if cell.buffer != "val"} == {
+            cell: v for cell, v in expected.cells.values.items() if cell.buffer != "val"
+        }
+        for axis in data.coords:
+            axis[:] = 0
+        assert (tensor.to_numpy() == times * array).all()
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("rank", [2, 3, 4])
 def test_sums_of_sparse_arrays_are_read_and_written(rank: int, engine: str) -> None:
