@@ -25,7 +25,14 @@ PAIRS = {"node": ("11",), "sibling": ("k1",), "cousin": ("1k", "kk")}
 """How two elements of Dense(level) are related at the level: k where subscripts differ, the row before the column."""
 
 LEVELS = {level: f"{level}(0)" for level in LEAVES} | {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
+LEVELS |= {"SparseCOO": "SparseCOO(2, Atomic(0))"}
 Element = tuple[int, ...]
+
+
+def words(kind: str, rank: int) -> list[str]:
+    """The words of a relation for so many axes: rows that have two subscripts differ in one of them, or in both."""
+    rows = {"1": ["11"], "k": ["1k", "k1", "kk"]}
+    return [row + word[1] for word in PAIRS[kind] for row in (rows[word[0]] if rank == 3 else word[0])]
 
 
 def elements(word: str, rank: int) -> tuple[Element, Element]:
@@ -87,7 +94,7 @@ def cell(form: str, modifier: str, takes: Callable[[str, str], bool]) -> str:
     if not legal(whole) or (takes is merged and not legal(f"Merge(dev, {whole})")):
         return "refused"
     kinds = [kind for kind in PAIRS if kind != "sibling" or rank_of(form)]
-    found = [kind for kind in kinds if all(takes(whole, word) for word in PAIRS[kind])]
+    found = [kind for kind in kinds if all(takes(whole, word) for word in words(kind, rank_of(whole)))]
     return "all" if found == kinds else ", ".join(found) or "–"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -172,6 +172,10 @@ def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[s
     children = positions * n
     if name == "SparseList":
         children, found = _broken_list(h, depth, instance, positions, n)
+    if name == "SparseCOO":
+        axes = 1 + sum(1 for _ in takewhile(lambda level: level.continues, h.tower.levels[depth + 1 :]))
+        children, found = _broken_coo(h, depth, axes, instance, positions)
+        depth += axes - 1
     if name == "SparseByteMap":
         found = _broken_byte_map(h, depth, instance, positions, n)
     if name == "SparseDict":
@@ -206,6 +210,31 @@ def _broken_list(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
         fill_counts_the_entries=h.buffer(depth, "fill", 1, instance) == [entries],
         prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance)
         == [max((p for p, fiber in enumerate(fibers, 1) if fiber), default=0)],
+    )
+
+
+def _broken_coo(h: ByHand, depth: int, axes: int, instance, positions: int) -> tuple[int, list[str]]:
+    """Of all levels together: their entries are the coordinates, with the fiber before them."""
+    ptr = h.buffer(depth, "ptr", positions + 1, instance)
+    count = ptr[-1] - 1
+    lists = [h.buffer(depth + k, "idx", count, instance) for k in range(axes)]
+    fibers = [p for p, (a, b) in enumerate(pairwise(ptr), 1) for _ in range(a, b)]
+    entries = list(zip(fibers, *lists, strict=True))
+    upto: list[bool] = []
+    for k in range(1, axes):
+        prefixes = [entry[: k + 1] for entry in entries]
+        first = {prefix: q for q, prefix in reversed(list(enumerate(prefixes, 1)))}
+        last = {prefix: q for q, prefix in enumerate(prefixes, 1)}
+        upto += [h.cell(depth + k, "upto", q, instance) == last[prefix] + 1 for prefix, q in first.items()]
+    bounds = [h.tower.extent(depth + k) for k in range(axes)]
+    return count, _claims(
+        ptr_begins_at_1=ptr[0] == 1,
+        ptr_ascends=sorted(ptr) == ptr,
+        entries_ascend=sorted(set(entries)) == entries,
+        coordinates_are_in_bounds=all(1 <= i <= n for at in entries for i, n in zip(at[1:], bounds, strict=True)),
+        upto_ends_each_fiber=all(upto),
+        fill_counts_the_entries=h.buffer(depth, "fill", 1, instance) == [count],
+        prev_is_the_last_fiber=h.buffer(depth, "prev", 1, instance) == [max(fibers, default=0)],
     )
 
 

@@ -42,12 +42,26 @@ ITEMS = {
               │                  ^^^^^^^
           fix  use one of {', '.join(sorted(REGISTRY))}
     """),
-    "format of Finch.jl": Bad("c = Tensor(Dense(SparseCOO(Element(0))), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, f"""
-        error[format]: the format SparseCOO of Finch.jl does not exist here yet
-          p.ws:1:18
-            1 │ c = Tensor(Dense(SparseCOO(Element(0))), 3, 3)
-              │                  ^^^^^^^^^
-          fix  use one of {', '.join(sorted(REGISTRY))}
+    "no number of axes": Bad("c = Tensor(SparseCOO(Element(0)), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, """
+        error[format]: SparseCOO takes a number of axes, 2 to 16, and a format
+          p.ws:1:12
+            1 │ c = Tensor(SparseCOO(Element(0)), 3, 3)
+              │            ^^^^^^^^^^^^^^^^^^^^^
+          fix  for example SparseCOO(2, Element(0.0))
+    """),
+    "one axis of coordinates": Bad("c = Tensor(SparseCOO(1, Element(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
+        error[format]: SparseCOO has two axes or more; one with coordinates is a SparseList
+          p.ws:1:12
+            1 │ c = Tensor(SparseCOO(1, Element(0)), 3)
+              │            ^^^^^^^^^^^^^^^^^^^^^^^^
+          fix  write SparseList(…)
+    """),
+    "as Finch.jl writes it": Bad("c = Tensor(SparseCOO{2}(Element(0)), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, """
+        error[syntax]: the number of axes stands in parentheses, before the format
+          p.ws:1:21
+            1 │ c = Tensor(SparseCOO{2}(Element(0)), 3, 3)
+              │                     ^
+          fix  SparseCOO(2, Element(0.0))
     """),
     "misspelt format": Bad("c = Tensor(Dense(Elment(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
         error[format]: there is no format Elment

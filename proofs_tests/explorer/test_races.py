@@ -16,7 +16,7 @@ from wingspan.explorer._space import EFFECTS, Space
 from wingspan.explorer.machine import Blocked, Effect, Step, Touch
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
-from wingspan.testing.formats import BOUNDED, STORAGE, legal
+from wingspan.testing.formats import BOUNDED, STORING, legal
 from wingspan.testing.litmus import Jump, Litmus, Private, State, Store
 
 DEPENDENT = """
@@ -107,11 +107,11 @@ AROUND = {
 LEVELS = [
     around + level
     for around in AROUND
-    for level in (*STORAGE, *BOUNDED)
-    if legal(f"{around}{level}(Atomic(0))" + ")" * around.count("("))
+    for level in (*STORING, *BOUNDED)
+    if level == "SparseCOO" or legal(f"{around}{level}(Atomic(0))" + ")" * around.count("("))
 ]
-ONCE = [f"Mutex({level}" for level in STORAGE if REGISTRY[level].once]
-ACCESS = {"node": "T[1, 1]", "sibling": "T[k, 1]", "cousin": "T[1, k]"}
+ONCE = [f"Mutex({level}" for level in STORING if REGISTRY[level].once]
+ACCESS = {"node": "1, 1", "sibling": "k, 1", "cousin": "1, k"}
 REFUTED = {
     *product(("Shard(d, Dense", "Isolate(Dense", "Mutex(SparseInterval", *ONCE), ("node", "sibling")),
     *product(("Mutex(SparsePoint", "Merge(d, SparsePoint"), ("sibling",)),
@@ -125,14 +125,18 @@ indices of a point, it does not hold them.
 
 
 def two_task_witness(level: str, kind: str) -> str:
-    """Two tasks that touch the level in one kind of dependence, over a leaf that supports everything."""
-    form = f"Dense({level}(Atomic(0))" + ")" * level.count("(") + ")"
+    """Two tasks that touch the level in one kind of dependence, over a leaf that supports everything.
+
+    Of the two levels of a SparseCOO it is the outer one; they agree in the index of the inner one.
+    """
+    pair = level.endswith("SparseCOO")
+    form = f"Dense({level}({'2, ' if pair else ''}Atomic(0))" + ")" * level.count("(") + ")"
     return f"""
         d = cpu(:d, 2)
-        T = Tensor({form}, 2, 2)
+        T = Tensor({form}, 2, 2{", 2" if pair else ""})
         T .= 0
         for k = parallel(1:2, d)
-            {ACCESS[kind]} += 1
+            T[{"1, " if pair else ""}{ACCESS[kind]}] += 1
         end
     """
 

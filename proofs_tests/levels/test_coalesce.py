@@ -107,6 +107,8 @@ def updates(
     for _ in range(rank):
         form = wrapped(draw, form, below, 1)
         form = wrapped(draw, f"{draw(st.sampled_from(fitting(MERGED, form)))}({form})", below, 1)
+    if rank < 2 and draw(st.integers(0, 3)) == 0:
+        form = wrapped(draw, f"SparseCOO({draw(st.integers(2, 3))}, {form})", below, 1)
     around = "Merge(dev, {})"
     if above and draw(st.booleans()):
         around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
@@ -241,7 +243,7 @@ def sparse_updates(draw: st.DrawFn) -> Updates:
     ops = ["&&", "||", "="] if fill == "true" else ["+", "*", "min", "max", "="]
     form = f"Element({fill})"
     for _ in range(draw(st.integers(1, 2))):
-        form = f"{draw(st.sampled_from(fitting(SPARSE, form)))}({form})"
+        form = f"{draw(st.sampled_from([f'{name}(' for name in fitting(SPARSE, form)] + ['SparseCOO(2, ']))}{form})"
     shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(form)))
     (_, tasks), *_ = draw(phases("true" if fill == "true" else "0", shape))
     return Updates("Merge(dev, {})", form, shape, fill, ((draw(st.sampled_from(ops)), tasks),))

@@ -522,6 +522,7 @@ def test_the_docstring_lists_the_buffers(name):
         ("SparseBlockList(Element(0))", ""),
         ("SparseRunList(Element(0))", ""),
         ("RunList(Element(0))", ""),
+        ("SparseCOO(2, Element(0))", ""),
         ("Shard(dev, Element(0))", "cousin"),
         ("Isolate(Element(0))", "cousin"),
         ("Mutex(Element(0))", "node sibling"),

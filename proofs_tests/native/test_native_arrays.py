@@ -130,7 +130,7 @@ def test_a_tensor_binds_to_any_format_with_what_it_stores(made, data):
     left_out = ("Atomic", "Pattern", "RunList")  # below runs there are elements that were written to be compared
     prefix = data.draw(others.filter(lambda text: not any(name in text for name in left_out)))
     fill = form.rstrip(")").rpartition("(")[2] or "false"
-    wanted = data.draw(st.sampled_from([form, f"{prefix}Element({fill}{')' * (rank_of(form) + 1)}"]))
+    wanted = data.draw(st.sampled_from([form, f"{prefix}Element({fill}{')' * (prefix.count('(') + 1)}"]))
     bound = api.bind(api.parse(f"A = Tensor({wanted})\nreturn A"), inputs={"A": tensor}).inputs["A"]
     assert filled(bound) == filled(load(tower(wanted, *array.shape), list(tensor.entries())))
 

@@ -144,6 +144,10 @@ class Level:
     """
     owned: ClassVar[bool] = False
     """whether the key of a fiber tells which thread owns it"""
+    continues: ClassVar[bool] = False
+    """whether the level lists the same entries as the one above, both being parts of one format: then the position of a
+    fiber is that of its first entry
+    """
     copies: ClassVar[bool] = False
     """whether each thread updates a copy of what the level wraps, and freezing brings the copies together"""
     late: ClassVar[bool] = False

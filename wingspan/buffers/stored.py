@@ -82,8 +82,15 @@ Buffers = dict[str, Stored]
 Find = Callable[[str], Stored]
 """What the buffer of a name holds."""
 
-Below = Callable[[], np.ndarray]
-"""The elements below each child, a row for each. Unusual if children are not of one size."""
+
+@dataclass(frozen=True)
+class Below:
+    """What is below the children of some fibers."""
+
+    elements: Callable[[], np.ndarray]
+    """the elements below each child, a row for each; Unusual if children are not of one size"""
+    nodes: Callable[[int], np.ndarray]
+    """how many children, so many axes further down, each child has"""
 
 
 class Fibers(NamedTuple):

@@ -16,7 +16,7 @@ from wingspan.lang.algebra import KINDS, show
 from wingspan.lang.devices import Device
 from wingspan.lang.widths import NARROW, Width
 from wingspan.levels.atomic import Atomic
-from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
+from wingspan.levels.base import MOST_AXES, Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
@@ -28,6 +28,7 @@ from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_band import SparseBand
 from wingspan.levels.sparse_block_list import SparseBlockList
 from wingspan.levels.sparse_byte_map import SparseByteMap
+from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_interval import SparseInterval
 from wingspan.levels.sparse_list import SparseList
@@ -38,7 +39,7 @@ REGISTRY: dict[str, type[Level]] = {
     level.__name__: level
     for level in (
         Dense, SparseList, SparseDict, SparseByteMap, SparsePoint, SparseInterval, SparseBand,
-        SparseBlockList, SparseRunList, RunList,
+        SparseBlockList, SparseRunList, RunList, SparseCOO,
         Element, Atomic, Pattern, Mutex, Isolate, Shard, Merge,
     )
 }  # fmt: skip
@@ -52,9 +53,6 @@ GROUP = "wingspan.levels"
 """The entry points by which an installed package adds formats: a name, and the class `module:Level`."""
 
 L = TypeVar("L", bound=Level)
-
-MISSING = frozenset({"SparseCOO"})
-"""Formats of the paper and of Finch.jl that do not exist here."""
 
 
 def register(level: type[L]) -> type[L]:
@@ -106,9 +104,6 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     level = REGISTRY.get(form.name) or installed(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
-        if form.name in MISSING:
-            message = f"the format {form.name} of Finch.jl does not exist here yet"
-            raise ProgramError(message, _name(form), topic="format", fix=f"use one of {known}")
         close = get_close_matches(form.name, REGISTRY, n=1)
         fix = f"did you mean {close[0]}?" if close else f"use one of {known}"
         raise ProgramError(f"there is no format {form.name}", _name(form), topic="format", fix=fix)
@@ -145,6 +140,15 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                 fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
                 raise ProgramError(message, device.span or form.span, topic="format", fix=fix)
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
+    if level is SparseCOO:
+        match form.args:
+            case (ir.Literal(kind="int", value=axes), ir.Format() as child) if 2 <= axes <= MOST_AXES:
+                return SparseCOO.of(int(axes), _resolve(child, devices))
+            case (ir.Literal(kind="int", value=1), ir.Format()):
+                message = f"{form.name} has two axes or more; one with coordinates is a SparseList"
+                raise ProgramError(message, form.span, topic="format", fix="write SparseList(…)")
+        what = f"a number of axes, 2 to {MOST_AXES}, and a format"
+        raise _arity(form, f"{form.name} takes {what}", f"{form.name}(2, Element(0.0))")
     match form.args:
         case (ir.Format() as child,):
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]

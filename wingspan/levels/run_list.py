@@ -154,7 +154,7 @@ class RunList(Storage):
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
     ) -> tuple[Buffers, Fibers]:
-        filled, values = sizes > 0, below()
+        filled, values = sizes > 0, below.elements()
         first, last = firsts(sizes), np.cumsum(sizes)[filled] - 1
         blank = (values == _fill(self)).all(axis=1)
         before: np.ndarray = np.full(len(indices), -1, dtype=np.int64)  # the index of the child before

@@ -262,10 +262,16 @@ def listed(ptr: Stored, most: int, positions: np.ndarray) -> tuple[np.ndarray, n
     """How many entries some fibers have, and which, counted from 0. Unusual if they are more than there are."""
     first = ptr.take(positions, 1).astype(np.int64, copy=False)
     sizes = ptr.take(positions + 1, 1) - first
+    return sizes, ranged(first, sizes, most)
+
+
+def ranged(first: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
+    """So many numbers from each of the first ones on. Unusual if they are more than `most` together."""
     total = int(sizes.sum())
     if (first < 0).any() or (sizes < 0).any() or (sizes > most).any() or total > most:
         raise Unusual
     before = np.cumsum(sizes) - sizes
     if (first - before == first[:1]).all():
-        return sizes, np.arange(int(first[0]), int(first[0]) + total) if len(first) else np.zeros(0, dtype=np.int64)
-    return sizes, np.arange(total) + np.repeat(first - before, sizes)
+        return np.arange(int(first[0]), int(first[0]) + total) if len(first) else np.zeros(0, dtype=np.int64)
+    numbers: np.ndarray = np.arange(total) + np.repeat(first - before, sizes)
+    return numbers

@@ -236,7 +236,7 @@ def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -
     new: np.ndarray = np.ones(len(indices), dtype=np.bool_)
     new[1:] = np.diff(indices) != 1
     if below is not None:
-        values = below()
+        values = below.elements()
         new[1:] |= (values[1:] != values[:-1]).any(axis=1)
     new[firsts(sizes)] = True
     return new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from wingspan.errors import InputError, Span
 from wingspan.lang.devices import THREADS
 from wingspan.lang.widths import WIDTHS
-from wingspan.levels.base import FIBER, OPEN, Gated, Tower
+from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
@@ -61,8 +62,7 @@ def layout(
     parent: int | None = None
     tag, keys = "", 0
     for depth, level in enumerate(tower.levels):
-        extent = tower.extent(depth) if not (level.leaf or level.modifier) else 1
-        room = _times(counts[depth], extent or 1)
+        room = reduce(_times, (extent or 1 for extent in _extents(tower, depth)), counts[depth])
         for made in tower.buffers(depth):
             buffer = _buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers))
             buffers.append(replace(buffer, cells=rooms[depth].get(made.length)))
@@ -97,13 +97,24 @@ def positions(tensor: str, tower: Tower) -> list[int]:
     counts = [1]
     for depth, level in enumerate(tower.levels[:-1]):
         # a SparsePoint has a child for each fiber, even if there is no index
-        extent = 1 if level.modifier else tower.extent(depth) or int(not level.full)
-        below = _times(counts[-1], extent)
+        known = (extent or int(not level.full) for extent in _extents(tower, depth))
+        below = reduce(_times, known, counts[-1])
         if below > MOST:
             message = f"{tensor} would have more positions than the native engine can number"
             raise InputError(message, fix="use smaller extents")
         counts.append(1 if level.key == FIBER else below)
     return counts
+
+
+def _extents(tower: Tower, depth: int) -> Iterator[int]:
+    """The extents by which the level at a depth has more children than fibers, if all of them are stored.
+
+    One that continues another has a fiber for each entry already, so that one has all of its extents too.
+    """
+    if isinstance(tower.levels[depth], Storage) and not tower.levels[depth].continues:
+        yield tower.extent(depth)
+        while tower.levels[depth := depth + 1].continues:
+            yield tower.extent(depth)
 
 
 def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str, Reg]) -> Iterator[dict[str, Expr]]:

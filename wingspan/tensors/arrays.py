@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.buffers.stored import Stored, Unusual, narrow
+from wingspan.buffers.stored import Fibers, Stored, Unusual, narrow
 from wingspan.errors import Fault, InputError
 from wingspan.lang.algebra import convert, exact, show
 from wingspan.lang.ir import Value
@@ -19,11 +19,13 @@ from wingspan.levels import Tower
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.element import Element
 from wingspan.levels.run_list import RunList
+from wingspan.levels.sparse_coo import SparseCOO, ends
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import UNSORTED, Columns, Frozen, Key, disorder
 from wingspan.tensors.pack import EXACT, Entries, pack
+from wingspan.tensors.pack import in_order as sorting
 
 LARGEST = 2**63 - 1
 
@@ -219,6 +221,8 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
     try:
         if columns is not None and (found := _as_it_lies(columns, data, lent)) is not None:
             return found
+        if (found := _in_coordinates(tower, data)) is not None:
+            return found
         entries = Entries.of(*_entries(data, exact(tower.fill)))
         return pack(tower, replace(entries, values=_converted(entries.values, tower.width)))
     except Unusual:
@@ -243,6 +247,34 @@ def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
         (0, "prev", ()): Stored.of(int(len(values) > 0)),
         (1, "val", ()): Stored(_kept(values, lent)),
     }
+    return Frozen(tower, {key: stored for key, stored in arrays.items() if len(stored.values)})
+
+
+def _in_coordinates(tower: Tower, data: Any) -> Frozen | None:
+    """A COO array whose entries are in order, each once, as copies of its arrays in a SparseCOO of all axes."""
+    root = tower.levels[0]
+    whole = isinstance(root, SparseCOO) and root.axes == tower.rank and type(tower.levels[-1]) in (Element, Atomic)
+    if not (whole and len(tower.levels) == tower.rank + 1 and getattr(data, "format", "") == "coo"):
+        return None
+    if sorting(data.coords, data.shape) is not None:
+        return None
+    entries = len(data.data)
+    arrays: dict[Key, Stored] = {
+        (0, "ptr", ()): Stored.of(1, entries + 1),
+        (0, "fill", ()): Stored.of(entries),
+        (0, "prev", ()): Stored.of(int(entries > 0)),
+        (tower.rank, "val", ()): Stored(_kept(_converted(data.data, tower.width), data)),
+    }
+    begins: np.ndarray = np.zeros(entries, dtype=np.bool_)
+    begins[:1] = True
+    for depth, axis in enumerate(reversed(data.coords)):
+        if depth:
+            first = np.flatnonzero(begins)
+            arrays[depth, "upto", ()] = ends(Fibers(entries, first), np.diff(first, append=entries))
+        arrays[depth, "idx", ()] = Stored(_kept(axis.astype(narrow(tower.extent(depth)), copy=False), data), 1)
+        begins[1:] |= axis[1:] != axis[:-1]
+    if not begins.all():
+        return None
     return Frozen(tower, {key: stored for key, stored in arrays.items() if len(stored.values)})
 
 

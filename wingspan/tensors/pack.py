@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from wingspan.buffers.stored import Fibers, Stored, Unusual, narrow
+from wingspan.buffers.stored import Below, Fibers, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance
 from wingspan.levels.base import Leaf, Modifier, Storage, Tower
 from wingspan.tensors.frozen import Frozen, Key, fix
@@ -119,7 +119,7 @@ class _Pack:
                 pointers = entries.pointers[k][first : last + 1]
                 indices = entries.indices[k][pointers[0] : pointers[-1]]
                 a, b = int(pointers[0]), int(pointers[-1])
-                below = partial(self.elements, depth + 1, a, b)
+                below = Below(partial(self.elements, depth + 1, a, b), partial(self.nodes, k + 1, a, b))
                 buffers, children = level.pack(fibers, self.tower.extent(depth), np.diff(pointers), indices, below)
                 self.level(depth + 1, instance, children, int(pointers[0]))
             case Modifier():
@@ -133,6 +133,13 @@ class _Pack:
             if len(stored.values):
                 fix(stored.values)
                 self.arrays[depth, name, instance] = stored
+
+    def nodes(self, k: int, first: int, last: int, axes: int) -> np.ndarray:
+        """How many nodes with so many subscripts more are below some nodes with k subscripts."""
+        bounds: np.ndarray = np.arange(first, last + 1)
+        for pointers in self.entries.pointers[k : k + axes]:
+            bounds = pointers[bounds]
+        return np.diff(bounds)
 
     def elements(self, depth: int, first: int, last: int) -> np.ndarray:
         """All elements below some nodes, stored or not, a row for each: below them are Dense levels only."""

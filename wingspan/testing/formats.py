@@ -39,7 +39,9 @@ LEAVES = ("Element", "Atomic")
 STORAGE = (
     "Dense", "SparseList", "SparseByteMap", "SparseDict", "SparseBand", "SparseBlockList", "SparseRunList", "RunList"
 )  # fmt: skip
-"""Storage levels that hold any array."""
+"""Storage levels that hold any array, with one axis."""
+STORING = (*STORAGE, "SparseCOO")
+"""The same, and the one that has two axes or more."""
 BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold some arrays only: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
@@ -47,7 +49,7 @@ MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Me
 
 @st.composite
 def formats(
-    draw: st.DrawFn, rank: int | None = None, modified: bool = True, storage: Sequence[str] = STORAGE
+    draw: st.DrawFn, rank: int | None = None, modified: bool = True, storage: Sequence[str] = STORING
 ) -> tuple[str, str]:
     """A format of rank 0 to 3 with up to two modifiers around any level, in any order, and its fill value.
 
@@ -60,8 +62,10 @@ def formats(
     if fill == "false" and rank and fitting(storage, "Pattern()"):
         leaves.append("Pattern()")
     form = wrapped(draw, draw(st.sampled_from(leaves)), among)
-    for _ in range(rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among)
+    while rank:
+        axes = draw(st.integers(2, rank)) if "SparseCOO" in storage and rank > 1 and draw(st.booleans()) else 1
+        around = f"SparseCOO({axes}, " if axes > 1 else f"{draw(st.sampled_from(fitting(storage, form)))}("
+        form, rank = wrapped(draw, f"{around}{form})", among), rank - axes
     return form, fill
 
 
@@ -73,7 +77,7 @@ def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Seq
 
 
 def fitting(storage: Sequence[str], form: str) -> list[str]:
-    """The storage levels that can hold a format."""
+    """The storage levels with one axis that can hold a format."""
     return [name for name in storage if legal(f"{name}({form})")]
 
 
@@ -121,12 +125,20 @@ def dtype_of(fill: str) -> np.dtype[Any]:
 def rank_of(form: str) -> int:
     """The number of axes of a tensor in this format, whose last level or fill value may be left open."""
     levels = (node for node in parse_format(form.format(0)).walk() if isinstance(node, ir.Format))
-    return sum(issubclass(REGISTRY[level.name], Storage) for level in levels)
+    return sum(axes_of(level) for level in levels)
+
+
+def axes_of(level: ir.Format) -> int:
+    """The number of axes of a level without what is below it."""
+    match level.args:
+        case (ir.Literal(value=axes), ir.Format()):
+            return int(axes)
+    return int(issubclass(REGISTRY[level.name], Storage))
 
 
 @st.composite
 def tensors(
-    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = (*STORAGE, *BOUNDED), least: int = 0
+    draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = (*STORING, *BOUNDED), least: int = 0
 ) -> tuple[str, np.ndarray[Any, Any]]:
     """A format of at least that rank and an array for it."""
     form, fill = draw(formats(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
@@ -138,8 +150,8 @@ def fitted(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any,
 
     That is all but the first index of each point, and all but the first run of each interval.
     """
-    levels = [node.name for node in parse_format(form).walk() if isinstance(node, ir.Format)]
-    axes = [name for name in levels if issubclass(REGISTRY[name], Storage)]
+    levels = [node for node in parse_format(form).walk() if isinstance(node, ir.Format)]
+    axes = [level.name for level in levels for _ in range(axes_of(level))]
 
     def fit(part: np.ndarray[Any, Any], axes: Sequence[str]) -> None:
         filled = [i for i in range(part.shape[-1]) if (part[..., i] != worth(fill)).any()]
