@@ -63,13 +63,13 @@ def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str)
 
 def test_the_plugin_has_a_test_for_each_claim(pytester: pytest.Pytester) -> None:
     place = f"{__name__}:Boastful"
-    ran = pytester.runpytest_inprocess("-p", "wingspan.testing.plugin", "--wingspan", place, "-k", "stability or loads")
+    ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place, "-k", "stability or loads")
     ran.assert_outcomes(passed=1, failed=1, deselected=1)
     ran.stdout.fnmatch_lines(["*stability: Boastful declares sibling*"])
 
 
 @pytest.mark.parametrize("place", ["proofs_tests.nothing:Dense", f"{__name__}:Nothing", "Dense"])
 def test_a_level_that_the_plugin_does_not_find_is_one_error(pytester: pytest.Pytester, place: str) -> None:
-    ran = pytester.runpytest_inprocess("-p", "wingspan.testing.plugin", "--wingspan", place)
+    ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place)
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
     ran.stderr.fnmatch_lines([f"*--wingspan {place}: *MODULE:LEVEL*"])

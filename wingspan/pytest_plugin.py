@@ -1,4 +1,7 @@
-"""A plugin of pytest: `pytest --wingspan MODULE:LEVEL` puts a format to each claim of `conformance`, as a test each."""
+"""A plugin of pytest: `pytest --wingspan MODULE:LEVEL` puts a format to each claim of `conformance`, as a test each.
+
+pytest imports this wherever wingspan is installed, so it imports the rest when it is asked for.
+"""
 
 from __future__ import annotations
 
