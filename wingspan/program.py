@@ -42,21 +42,26 @@ def load(path: str | os.PathLike[str]) -> Program:
         raise InputError("this is the text of a program, not the path of one", fix="read it by wingspan.parse(text)")
     path = named(path)
     with reading(path, fix=FIX) as file:
-        return _decoded(file, str(path), path.parent)
+        contents = _contents(file)
+    return _decoded(contents, str(path), path.parent)
 
 
 def from_stdin() -> Program:
     """A program from standard input, whose files are relative to the current folder. Errors as those of `load`."""
     if sys.stdin is None:
         raise InputError("standard input is closed", fix=FIX)
-    return _decoded(sys.stdin.buffer, "<stdin>", Path())
+    return _decoded(_contents(sys.stdin.buffer), "<stdin>", Path())
 
 
-def _decoded(file: BinaryIO, name: str, folder: Path) -> Program:
-    """The program in an open file."""
+def _contents(file: BinaryIO) -> bytearray:
+    """What an open file holds, or what is too long."""
     contents = bytearray()
     while len(contents) <= LONGEST and (step := file.read(STEP)):
         contents += step
+    return contents
+
+
+def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
     if len(contents) > LONGEST:
         raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
     try:

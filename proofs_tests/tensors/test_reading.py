@@ -512,7 +512,7 @@ def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, com
     """Wherever in the file that happens."""
     path, folder = written(LARGE.get(suffix, SQUARES)), tmp_path / "made"
     folder.mkdir()
-    words = ["run", path, "--engine", "native", "-o", f"y={folder / f'y{suffix}'}"]
+    words = ["run", path, "--engine", "native", "-o", f"y={folder / f'y{suffix}'}", "--force"]
     with files_limited_to(size):
         refused(command(*words), f"y{suffix}: File too large")
         assert not outputs(folder)
@@ -544,9 +544,9 @@ WRITES: list[tuple[Any, str, BaseException]] = [
     (os, "replace", MemoryError()),
 ]
 WRITTEN = {
-    "run": ["-o", "y=made/y.npy", "-o", "x=made/x.mtx"],
+    "run": ["-o", "y=made/y.npy", "-o", "x=made/x.mtx", "--force"],
     "emit-c": ["-o", "made"],
-    "explore": ["--graph", "made/g.dot"],
+    "explore": ["--graph", "made/g.dot", "--force"],
 }
 
 

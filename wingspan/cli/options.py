@@ -114,16 +114,15 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
 def load(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
     """Imports modules, by their names from the current folder too, or Python files."""
     ctx.meta[LOADED] = names
-    sys.path.append(os.getcwd())
-    try:
-        for name in names:
-            try:
-                runpy.run_path(name) if name.endswith(".py") else import_module(name)
-            except (ImportError, OSError) as error:
-                fix = "write the name of a module that Python finds, or the path of a .py file"
-                raise InputError(f"--load {name}: {error}", fix=fix) from None
-    finally:
-        sys.path.pop()
+    for name in names:
+        sys.path.append("")  # as Python has it without a script
+        try:
+            runpy.run_path(name) if name.endswith(".py") else import_module(name)
+        except (ImportError, OSError) as error:
+            fix = "write the name of a module that Python finds, or the path of a .py file"
+            raise InputError(f"--load {name}: {error}", fix=fix) from None
+        finally:
+            sys.path.remove("")
 
 
 LOADED = "wingspan.loaded"
