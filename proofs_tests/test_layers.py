@@ -68,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": BELOW_API | {"api", "trace", "views", "console", "wingspan"},
     "wingspan": BELOW_API | {"api", "began"},
     "testing": BELOW_API | {"api"},
+    "pytest_plugin": {"testing"},
     "__main__": {"cli"},
 }
 """What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
