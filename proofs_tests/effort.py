@@ -1,7 +1,7 @@
 """How much the tests do: `make test` a sixteenth of each campaign, `make test-deep` all, `make prove` ten times that.
 
 What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`. `.ci/run`
-has half an hour, and runs half of each campaign.
+has half an hour, and runs a quarter of each campaign.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ def many(number: int) -> int:
 
 
 def due(number: int) -> int:
-    """Of so many things that a campaign must have seen those that a part of it must; half, as few are less even."""
-    return int(number * (EFFORT if EFFORT >= 1 else EFFORT / 2))
+    """Of so many things that a campaign must have seen those that a part of it must: few are less even than many.
+
+    Half as many then, or a quarter where the part is less than half.
+    """
+    less = 1 if EFFORT >= 1 else 2 if 2 * EFFORT >= 1 else 4
+    return int(number * EFFORT / less)
 
 
 def few(values: Sequence[Any], number: int) -> list[Any]:

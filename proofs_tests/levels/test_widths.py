@@ -409,3 +409,15 @@ def test_a_kernel_takes_and_gives_narrow_arrays(n: int) -> None:
         scaled()(x=np.array([128], np.uint8))
     with pytest.raises(InputError, match="256 does not fit u8"):
         scaled()(x=np.array([256]))
+
+
+@pytest.mark.parametrize(
+    "form", ["Isolate({})", "Dense(Isolate({}))", "Isolate(SparseDict({}))", "Shard(d, Isolate({}))"]
+)
+def test_a_value_that_does_not_fit_is_told_where_no_fiber_is_declared(form: str) -> None:
+    """The fibers in an Isolate are declared when they are entered, and here none is."""
+    axes = ", 2" if "Dense" in form or "SparseDict" in form else ""
+    text = f"d = cpu(:d, 2)\nC = Tensor({form.format('Element(0, u8)')}{axes})\nC .= -1\nfreeze(C)\nreturn C"
+    for engine in ("semantics", "reference", "native", "native-controlled"):
+        with pytest.raises(Fault, match="-1 does not fit u8"):
+            api.run(api.parse(text), engine=engine)

@@ -38,7 +38,7 @@ class Isolate(Modifier):
     buffers = (Buffer("state", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)
     operations = """
     def declare():
-        pass
+        fit(z)
     def assemble(p):
         state[p] = 0
     def freeze(P):
