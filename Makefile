@@ -35,7 +35,7 @@ demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product co
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in five minutes or so on two cores
+test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in eight minutes or so on two cores
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep'
 
 test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each
