@@ -129,6 +129,10 @@ class Ended(WingspanError):
 
     topic = "ended"
 
+    def render(self) -> str:
+        """That alone: there is nothing to correct."""
+        return self.message
+
 
 @dataclass(frozen=True)
 class Told:
@@ -166,9 +170,9 @@ class Verbs(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Terminated as signal:
-            fail(Ended(f"ended by {signal}"), SIGNALLED + signal.number, f"ended by {signal}")
+            fail(Ended(f"ended by {signal}"), SIGNALLED + signal.number)
         except KeyboardInterrupt:
-            fail(Ended("interrupted"), INTERRUPTED, "interrupted")
+            fail(Ended("interrupted"), INTERRUPTED)
         except InternalError as error:
             fail(error, DEFECT, error.render() + REPORT)
         except WingspanError as error:

@@ -46,6 +46,23 @@ APPENDED = """
             prev[1] = p
 """
 
+COMPLETE = """\
+    def complete(global_, m, entries):
+        fill[1] = entries
+        end = sums[m + 1] - m + 1
+        globals[end] = entries + 1
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                b = lvl.next_group(global_, k)
+                low = sums[k] - k + 2
+                high = sums[b] - b + 2
+                if low < high:
+                    ptr[global_[k] + 1] = globals[high] - globals[low]
+                    if high == end:
+                        prev[1] = global_[k]
+"""
+"""The end of coalesce where a list is made of the groups' entries: which are those of each fiber. A level may go on."""
+
 
 def skipping(ends: str) -> str:
     """`skip` by the buffer that has the last index of each entry."""

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, skipping
+from wingspan.levels.appended import APPENDED, COMPLETE, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -144,20 +144,9 @@ FIRST = (
         owner[q + 1] = p
         lvl.place(i, q)
         return q
-    def complete(global_, m, entries):
-        fill[1] = entries
-        end = sums[m + 1] - m + 1
-        globals[end] = entries + 1
-        for k in parallel(1, m):
-            if not lvl.joins(global_, k):
-                b = lvl.next_group(global_, k)
-                low = sums[k] - k + 2
-                high = sums[b] - b + 2
-                if low < high:
-                    ptr[global_[k] + 1] = globals[high] - globals[low]
-                    if high == end:
-                        prev[1] = global_[k]
-        owner[1] = 0
+"""
+    + COMPLETE
+    + """        owner[1] = 0
         owner[entries + 2] = 0
         for q in parallel(1, entries):
             if not lvl.goes_on(q):
@@ -335,6 +324,15 @@ class Continuing(Coordinates):
     continues = True
     buffers = (IDX, UPTO)
 
+    def pack(
+        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[Buffers, Fibers]:
+        entries, idx, children = self.listed(sizes, indices, below)
+        return {"idx": idx, "upto": ends(fibers, entries)}, children
+
+    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
+        return self.children(find, *parts(find, positions))
+
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         last = find("upto").take(positions, 2)
         bad = last < positions
@@ -352,14 +350,7 @@ class Inner(Continuing):
 
     operations = CONTINUING + INNER_BOUND + READING + OUTER
 
-    def pack(
-        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
-    ) -> tuple[Buffers, Fibers]:
-        entries, idx, children = self.listed(sizes, indices, below)
-        return {"idx": idx, "upto": ends(fibers, entries)}, children
-
-    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        return self.children(find, *parts(find, positions))
+    pack, unpack = Continuing.pack, Continuing.unpack  # by the buffers that they know: see `Level.packs`
 
 
 @dataclass(frozen=True)
@@ -368,14 +359,7 @@ class Innermost(Continuing):
 
     operations = CONTINUING + INNERMOST_BOUND + READING + INNERMOST
 
-    def pack(
-        self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
-    ) -> tuple[Buffers, Fibers]:
-        entries, idx, children = self.listed(sizes, indices, below)
-        return {"idx": idx, "upto": ends(fibers, entries)}, children
-
-    def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        return self.children(find, *parts(find, positions))
+    pack, unpack = Continuing.pack, Continuing.unpack  # by the buffers that they know: see `Level.packs`
 
 
 def ends(fibers: Fibers, entries: np.ndarray) -> Stored:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.levels.appended import COMPLETE
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, listed, pointers
 
@@ -80,20 +81,9 @@ class SparseList(Storage):
         idx[q] = i
         child.assemble(q)
         return q
-    def complete(global_, m, entries):
-        fill[1] = entries
-        end = sums[m + 1] - m + 1
-        globals[end] = entries + 1
-        for k in parallel(1, m):
-            if not lvl.joins(global_, k):
-                b = lvl.next_group(global_, k)
-                low = sums[k] - k + 2
-                high = sums[b] - b + 2
-                if low < high:
-                    ptr[global_[k] + 1] = globals[high] - globals[low]
-                    if high == end:
-                        prev[1] = global_[k]
-
+"""
+        + COMPLETE
+        + """
     def unfurl(c):
         c.q = ptr[c.p]
         c.end = ptr[c.p + 1]

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.errors import InputError
-from wingspan.lang.devices import Device
-from wingspan.levels import REGISTRY, registered, resolve
+from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Storage
-from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.tensors.tensor import Tensor
 from wingspan.testing.campaign import Disagreement, campaign
 from wingspan.testing.cases import accepted, judged
-from wingspan.testing.formats import VALUES, arrays, legal, rank_of, worth
+from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, worth
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
 
@@ -203,18 +202,9 @@ def _formats(level: type[Level], fill: str) -> Iterator[str]:
             yield form
 
 
-def _levels(form: str) -> Iterator[Level]:
-    """The levels of a format, root first."""
-    level: Level | None = resolve(parse_format(form), {name: Device(name, 2) for name in ("dev", "d")})
-    while level is not None:
-        yield level
-        level = getattr(level, "child", None)
-
-
 def _fills(form: str, fill: str) -> bool:
     """Whether that is the fill value of a format, and of its kind."""
-    *_, leaf = _levels(form)
-    found = cast(Leaf, leaf).fill
+    found = cast(Leaf, levels_of(form)[-1]).fill
     return type(found) is type(worth(fill)) and found == worth(fill)
 
 
@@ -226,7 +216,7 @@ def _witness(level: type[Level]) -> tuple[str, str, frozenset[Dependence]]:
         for witness in WITNESSES[kind]:
             form = witness.format(name, f"Atomic({fill})")
             if legal(form) and _fills(form, fill):
-                return form, update, [each for each in _levels(form) if type(each) is level][-1].stability()
+                return form, update, [each for each in levels_of(form) if type(each) is level][-1].stability()
     raise Nonconforming(f"stability: {level.__name__} fits in none of Dense(…) and Dense(Dense(…))")
 
 

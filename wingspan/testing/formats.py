@@ -15,7 +15,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import kind_of
 from wingspan.lang.widths import NARROW, USUAL
 from wingspan.levels import REGISTRY, resolve
-from wingspan.levels.base import Storage
+from wingspan.levels.base import Level, Storage, Tower
 from wingspan.tensors.tensor import parse_format
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -84,13 +84,18 @@ def fitting(storage: Sequence[str], form: str) -> list[str]:
 @lru_cache(maxsize=1 << 14)
 def legal(form: str) -> bool:
     """Whether the levels of a format fit together, whose last one may be left open: `Dense({})`."""
-    written = parse_format(form.format("Element(0)"))
-    devices = {node.name: Device(node.name, 2) for node in written.walk() if isinstance(node, ir.Variable)}
     try:
-        resolve(written, devices)
+        levels_of(form.format("Element(0)"))
     except ProgramError:
         return False
     return True
+
+
+def levels_of(form: str) -> tuple[Level, ...]:
+    """The levels of a format, root first, each of whose devices has two threads. ProgramError if they do not fit."""
+    written = parse_format(form)
+    devices = {node.name: Device(node.name, 2) for node in written.walk() if isinstance(node, ir.Variable)}
+    return Tower.of(resolve(written, devices), ()).levels
 
 
 MERGED = tuple(name for name in STORAGE if legal(f"Merge(dev, {name}(Element(0)))"))
