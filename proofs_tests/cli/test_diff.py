@@ -207,7 +207,7 @@ def test_what_is_no_engine_is_told(command, engines, names, said):
 
 def test_the_command_refuses_what_is_not_safe(command):
     done = command("diff", RACY)
-    assert done.status == 2 and "--unsafe runs it all the same" in done.err
+    assert done.status == 2 and "--unsafe runs it anyway" in done.err
     assert command("diff", RACY, "--engines", "semantics,reference", "--unsafe").status == 0
 
 
