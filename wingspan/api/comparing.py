@@ -44,7 +44,7 @@ def diff(
     return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 
-def race(
+def stress(
     program: Runnable,
     *,
     runs: int = 10_000,

@@ -351,10 +351,10 @@ def diff(made: Comparison, file: str) -> str:
     return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
 
 
-# --------------------------------------------------------------------------------------------------------------- race
+# ------------------------------------------------------------------------------------------------------------- stress
 
 
-def race(made: Histogram, file: str) -> str:
+def stress(made: Histogram, file: str) -> str:
     """How often runs ended in which way, beside what was predicted."""
     seen = [one for one in made.observed if one.runs]
     ends = f"{count(made.runs, 'run')} by {made.engine} ended in {count(len(seen), 'way')}"
@@ -368,7 +368,7 @@ def race(made: Histogram, file: str) -> str:
     bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
     tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
     tail += [f"  {bound}"] if bound else []
-    head = "surprise" if made.surprises and made.mode != "plain" else "raced"
+    head = "surprise" if made.surprises and made.mode != "plain" else "ran"
     return "\n".join([f"{head}  {file}: {ends}, of {len(made.observed)} known", *table(rows, 2), *tail])
 
 
