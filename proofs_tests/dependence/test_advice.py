@@ -108,7 +108,7 @@ def told(name: str) -> list[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize("text", few(list(PROGRAMS.values()), 14), ids=PROGRAMS.keys())
 def test_each_advice_mends_the_program(text: str) -> None:
-    """The text is a program, the test accepts it, and every interleaving gives the serial meaning.
+    """The text is a program, the test accepts it, and every interleaving gives the sequential result.
 
     Costs ascend, and what is new in the text is what the change says.
     """

@@ -104,7 +104,7 @@ def explore(
 ) -> None:
     """Explore the interleavings of the program in FILE.
 
-    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
+    The verdict says whether tasks race, whether results differ, and whether they are the sequential result; and how far
     the search went.
     """
     given = {name: value for name, value in bounds.items() if value is not None}

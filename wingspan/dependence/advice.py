@@ -2,9 +2,9 @@
 
 A change is tried on the program as written, and advised only after the test has accepted the changed program. One
 change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic) or
-one loop (serial, dealt statically, another loop parallel instead). Further changes are built upon those that mended
+one loop (serial, dealt statically, another loop parallel instead). Further changes are built upon those that fixed
 something and broke nothing, where they can be cheaper than what fewer changes do. If that finds no remedy for the whole
-program, its tensors and variables are mended one after the other. The search is bounded (`CHANGES`, `TRIES`): that
+program, its tensors and variables are fixed one after the other. The search is bounded (`CHANGES`, `TRIES`): that
 nothing is advised does not mean that there is no remedy.
 
 What a change costs stands for work at run time, in units that only rank. A changed format costs the sum of what now
@@ -63,7 +63,7 @@ CHANGES = 3
 """How many changes a remedy consists of at most."""
 
 TRIES = 100
-"""How many changed programs are tested at most; where tensors are mended one after the other, for each of them."""
+"""How many changed programs are tested at most; where tensors are fixed one after the other, for each of them."""
 
 COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
 AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT = 1, 1, 8
@@ -142,16 +142,16 @@ def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Rep
 
 
 def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
-    """One remedy for all tensors and variables: for each in turn the cheapest that mends it and breaks nothing."""
+    """One remedy for all tensors and variables: for each in turn the cheapest that fixes it and breaks nothing."""
     current, known, names = tree, report, dict.fromkeys(f.tensor for f in report.findings)
     for name in names if len(names) > 1 else ():
 
-        def mended(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
+        def fixed(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
             after = test(changed)
             return _about(name, after) if after is not None and _problems(after) <= _problems(before) else None
 
         mine = _about(name, known)
-        found = _remedies(current, mine, mended) if mine.findings else [(0, current)]
+        found = _remedies(current, mine, fixed) if mine.findings else [(0, current)]
         after = test(found[0][1]) if found else None
         if after is None:
             return []

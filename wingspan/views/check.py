@@ -61,7 +61,7 @@ def refusal(told: CheckReport, verb: str) -> str:
     """Why a verb does not run a program: the findings, and what may be done."""
     messages = some(told.messages, "finding", lambda found: _message(found, told))
     by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
-    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", f"{by_rules}--unsafe runs it all the same")]
+    ways = [("fix", f"see {told.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
     return "\n\n".join([*messages, "\n".join(aligned(ways))])
 
 

@@ -98,7 +98,7 @@ class Ending:
     probability: float | None
     interleaving: str
     serial: bool | None
-    """whether it is the serial meaning; None if there is none to compare with"""
+    """whether it is the sequential result; None if there is none to compare with"""
 
 
 @dataclass(frozen=True)
