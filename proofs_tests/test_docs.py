@@ -68,3 +68,11 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "[2](#no) [3](none.md) [4](page.md#the--p-option-twice) [5](https://none.example#no)\n"
     )
     assert broken(page) == ["#no", "none.md"]
+
+
+def test_every_page_links_to_the_glossary() -> None:
+    """All but those that scripts write."""
+    written = {"performance.md", "rules.md", "glossary.md"}
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in written]
+    assert len(pages) > 10
+    assert [page.name for page in pages if not any("glossary.md" in link for link in links(page))] == []
