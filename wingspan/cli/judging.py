@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.cli import pages
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, as_text, began, keep_garbage, show, show_json
@@ -20,12 +21,13 @@ from wingspan.explorer import STRATEGIES
 from wingspan.explorer.interrupts import terminating
 from wingspan.paths import named
 from wingspan.reading import check_readable
+from wingspan.trace import document_of
 from wingspan.views import dot, itf, mermaid, progress, steps, terminal
 from wingspan.views import json as data
 from wingspan.views.check import check as checked
 from wingspan.views.early import Early
 from wingspan.views.paint import spinner
-from wingspan.views.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
+from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed, sighted
 from wingspan.written import check_new, check_output, write_atomically
 
 
@@ -90,6 +92,7 @@ USED_BY = {
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
 @click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+@click.option("--html", "html", metavar="FILE", type=FILE, help="Write a page there to step through them in a browser.")
 @FORCE
 @terminating()
 def explore(
@@ -99,6 +102,7 @@ def explore(
     strategy: str,
     shortest: bool,
     drawing: Path | None,
+    html: Path | None,
     force: bool,
     **bounds: Any,
 ) -> None:
@@ -113,9 +117,14 @@ def explore(
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     if shortest and "first" in given:
         raise click.UsageError("--first and --shortest exclude each other.")
+    if html is not None and machine != "semantics":
+        raise click.UsageError("--html is for --machine semantics, whose rules the page shows.")
     used = api.files_of(told.runnable, told.inputs)
     if "checkpoint" in given:
         check_output(given["checkpoint"], used)
+    if html is not None:
+        others = [drawing] if drawing is not None else []
+        pages.check(html, [*used, *others, *(given[each] for each in ("checkpoint", "resume") if each in given)], force)
     if drawing is not None:
         check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
         check_new(drawing, force)
@@ -142,10 +151,12 @@ def explore(
     report = explored(exploration, invocation)
     if drawing is not None:
         write_atomically(drawing, f"{dot.explore(report)}\n".encode(errors="replace"))
+    if html is not None:
+        pages.write(html, document_of(exploration))
     if as_json:
         show_json(data.explore(report))
     else:
-        show(terminal.explore(report), colours=True)
+        show(terminal.explore(report, counterexample(exploration, report)), colours=True)
     sys.exit(STATUS[report.verdict.verdict])
 
 
