@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
@@ -19,6 +19,7 @@ from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import device
+from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
 from wingspan.program import Program
 
@@ -130,6 +131,9 @@ class ExploreReport(Explored):
 
     verdict: Verdict
     endings: tuple[Ending, ...]
+    towers: Mapping[str, Tower]
+    inputs: Collection[str]
+    """the tensors that the program is given"""
 
     @property
     def differing(self) -> list[str]:
@@ -166,7 +170,10 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     verdict, expected = exploration.verdict, exploration.expected
     results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
     endings = tuple(_ending(result, expected) for result in results)
-    return ExploreReport(invocation, exploration.program.plain, expected, verdict, endings)
+    program = exploration.program
+    return ExploreReport(
+        invocation, program.plain, expected, verdict, endings, program.towers, frozenset(program.inputs)
+    )
 
 
 def sighted(sighting: Sighting, invocation: Invocation) -> SightingReport:
