@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from wingspan.api import Exploration, Sighting
 from wingspan.dependence import Finding, Report
@@ -26,6 +26,17 @@ from wingspan.program import Program
 T = TypeVar("T")
 
 
+class Drawn(Protocol):
+    """Inputs and parameters drawn within a scope; as text, what draws them again. `wingspan.testing.small` makes it."""
+
+    @property
+    def scope(self) -> int: ...
+    @property
+    def inputs(self) -> Mapping[str, Any]: ...
+    @property
+    def params(self) -> Mapping[str, str]: ...
+
+
 @dataclass(frozen=True)
 class Invocation:
     """How a program was given on the command line; from it a report prints commands that can be pasted."""
@@ -41,6 +52,8 @@ class Invocation:
     """the program, if `file` is `-`, standard input"""
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
+    drawn: Drawn | None = None
+    """what was drawn of what it leaves open"""
 
     @property
     def name(self) -> str:
@@ -55,7 +68,13 @@ class Invocation:
     @property
     def binding(self) -> dict[str, Any]:
         """What the functions of `wingspan.api` take to bind the program."""
-        return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        if self.drawn is None:
+            return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        return {
+            "params": {**self.drawn.params, **self.params},
+            "inputs": {**self.drawn.inputs, **self.inputs},
+            "threads": self.threads or self.drawn.scope,
+        }
 
     def replay(self, interleaving: str) -> str:
         """The command that follows an interleaving of this program.
@@ -81,6 +100,7 @@ class Invocation:
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
+        words += [] if self.drawn is None else ["--small", str(self.drawn)]
         words += [word for name in self.loaded for word in ("--load", name)]
         words += [] if self.machine == "semantics" else ["--machine", self.machine]
         return shlex.join([*words, *options])
