@@ -246,7 +246,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["replay", "racy.ws", "--interleaving", ""], "which is not a task path"),
         (["replay", "racy.ws", "--interleaving", "1,,2"], "entry 2"),
         (["replay", "racy.ws", "--interleaving", "1*0"], "'1*0', which is not a task path"),
-        (["replay", "racy.ws", "--interleaving", "1", "--format", "svg"], "'svg' is not one of"),
+        (["replay", "racy.ws", "--interleaving", "1", "--format", "gif"], "'gif' is not one of"),
         (["replay", "racy.ws", "--interleaving", "1*99999999999999999"], "longer than"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,
