@@ -132,6 +132,8 @@ class Level:
     """the dependences that do no harm to a level that is not `once` if tasks take turns in its fibers"""
     zeros: ClassVar[bool] = False
     """whether cells of a leaf right below may be read though nobody has written them, which hold 0 then"""
+    shared_child: ClassVar[bool] = False
+    """whether indices of a fiber have one child in common, so that only one of them is updated at a time"""
     stretch: ClassVar[Literal["", "run", "block"]] = ""
     """what an entry of a fiber is, if it stands for a stretch of indices: a `run` has one child for all of them, a
     `block` a child for each, one position after the other
