@@ -319,7 +319,7 @@ def test_the_text_does_not_depend_on_how_python_hashes(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("states.png", "states.png: not a file that graphs are written to"),
+    ("states.jpg", "states.jpg: not a file that graphs are written to"),
     ("states", "states: not a file that graphs are written to"),
     ("file/states.dot", "file/states.dot: Not a directory"),
     ("folder.dot", "folder.dot: Is a directory"),

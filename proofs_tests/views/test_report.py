@@ -20,6 +20,7 @@ from wingspan.explorer.machine import Blocked, Effect, Touch
 from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
 from wingspan.outcome import Outcome
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
+from wingspan.trace.reads import Lost
 from wingspan.views import json as as_json
 from wingspan.views import steps, terminal
 from wingspan.views.paint import painted, spinner
@@ -520,6 +521,7 @@ def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
         "steps": [
             {
                 "task": "0", "rule": "Assign", "line": 5, "column": 5, "visible": True, "indices": {},
+                "lost": None,
                 "touches": [
                     {
                         "tensor": "c", "level": 1, "level_name": "Element", "buffer": "val", "cell": "c.val[1]",
@@ -583,3 +585,32 @@ def test_results_that_look_alike_are_printed_in_full():
     full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]
     assert listings([first, second]) == full and listings([first]) == ["x = 1.0000000000000000000…"]
     assert differences(first, second) == f"x is {full[0][4:]}, not {full[1][4:]}"
+
+
+def shown(*actions: Action, given: int, **changes) -> list[str]:
+    """The lines that a report on an exploration has of a counterexample."""
+    return list(steps.counterexample(told(*actions, given=given, **changes), ["c"]))
+
+
+def test_a_counterexample_ends_with_the_last_update_that_it_loses():
+    lost = Lost("c.val[1]", "2", 0, 2, 1)
+    last = replace(action("1", "write", 1), lost=lost)
+    lines = shown(action("1", "read"), action("2", "write", 2), last, action("2", "read"), given=4)
+    assert [line[:12].rstrip() for line in lines[1:4]] == ["  1  1    re", "  2  │ 2  wr", "  3  1 │  wr"]
+    assert lines[4:] == [
+        "     ── step 3 overwrites step 2 with a value computed from step 1's read",
+        "  … and 1 step more",
+    ]
+
+
+def test_a_long_counterexample_is_shown_by_its_last_steps():
+    lines = shown(*(action("1", "write", k) for k in range(30)), given=30, end="fault", incident=OVERFLOW, outcome=None)
+    assert lines[0].endswith("ends in a fault: overflow")
+    assert lines[1] == "  … after 18 steps"
+    assert [line.split()[0] for line in lines[2:]] == [str(number) for number in range(19, 31)]
+
+
+def test_private_steps_are_left_out_of_a_counterexample():
+    lines = shown(action("0"), action("1", "read"), action("1"), action("2", "write"), action("1", "write"), given=2)
+    assert lines[0].endswith("leads to a race: steps 1 and 2 conflict")
+    assert [line.split()[0] for line in lines[1:]] == ["1", "2"]

@@ -35,7 +35,7 @@ TITLES = {
     "level-dependence": "{who} may race{when}",
     "gate": "{who} may be updated outside of the device of {level}",
     "claim": "{who} may bring two threads to one position of {level}{when}",
-    "order": "{who} may come to {level} out of order, or twice{when}",
+    "order": "{who} may visit a fiber of {level} out of order, or twice{when}",
     "overlap": "{who} may visit a fiber of {level} while a visit of it goes on",
     "deadlock": "{who} may wait for a lock for ever{when}",
     "variable": "the variable {tensor} may race{when}",

@@ -19,6 +19,7 @@ from wingspan.lang.printer import value
 from wingspan.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
+from wingspan.views.steps import counterexample
 from wingspan.views.values import (
     BOUNDS,
     VERBS,
@@ -33,7 +34,7 @@ from wingspan.views.values import (
     share,
     task,
 )
-from wingspan.views.view import Ending, Explored, ExploreReport, SightingReport, written
+from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
@@ -53,8 +54,8 @@ UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
 T = TypeVar("T")
 
 
-def explore(report: ExploreReport) -> str:
-    """The verdict and all that it rests on, parts separated by empty lines."""
+def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
+    """The verdict and all that it rests on, parts separated by empty lines; `shown` is a counterexample to show."""
     verdict = report.verdict
     headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
@@ -66,6 +67,7 @@ def explore(report: ExploreReport) -> str:
             *some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *some(verdict.races, "race", lambda race: _race(race, report)),
             *(["\n".join(_results(report))] if report.endings else []),
+            *(["\n".join(counterexample(shown, report.differing))] if shown else []),
             "\n".join(aligned(_notes(report))),
         ]
     )

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from wingspan.api import Exploration, Sighting
+from wingspan.api import Exploration, Sighting, replay
 from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
-from wingspan.explorer.interleaving import Mismatch, Replay
+from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
 from wingspan.explorer.machine import Indices, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import device
+from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
 from wingspan.program import Program
+from wingspan.trace.reads import NONE, Lost
 
 T = TypeVar("T")
+
+
+class Drawn(Protocol):
+    """Inputs and parameters drawn within a scope; as text, what draws them again. `wingspan.testing.small` makes it."""
+
+    @property
+    def scope(self) -> int: ...
+    @property
+    def inputs(self) -> Mapping[str, Any]: ...
+    @property
+    def params(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,8 @@ class Invocation:
     """the program, if `file` is `-`, standard input"""
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
+    drawn: Drawn | None = None
+    """what was drawn of what it leaves open"""
 
     @property
     def name(self) -> str:
@@ -54,7 +69,13 @@ class Invocation:
     @property
     def binding(self) -> dict[str, Any]:
         """What the functions of `wingspan.api` take to bind the program."""
-        return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        if self.drawn is None:
+            return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        return {
+            "params": {**self.drawn.params, **self.params},
+            "inputs": {**self.drawn.inputs, **self.inputs},
+            "threads": self.threads or self.drawn.scope,
+        }
 
     def replay(self, interleaving: str) -> str:
         """The command that follows an interleaving of this program.
@@ -80,6 +101,7 @@ class Invocation:
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
+        words += [] if self.drawn is None else ["--small", str(self.drawn)]
         words += [word for name in self.loaded for word in ("--load", name)]
         words += [] if self.machine == "semantics" else ["--machine", self.machine]
         return shlex.join([*words, *options])
@@ -130,6 +152,9 @@ class ExploreReport(Explored):
 
     verdict: Verdict
     endings: tuple[Ending, ...]
+    towers: Mapping[str, Tower]
+    inputs: Collection[str]
+    """the tensors that the program is given"""
 
     @property
     def differing(self) -> list[str]:
@@ -166,7 +191,10 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     verdict, expected = exploration.verdict, exploration.expected
     results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
     endings = tuple(_ending(result, expected) for result in results)
-    return ExploreReport(invocation, exploration.program.plain, expected, verdict, endings)
+    program = exploration.program
+    return ExploreReport(
+        invocation, program.plain, expected, verdict, endings, program.towers, frozenset(program.inputs)
+    )
 
 
 def sighted(sighting: Sighting, invocation: Invocation) -> SightingReport:
@@ -196,6 +224,8 @@ class Action:
     visible: bool
     indices: Indices = ()
     """those in force of the loops as written, outermost first; the machines tell them of visible steps"""
+    lost: Lost | None = None
+    """the update that the step overwrites"""
 
 
 @dataclass(frozen=True)
@@ -234,36 +264,56 @@ class ReplayReport:
         return next((mine for mine in second.touches for theirs in first.touches if mine.races(theirs)), None)
 
 
-def replayed(replay: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
+def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
-    actions, places = [], []
-    for step in replay:
-        actions.append(_action(step, program))
+    actions, places, reads = [], [], NONE
+    for step in run:
+        lost = None
         if step.visible:
-            places.append(_standing(replay))
-    outcome = replay.machine.outcome(replay.state) if replay.incident is None else None
+            places.append(_standing(run))
+            reads, lost = reads.after(step)
+        actions.append(_action(step, program, lost))
+    outcome = run.machine.outcome(run.state) if run.incident is None else None
     assert outcome is None or isinstance(outcome, Outcome)
     return ReplayReport(
         invocation=invocation,
         interleaving=interleaving,
-        followed=replay.followed,
-        mismatch=replay.mismatch,
+        followed=run.followed,
+        mismatch=run.mismatch,
         actions=tuple(actions),
-        places=(*places, _standing(replay)),
-        end=str(replay.end),
-        incident=replay.incident,
+        places=(*places, _standing(run)),
+        end=str(run.end),
+        incident=run.incident,
         outcome=outcome,
         program=program,
     )
 
 
-def _action(step: Step[Any], program: ir.Node) -> Action:
+def _action(step: Step[Any], program: ir.Node, lost: Lost | None) -> Action:
     indices = tuple(written(step.indices, program))
-    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices)
+    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices, lost)
 
 
 def _standing(replay: Replay[Any]) -> dict[str, Span | None]:
     return {task or "0": choice.span for task, choice in replay.choices.items()}
+
+
+LONGEST = 200
+"""Visible steps of a counterexample that is followed."""
+
+
+def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayReport | None:
+    """The run to the first fault, deadlock, result that should not be there, or race.
+
+    None if there is none, if nothing can be observed in it, or if it is longer than anybody reads.
+    """
+    verdict = report.verdict
+    wrong = [ending for ending in report.endings if ending.serial is False] or report.endings[1:]
+    found = (*verdict.faults, *verdict.deadlocks, *wrong, *verdict.races)
+    if not found or not 0 < len(parse_interleaving(found[0].interleaving)) <= LONGEST:
+        return None
+    followed = replay(exploration.program, found[0].interleaving, machine=verdict.machine)
+    return replayed(followed, found[0].interleaving, report.program, report.invocation)
 
 
 # ------------------------------------------------------------------------------------------------------------- check
