@@ -87,6 +87,7 @@ AREAS = {
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py", "wingspan/explorer/states.py",
         "wingspan/explorer/interrupts.py", "wingspan/explorer/jobs.py", "wingspan/explorer/cluster.py",
     ],
+    "docs": ["docs/"],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",

@@ -1,4 +1,4 @@
-"""What of runtime.h the extension modules use."""
+"""The part of runtime.h that the extension modules use."""
 
 from libc.stdint cimport int64_t, uint64_t
 
