@@ -36,9 +36,10 @@ EXAMPLES = ROOT / "examples"
 BINS = 256
 
 
-def kernel(program: str, threads: int, **planes: wingspan.Tensor) -> Callable[[], Any]:
-    """A program on planes, dealt evenly."""
-    called = wingspan.compile(EXAMPLES / program, params={"nt": threads, "sch": "static_schedule()"})
+def kernel(program: str, threads: int, *, bins: int | None = None, **planes: wingspan.Tensor) -> Callable[[], Any]:
+    """A program on planes, dealt evenly; a histogram has so many bins of each colour."""
+    sizes = {} if bins is None else {"n": bins}
+    called = wingspan.compile(EXAMPLES / program, params={"nt": threads, "sch": "static_schedule()", **sizes})
     return lambda: called(**planes)
 
 
@@ -50,7 +51,7 @@ def histograms(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
         for name, plane in zip("RGB", (red, green, blue), strict=True)
     }
 
-    yield "ours", Call(kernel("histogram.ws", threads, **planes), lambda made: filled(made.to_numpy()))
+    yield "ours", Call(kernel("histogram.ws", threads, bins=BINS, **planes), lambda made: filled(made.to_numpy()))
 
     def keys() -> np.ndarray:
         return (red.astype(np.int32) << 8 | green) << 8 | blue

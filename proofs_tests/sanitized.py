@@ -97,11 +97,11 @@ SAFE = [name for name in RUNNABLE if name not in RACY]
 
 def bindings(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The ways to run an example: on 2 and 4 threads, chunks being dealt before and while it runs."""
-    inputs = INPUTS.get(name, {})
+    inputs, sizes = INPUTS.get(name, {}), {"n": 256} if name == "histogram" else {}
     if re.search(r"\bnt\b", TEXTS[name]):
         for threads in (2, 4):
             for schedule in ("static_schedule()", "dynamic_schedule(1)"):
-                yield f" {threads} {schedule}", {"inputs": inputs, "params": {"nt": threads, "sch": schedule}}
+                yield f" {threads} {schedule}", {"inputs": inputs, "params": {"nt": threads, "sch": schedule, **sizes}}
     else:
         for threads in (2, 4):
             yield f" {threads}", {"inputs": inputs, "threads": threads}

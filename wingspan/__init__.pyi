@@ -1,6 +1,6 @@
 from . import api
 from .api.checking import Unsafe, check
-from .api.comparing import diff, race
+from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.running import Run, run
@@ -39,10 +39,10 @@ __all__ = [
     "explore",
     "load",
     "parse",
-    "race",
     "register",
     "registered",
     "release",
     "replay",
     "run",
+    "stress",
 ]

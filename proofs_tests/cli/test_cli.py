@@ -201,7 +201,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         ),
         (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
         (["run", "racy.ws", "--engine", "native", "--reserve", "1"], "a reservation limit of 1 bytes"),
-        (["race", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
+        (["stress", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
         (["diff", "racy.ws", "--engines", ","], "',' is not a list of names like semantics,native"),
         (["diff", "racy.ws", "--tolerance", "nan"], "'nan' is not a number"),
         (["explore", "racy.ws", "--max-states", "0"], "--max-states"),
@@ -246,7 +246,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["replay", "racy.ws", "--interleaving", ""], "which is not a task path"),
         (["replay", "racy.ws", "--interleaving", "1,,2"], "entry 2"),
         (["replay", "racy.ws", "--interleaving", "1*0"], "'1*0', which is not a task path"),
-        (["replay", "racy.ws", "--interleaving", "1", "--format", "svg"], "'svg' is not one of"),
+        (["replay", "racy.ws", "--interleaving", "1", "--format", "gif"], "'gif' is not one of"),
         (["replay", "racy.ws", "--interleaving", "1*99999999999999999"], "longer than"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,
@@ -659,7 +659,7 @@ def test_doubles_that_are_not_finite_are_text_in_json(wingspan, tmp_path):
     )
     found = wingspan("run", str(path), "--engine", "native", "--json").json
     assert {name: tensor["values"] for name, tensor in found["tensors"].items()} == {"c": "nan", "d": "inf"}
-    raced = wingspan("race", str(path), "--runs", "3", "--json").json
+    raced = wingspan("stress", str(path), "--runs", "3", "--json").json
     assert len([end for end in raced["observed"] if end["runs"]]) == 1
 
 

@@ -103,7 +103,7 @@ IMAGES = {"A": np.array([[1, 3, 0], [2, 3, 0], [2, 0, 0]]), "B": np.array([[1, 0
 def listing(name: str, extent: int = 256) -> Program:
     """A listing of the paper's section on structured tensors, with so many values of a colour."""
     text = (EXAMPLES / f"{name}.ws").read_text(encoding="utf-8")
-    return api.parse(text.replace("256, 256, 256", f"{extent}, {extent}, {extent}"), name)
+    return api.parse(text.replace("n, n, n)", f"{extent}, {extent}, {extent})"), name)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

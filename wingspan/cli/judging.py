@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,13 @@ from wingspan.explorer import STRATEGIES
 from wingspan.explorer.interrupts import terminating
 from wingspan.paths import named
 from wingspan.reading import check_readable
-from wingspan.trace import document_of
-from wingspan.views import dot, itf, mermaid, progress, steps, terminal
+from wingspan.trace import Session, Trace, document_of
+from wingspan.trace.coverage import coverage as covered
+from wingspan.trace.derivation import Derivation, last
+from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progress, steps, terminal
 from wingspan.views import json as data
 from wingspan.views.check import check as checked
+from wingspan.views.coverage import coverage as rule_coverage
 from wingspan.views.early import Early
 from wingspan.views.paint import spinner
 from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed, sighted
@@ -53,6 +56,9 @@ def check(told: Invocation, as_json: bool, test: Test) -> None:
         show(checked(report), colours=True)
     sys.exit(0 if found.verdict == "safe" else 1)
 
+
+COVERED = 2_000
+"""Rules are counted in so many states, if --max-states says nothing else."""
 
 USED_BY = {
     "runs": ("random", "pct"),
@@ -91,8 +97,13 @@ USED_BY = {
 @click.option("--max-memory", callback=size, metavar="SIZE", help="Use no more memory than SIZE, e.g. 512M or 2G.")
 @click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
 @click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
-@click.option("--graph", "drawing", metavar="FILE", type=FILE, help="Write the states there, as a graph for Graphviz.")
+@click.option(
+    "--graph", "drawing", metavar="FILE", type=FILE,
+    help="Write the states there, as a graph: .dot, or by Graphviz .svg, .png or .pdf.",
+)  # fmt: skip
+@click.option("--memory", is_flag=True, help="--graph: in each state, what the program's tensors hold.")
 @click.option("--html", "html", metavar="FILE", type=FILE, help="Write a page there to step through them in a browser.")
+@click.option("--coverage", is_flag=True, help="Also which rules are fired, in how many of the steps between states.")
 @FORCE
 @terminating()
 def explore(
@@ -102,13 +113,15 @@ def explore(
     strategy: str,
     shortest: bool,
     drawing: Path | None,
+    memory: bool,
     html: Path | None,
+    coverage: bool,
     force: bool,
     **bounds: Any,
 ) -> None:
     """Explore the interleavings of the program in FILE.
 
-    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
+    The verdict says whether tasks race, whether results differ, and whether they are the sequential result; and how far
     the search went.
     """
     given = {name: value for name, value in bounds.items() if value is not None}
@@ -119,6 +132,10 @@ def explore(
         raise click.UsageError("--first and --shortest exclude each other.")
     if html is not None and machine != "semantics":
         raise click.UsageError("--html is for --machine semantics, whose rules the page shows.")
+    if memory and drawing is None:
+        raise click.UsageError("--memory is for --graph.")
+    if coverage and machine != "semantics":
+        raise click.UsageError("--coverage is for --machine semantics: a plan has no rules.")
     used = api.files_of(told.runnable, told.inputs)
     if "checkpoint" in given:
         check_output(given["checkpoint"], used)
@@ -150,21 +167,25 @@ def explore(
     keep_garbage()
     report = explored(exploration, invocation)
     if drawing is not None:
-        write_atomically(drawing, f"{dot.explore(report)}\n".encode(errors="replace"))
+        write_atomically(drawing, graphviz.rendered(f"{dot.explore(report, memory)}\n", drawing.suffix))
     if html is not None:
         pages.write(html, document_of(exploration))
+    fired = covered(Trace(exploration.program), bounds.get("max_states") or COVERED) if coverage else None
     if as_json:
-        show_json(data.explore(report))
+        show_json(data.explore(report) | ({"coverage": asdict(fired)} if fired else {}))
     else:
-        show(terminal.explore(report, counterexample(exploration, report)), colours=True)
+        text = terminal.explore(report, counterexample(exploration, report))
+        show(text + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
     sys.exit(STATUS[report.verdict.verdict])
 
 
 def check_drawing(path: Path, used: Sequence[Path]) -> None:
     """InputError, before anything is searched, if no graph can be written there, or if the command uses that file."""
-    if named(path).suffix not in (".dot", ".gv"):
-        fix = "name a .dot or .gv file; `dot -Tsvg` makes a picture of it"
+    if named(path).suffix not in (*graphviz.TEXTS, *graphviz.PICTURES):
+        fix = f"name a file that ends in {', '.join((*graphviz.PICTURES, *graphviz.TEXTS))}"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
+    if path.suffix in graphviz.PICTURES:
+        graphviz.found()
     check_output(path, used)
 
 
@@ -173,8 +194,17 @@ FORMATS: dict[str, Callable[[ReplayReport], str]] = {
     "mermaid": mermaid.replay,
     "dot": dot.replay,
     "itf": lambda report: as_text(itf.replay(report)),
+    "svg": lanes.replay_svg,
+    "tikz": lanes.replay_tikz,
 }
 """The forms that a replay is printed in besides text."""
+
+DERIVED: dict[str, Callable[[Derivation], str]] = {
+    "text": inference.derivation_text,
+    "svg": inference.derivation_svg,
+    "tikz": inference.derivation_latex,
+}
+"""The forms that the derivation of a step is drawn in."""
 
 
 @main.command()
@@ -183,10 +213,16 @@ FORMATS: dict[str, Callable[[ReplayReport], str]] = {
 @click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
 @click.option(
     "--format", "form", type=click.Choice(("text", *FORMATS)),
-    help="Text, one JSON object, a sequence diagram, the graph of what comes before what, or an ITF trace.",
+    help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
+    "slides.",
 )  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="In text, a line for each private step, too.")
-def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, form: str | None, every: bool) -> None:
+@click.option(
+    "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
+)
+def replay(
+    told: Invocation, as_json: bool, machine: str, interleaving: str, form: str | None, every: bool, derivation: bool
+) -> None:
     """Follow one interleaving of the program in FILE, step by step.
 
     TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
@@ -197,7 +233,14 @@ def replay(told: Invocation, as_json: bool, machine: str, interleaving: str, for
     form = "json" if as_json else form or "text"
     if every and form != "text":
         raise click.UsageError("--all is for --format text.")
+    if derivation and (form not in DERIVED or machine != "semantics"):
+        raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
     bound = api.bind(told.runnable, **told.binding)
+    if derivation:
+        session = Session(Trace(bound))
+        session.go(interleaving)
+        show(DERIVED[form](last(session)))
+        return
     followed = api.replay(bound, interleaving, machine=machine)
     report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
     if form == "text":

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import os
+import re
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,9 @@ from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
 from wingspan.program import from_stdin
 from wingspan.tensors.files import SUFFIXES
+from wingspan.views import small
 from wingspan.views.check import refusal
+from wingspan.views.paint import remark
 from wingspan.views.view import CheckReport, Invocation
 
 
@@ -100,6 +104,16 @@ def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
     return names
 
 
+def scoped(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """A scope and a seed, which is 0 if it is not given."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d?)(?::(\d{1,18}))?", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a scope from 1 to 99, like 2, nor one with a seed, like 2:7.")
+    return int(found[1]), int(found[2] or 0)
+
+
 def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """A number of bytes: digits, and K, M, G or T for powers of 1024."""
     if value is None:
@@ -148,6 +162,15 @@ PROGRAM = (
         help="Bind an input tensor.",
     ),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Give every device N threads."),
+    click.option(
+        "--small",
+        "scope",
+        metavar="[N[:SEED]]",
+        is_flag=False,
+        flag_value="2",
+        callback=scoped,
+        help="Draw what is left open: inputs of extents up to N, for N threads.  [default: 2:0]",
+    ),
     LOAD,
     JSON,
 )
@@ -164,12 +187,22 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
     """A verb on a program: it gets an Invocation in place of FILE, -p, -i and --threads. `-` is standard input."""
 
     @functools.wraps(function)
-    def command(file: str, params: dict[str, str], inputs: dict[str, str], threads: int | None, **options: Any) -> None:
+    def command(
+        file: str,
+        params: dict[str, str],
+        inputs: dict[str, str],
+        threads: int | None,
+        scope: tuple[int, int] | None,
+        **options: Any,
+    ) -> None:
         context = click.get_current_context()
         given = from_stdin() if file == "-" else None
         words, loaded = context.find_root().command_path, context.meta[LOADED]
         told = Invocation(file, params, inputs, threads, words, given=given, loaded=loaded)
         try:
+            if scope is not None:
+                told = _drawn(told, *scope)
+                remark(small.drawn(told), None)
             function(told, **options)
         except api.Unsafe as refused:
             report = CheckReport(told, refused.report, (given or api.load(file)).tree)
@@ -178,3 +211,16 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(PROGRAM):
         command = option(command)
     return command
+
+
+def _drawn(told: Invocation, scope: int, seed: int) -> Invocation:
+    """The invocation with what it leaves open drawn."""
+    try:
+        from wingspan.testing.small import small as draw
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        fix = "install it: pip install 'wingspan[testing]'"
+        raise InputError("--small needs Hypothesis, which is not installed", fix=fix) from None
+    program = told.given or api.load(told.file)
+    return replace(told, drawn=draw(program, scope, seed, inputs=told.inputs, params=told.params))

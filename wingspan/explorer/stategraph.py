@@ -28,6 +28,7 @@ def _node(states: States[Any], number: int) -> StateNode:
         outcome=next((what for (kind, what), _ in states.at.get(number, ()) if kind == "result"), None),
         races=tuple((one, other) for (one, p), (other, q) in combinations(able, 2) if states.race(p, q)),
         waiting=tuple(choice for choice in choices if isinstance(choice, Blocked)),
+        state=states.state(number),
     )
 
 

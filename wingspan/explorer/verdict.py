@@ -69,6 +69,8 @@ class StateNode:
     """the pairs of tasks whose next steps race"""
     waiting: tuple[Blocked, ...]
     """the tasks that wait for a lock; a state in which the others have ended is a deadlock"""
+    state: Any
+    """the machine's own"""
 
 
 @dataclass(frozen=True)

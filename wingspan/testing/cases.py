@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import cycle, islice, product
-from math import prod
 from typing import Any
 
-import numpy as np
 import scipy.sparse
 from hypothesis import strategies as st
 
@@ -20,29 +17,8 @@ from wingspan.errors import WingspanError
 from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.testing.kernels import kernels
+from wingspan.testing.open_inputs import axes, made_of, open_inputs, room, symbolic
 from wingspan.testing.programs import Options, programs
-from wingspan.testing.schedules import opened
-
-VALUES: dict[str, list[Any]] = {
-    "int": sorted(range(-3, 4), key=abs),
-    "float": sorted((n / 4 for n in range(-6, 7)), key=abs),
-    "bool": [False, True],
-}
-"""Elements of inputs, the simplest first: doubles hold them, and small sums of their products, exactly."""
-
-NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
-WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
-
-ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
-    lambda fill, values: [fill],
-    lambda fill, values: values,
-    lambda fill, values: [fill] * len(values) + values,
-)
-"""What the elements of an array are drawn from: the fill value, any value, and the fill value half of the time."""
-
-DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
-SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "coo")))
-"""Elements, types and layouts of arrays, the simplest first."""
 
 EXTENT = 4
 """The largest extent of open inputs, if not told otherwise."""
@@ -82,15 +58,15 @@ def inputs(draw: st.DrawFn, program: api.Program, extent: int = EXTENT) -> dict[
     Axes over which one index runs have one extent. Arrays are NumPy's in either order or SciPy's sparse ones, in wide
     and in narrow types; of some all elements are the fill value, of some none.
     """
-    return _arrays(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
+    return made_of(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
 
 
 def _open(draw: st.DrawFn, program: api.Program, extent: int) -> dict[str, tuple[Tower, tuple[int, ...]]]:
     """The open inputs of a program, with their levels and their extents, from 0 to `extent`."""
-    names = _names(program.tree)
+    names = axes(program.tree)
     extents: dict[Any, int] = {}
     found = {}
-    for name, tower in _wanted(program):
+    for name, tower in open_inputs(program):
         shape = []
         for axis, known in enumerate(tower.shape):
             key = names.get((name, axis), (name, axis))
@@ -107,59 +83,8 @@ def _bytes(program: api.Program, extent: int) -> st.SearchStrategy[bytes]:
     One draw takes 50 µs, one for each element would take a hundred times as long. Hypothesis finds the simplest bytes,
     and leaves out what it does not need of several. There are as many whatever the extents, which it can lower too.
     """
-    size = max(TOGETHER, len(_wanted(program))) * _each(extent)
+    size = max(TOGETHER, len(open_inputs(program))) * room(extent)
     return st.binary(min_size=size, max_size=size)
-
-
-def _each(extent: int) -> int:
-    """Bytes for one array: its kind, and elements for a matrix and a column, which larger arrays repeat."""
-    return 1 + extent * (extent + 1)
-
-
-@lru_cache(maxsize=100)
-def _symbolic(program: api.Program) -> Elaborated:
-    """The program for all inputs, numbers of threads and schedules."""
-    return api.bind(opened(program), symbolic=True)
-
-
-@lru_cache(maxsize=1_000)
-def _wanted(program: api.Program) -> list[tuple[str, Tower]]:
-    """The open inputs of a program, and their towers."""
-    bound = _symbolic(program)
-    return [(name, bound.towers[name]) for name in sorted(set(bound.symbols) & set(bound.towers))]
-
-
-def _names(tree: ir.Program) -> dict[tuple[str, int], str]:
-    """The name that stands for the extent of an axis: the first index that runs over it, or one that shares it."""
-    leaders: dict[str, str] = {}
-    found: dict[tuple[str, int], str] = {}
-
-    def leader(index: str) -> str:
-        return leader(leaders[index]) if index in leaders else index
-
-    for access, _ in ir.accesses(tree):
-        for axis, subscript in enumerate(access.subscripts):
-            if isinstance(subscript, ir.Index):
-                index = leader(subscript.name)
-                first = leader(found.setdefault((access.fiber.tensor, axis), index))
-                if first != index:
-                    leaders[index] = first
-    return {key: leader(index) for key, index in found.items()}
-
-
-def _arrays(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int) -> dict[str, Any]:
-    """An array for each open input, dense or sparse. The last of its bytes is the first element: zeros move forward."""
-    size, made = _each(extent), {}
-    for number, (name, (tower, shape)) in enumerate(wanted.items()):
-        first, *others = given[number * size : (number + 1) * size]
-        kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
-        elements, types, layout = kinds[first % len(kinds)]
-        among = elements(tower.fill, VALUES[tower.kind])
-        values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
-        array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
-        dense = layout in ("C", "F")
-        made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
-    return made
 
 
 _parsed = lru_cache(maxsize=1_000)(api.parse)
@@ -170,7 +95,7 @@ _parsed = lru_cache(maxsize=1_000)(api.parse)
 def judged(text: str) -> str:
     """What the level dependence test says of a program."""
     try:
-        bound = _symbolic(_parsed(text))
+        bound = symbolic(_parsed(text))
     except WingspanError:
         return "mistaken"
     return Analysis(bound.body, bound.symbols).verdict(bound.towers)
@@ -247,4 +172,4 @@ def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | st.SearchStrategy[Ca
     given = [draw(_bytes(program, EXTENT))]
     while len(given) < most and draw(st.integers(0, LAST)):
         given.append(draw(_bytes(program, EXTENT)))
-    return [Case(program, _arrays(wanted, each, EXTENT)) for each in given]
+    return [Case(program, made_of(wanted, each, EXTENT)) for each in given]

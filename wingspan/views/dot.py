@@ -11,6 +11,7 @@ from textwrap import fill
 
 from wingspan.explorer.incident import FaultReport, explain
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
+from wingspan.trace.memory import buffers, held
 from wingspan.views.order import Edge, Point, by_path, edges, points
 from wingspan.views.steps import indices, touched
 from wingspan.views.values import count, listing, reach
@@ -95,18 +96,19 @@ def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
 # ----------------------------------------------------------------------------------------------------------- a search
 
 
-def explore(report: ExploreReport) -> str:
+def explore(report: ExploreReport, memory: bool = False) -> str:
     """The states that a search has come to, by number, and the steps between them; the verdict must have the graph.
 
-    A step that faults leads to a node that tells the fault, one that the search has not taken to `...`. A task that
-    waits for a lock makes no step, and has no edge: its state says so.
+    With `memory` a state shows the buffers of what the program computes. A step that faults leads to a node that tells
+    the fault, one that the search has not taken to `...`. A task that waits for a lock makes no step, and has no edge:
+    its state says so.
     """
     graph = report.verdict.graph
     assert graph is not None
     active = {edge.source for edge in graph.edges}
     lines = ["start [shape=point]", "start -> n0"] if graph.nodes else []
     for number, node in enumerate(graph.nodes):
-        lines.append(f"n{number} [label={_state(number, node, number in active, report)}]")
+        lines.append(f"n{number} [label={_state(number, node, number in active, report, memory)}]")
     lines += [f'u{number} [label="..." shape=plain]' for number in dict.fromkeys(edge.source for edge in _left(graph))]
     for number, edge in enumerate(graph.edges):
         if edge.fault is not None:
@@ -144,15 +146,15 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
     )
 
 
-def _state(number: int, node: StateNode, active: bool, report: ExploreReport) -> str:
+def _state(number: int, node: StateNode, active: bool, report: ExploreReport, memory: bool) -> str:
     """The label of a state, and how it is drawn."""
-    told, style = [str(number)], ""
+    told, style = [str(number), *(_memory(node, report) if memory else ())], ""
     if node.outcome is not None:
         serial = next(ending.serial for ending in report.endings if ending.outcome == node.outcome)
         told.append(fill(f"result: {listing(node.outcome, report.differing or None)}", WIDTH))
         style = " peripheries=2"
         if serial is not None:
-            told.append("the serial meaning" if serial else "not the serial meaning")
+            told.append("the sequential result" if serial else "not the sequential result")
             style += f" {GREEN if serial else RED}"
     elif not active:
         told += ["deadlock", *(fill(explain(blocked), WIDTH) for blocked in node.waiting)]
@@ -162,6 +164,14 @@ def _state(number: int, node: StateNode, active: bool, report: ExploreReport) ->
         told += [fill(f"{blocked.task or '0'} waits for {blocked.waits_for}", WIDTH) for blocked in node.waiting]
         style = f" {SHADED}" if node.races else ""
     return _text("\n".join(told)) + style
+
+
+def _memory(node: StateNode, report: ExploreReport) -> Iterator[str]:
+    """The buffers of all tensors but the inputs, a line for each."""
+    for buffer in buffers(node.state.heap, report.towers):
+        if buffer.tensor not in report.inputs:
+            cells = " ".join(held(node.state.heap[cell]) for cell in buffer.cells.values())
+            yield fill(f"{buffer.title}  {cells}", WIDTH)
 
 
 def _arrow(number: int, edge: StateEdge) -> str:

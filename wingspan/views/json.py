@@ -272,7 +272,7 @@ def _finite(held: Value | str) -> Value | str:
     return str(held) if isinstance(held, float) and not math.isfinite(held) else held
 
 
-def race(made: Histogram) -> dict[str, Any]:
+def stress(made: Histogram) -> dict[str, Any]:
     """How often runs ended in which way."""
     return {
         "runs": made.runs,

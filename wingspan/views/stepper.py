@@ -19,6 +19,7 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import Buffer, buffers, environment, held
 from wingspan.trace.session import Choice, Guess, Session
+from wingspan.views.inference import stacked
 from wingspan.views.steps import lanes, touched
 from wingspan.views.values import count, listing
 from wingspan.views.view import written
@@ -200,20 +201,13 @@ def rule(session: Session, width: int) -> list[str]:
     if not list(step.premises) and not step.conclusion:
         return [*drawn, *wrap(f"fault: {session.incident.message}" if session.incident else "", width)]
     case = step.case
-    drawn += _inference(
-        [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], step.conclusion, width
+    drawn += stacked(
+        [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], [step.conclusion], width
     )
     drawn += ["", *wrap(",  ".join(f"{name} = {text}" for name, text in step.letters.items()), width)]
-    drawn += ["as drawn:", *_inference(list(case.premises), case.conclusion, width)]
+    drawn += ["as drawn:", *stacked(case.premises, [case.conclusion], width)]
     note = schema(ALL[step.rule]).note
     return [*drawn, *([""] if note else []), *wrap(note, width)]
-
-
-def _inference(premises: list[str], conclusion: str, width: int) -> list[str]:
-    """Premises over a line over the conclusion."""
-    over = [line for premise in premises for line in wrap(premise, width, subsequent_indent="    ")]
-    below = wrap(conclusion, width, subsequent_indent="    ")
-    return [*over, "─" * max(map(len, [*over, *below])), *below]
 
 
 # ------------------------------------------------------------------------------------------------------- configuration

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from wingspan.api import Exploration, Sighting, replay
 from wingspan.dependence import Finding, Report
@@ -19,11 +19,23 @@ from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import device
+from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
 from wingspan.program import Program
 from wingspan.trace.reads import NONE, Lost
 
 T = TypeVar("T")
+
+
+class Drawn(Protocol):
+    """Inputs and parameters drawn within a scope; as text, what draws them again. `wingspan.testing.small` makes it."""
+
+    @property
+    def scope(self) -> int: ...
+    @property
+    def inputs(self) -> Mapping[str, Any]: ...
+    @property
+    def params(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,8 @@ class Invocation:
     """the program, if `file` is `-`, standard input"""
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
+    drawn: Drawn | None = None
+    """what was drawn of what it leaves open"""
 
     @property
     def name(self) -> str:
@@ -55,7 +69,13 @@ class Invocation:
     @property
     def binding(self) -> dict[str, Any]:
         """What the functions of `wingspan.api` take to bind the program."""
-        return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        if self.drawn is None:
+            return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
+        return {
+            "params": {**self.drawn.params, **self.params},
+            "inputs": {**self.drawn.inputs, **self.inputs},
+            "threads": self.threads or self.drawn.scope,
+        }
 
     def replay(self, interleaving: str) -> str:
         """The command that follows an interleaving of this program.
@@ -81,6 +101,7 @@ class Invocation:
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
+        words += [] if self.drawn is None else ["--small", str(self.drawn)]
         words += [word for name in self.loaded for word in ("--load", name)]
         words += [] if self.machine == "semantics" else ["--machine", self.machine]
         return shlex.join([*words, *options])
@@ -99,7 +120,7 @@ class Ending:
     probability: float | None
     interleaving: str
     serial: bool | None
-    """whether it is the serial meaning; None if there is none to compare with"""
+    """whether it is the sequential result; None if there is none to compare with"""
 
 
 @dataclass(frozen=True)
@@ -131,6 +152,9 @@ class ExploreReport(Explored):
 
     verdict: Verdict
     endings: tuple[Ending, ...]
+    towers: Mapping[str, Tower]
+    inputs: Collection[str]
+    """the tensors that the program is given"""
 
     @property
     def differing(self) -> list[str]:
@@ -167,7 +191,10 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     verdict, expected = exploration.verdict, exploration.expected
     results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
     endings = tuple(_ending(result, expected) for result in results)
-    return ExploreReport(invocation, exploration.program.plain, expected, verdict, endings)
+    program = exploration.program
+    return ExploreReport(
+        invocation, program.plain, expected, verdict, endings, program.towers, frozenset(program.inputs)
+    )
 
 
 def sighted(sighting: Sighting, invocation: Invocation) -> SightingReport:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from wingspan.semantics.rules import administrative, parallel, scoping, serial, tensor
-from wingspan.semantics.rules.registry import ALL, Rule
+from wingspan.semantics.rules.chapters import chapters
+from wingspan.semantics.rules.registry import Rule
 
 HEAD = """\
 # The rules
@@ -26,10 +26,8 @@ def section(rule: Rule) -> str:
 def document() -> str:
     """The whole page, a chapter for each module of rules."""
     parts = [HEAD]
-    for module in (serial, tensor, parallel, scoping, administrative):
-        heading, _, _ = (module.__doc__ or "").partition("\n")
-        parts.append(f"## {heading}\n")
-        parts += [section(rule) for rule in ALL.values() if rule.apply.__module__ == module.__name__]
+    for heading, rules in chapters():
+        parts += [f"## {heading}\n", *map(section, rules)]
     return "\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,10 +15,15 @@ _LINE = re.compile(r"─{3,}")
 
 @dataclass(frozen=True)
 class Case:
-    """What stands over one line, and what stands below it."""
+    """What stands over one line, and below it the lines of the conclusion."""
 
     premises: tuple[str, ...]
-    conclusion: str
+    below: tuple[str, ...]
+
+    @property
+    def conclusion(self) -> str:
+        """The conclusion in one line."""
+        return " ".join(self.below)
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def schema(rule: Rule) -> Schema:
     for (start, _), end in zip(spans, ends, strict=True):
         above, below = ([line[start:end].strip() for line in part] for part in (lines[:bar], lines[bar + 1 :]))
         premises = [premise for line in above for premise in re.split(r"\s{2,}", line) if premise]
-        cases.append(Case(tuple(premises), " ".join(below)))
+        cases.append(Case(tuple(premises), tuple(line for line in below if line)))
     return Schema(drawing, tuple(cases), " ".join(note.split()))
 
 
@@ -68,10 +73,12 @@ def fill(text: str, terms: Mapping[str, str]) -> str:
 
 # --------------------------------------------------------------------------------------------------------------- LaTeX
 
-_SYMBOLS = {
+SYMBOLS = {
     "⟨": r"\langle ", "⟩": r"\rangle ", "→*": r"\rightarrow^{*} ", "→": r"\rightarrow ", "⇒": r"\Rightarrow ",
     "↦": r"\mapsto ", "σ": r"\sigma ", "⊕": r"\oplus ", "≤": r"\leq ", "∈": r"\in ", "∉": r"\notin ", "‖": r"\| ",
     "…": r"\ldots ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "{": r"\{", "}": r"\}", "|": r"\mid ", "′": "'", "∪": r"\cup ",
+    "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "_": r"\_", "^": r"\hat{}", "~": r"\sim ", "÷": r"\div ",
+    "\\": r"\setminus ", "·": r"\cdot ", "×": r"\times ", "≠": r"\neq ",
 }  # fmt: skip
 _SMALL = {"₁": "1", "₂": "2", "ₖ": "k", "ₘ": "m", "ₙ": "n"}
 _WORDS = frozenset(
@@ -133,10 +140,45 @@ _TOKEN = re.compile(
 )
 
 
+WIDE = 52
+"""Longer rows of a formula are broken, so that it fits a slide."""
+
+
 def latex(case: Case) -> str:
     """A case for LaTeX's mathematics (amsmath), KaTeX and MathJax."""
-    premises = r" \qquad ".join(map(formula, case.premises))
-    return rf"\frac{{{premises}}}{{{formula(case.conclusion)}}}"
+    return rf"\frac{{{premises(case.premises)}}}{{{conclusion(case.below)}}}"
+
+
+def premises(texts: Sequence[str]) -> str:
+    """Premises in LaTeX, in rows that are not too wide."""
+    rows: list[list[str]] = []
+    for text in texts:
+        if rows and sum(map(len, rows[-1])) + len(text) <= WIDE:
+            rows[-1].append(text)
+        else:
+            rows.append([text])
+    return _array("c", r" \\ ", [r" \qquad ".join(map(formula, row)) for row in rows])
+
+
+def conclusion(lines: Sequence[str]) -> str:
+    """The lines of a conclusion in LaTeX; long ones in several rows."""
+    return _array("l", r" \\ \quad ", [formula(row) for line in lines for row in _broken(line)])
+
+
+def _broken(line: str) -> Iterator[str]:
+    """Rows of a line, none too wide if it can be broken before an arrow or a bar, or after a semicolon."""
+    row = ""
+    for piece in re.split(r" (?=→|‖|↦ access)|(?<=;) ", line):
+        if row and len(row) + len(piece) > WIDE:
+            yield row
+            row = piece
+        else:
+            row = f"{row} {piece}" if row else piece
+    yield row
+
+
+def _array(side: str, gap: str, rows: Sequence[str]) -> str:
+    return rf"\begin{{array}}{{{side}}} {gap.join(rows)} \end{{array}}" if len(rows) > 1 else "".join(rows)
 
 
 def formula(text: str) -> str:
@@ -157,8 +199,8 @@ def formula(text: str) -> str:
             case "gap":
                 made.append("\\ " if re.search(r"[a-z]{2}$", before) or re.match(r"[a-z]{2}", after) else " ")
             case "symbol":
-                made.append(_SYMBOLS.get(found[0], found[0]))
+                made.append(SYMBOLS.get(found[0], found[0]))
             case _:
                 below = found["below"] or _SMALL.get(found["small"] or "", "")
-                made.append(_SYMBOLS.get(found["name"], found["name"]) + (f"_{{{below}}}" if below else ""))
+                made.append(SYMBOLS.get(found["name"], found["name"]) + (f"_{{{below}}}" if below else ""))
     return "".join(made)

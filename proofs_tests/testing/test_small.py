@@ -1,0 +1,100 @@
+"""`--small`: what is left open is drawn within a scope, the same by the same seed, and every example explores so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs_tests.effort import few
+from proofs_tests.places import EXAMPLES
+from wingspan import api
+from wingspan.errors import InputError
+from wingspan.testing import kernels
+from wingspan.testing.small import small
+
+OPEN = ("hadamard", "histogram", "inner_nested", "mttkrp_dense", "mttkrp_rows", "mttkrp_sparse", "mttkrp_sparse_rows",
+        "spadd", "spgemm_gustavson", "spgemm_inner", "spgemm_nested", "spgemm_outer", "spmspv",
+        "structured_add")  # fmt: skip
+SPADD = str(EXAMPLES / "spadd.ws")
+
+
+@pytest.mark.parametrize("name", few(OPEN, 4))
+def test_every_example_with_something_open_explores_as_it_is(command, name: str) -> None:
+    """Completely, in some seconds, as safe, and with inputs that store something; the command says which."""
+    done = command("explore", str(EXAMPLES / f"{name}.ws"), "--small", "--json")
+    assert done.status == 0 and done.json["verdict"] == "safe" and done.json["complete"]
+    drawn = small(api.load(EXAMPLES / f"{name}.ws"))
+    for tensor, array in drawn.inputs.items():
+        assert array.any() and max(array.shape) <= 2
+        assert f"  {tensor} = " in done.err
+    assert max(map(len, done.err.replace(str(EXAMPLES), "examples").splitlines())) <= 80
+
+
+def test_these_are_all_examples_that_leave_something_open() -> None:
+    files = {path.stem: api.bind(path, symbolic=True) for path in sorted(EXAMPLES.glob("*.ws"))}
+    assert tuple(name for name, bound in files.items() if bound.symbols) == OPEN
+
+
+@given(st.data())
+def test_kernels_get_inputs_that_fit_and_the_same_again(data) -> None:
+    program = api.parse(data.draw(kernels()))
+    scope, seed = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 3))
+    try:
+        drawn = small(program, scope, seed)
+    except InputError:
+        return
+    again = small(program, scope, seed)
+    assert drawn.inputs.keys() == again.inputs.keys() == set(api.bind(program, symbolic=True).open)
+    assert all(np.array_equal(array, again.inputs[name]) for name, array in drawn.inputs.items())
+    assert all(max(array.shape, default=1) <= scope for array in drawn.inputs.values())
+    bound = api.bind(program, inputs=drawn.inputs, params=drawn.params, threads=scope)
+    api.run(bound, engine="reference")
+
+
+def test_other_seeds_and_scopes_draw_other_inputs() -> None:
+    program = api.load(SPADD)
+    drawn = {str(small(program, scope, seed).inputs) for scope in (1, 2) for seed in range(8)}
+    assert len(drawn) > 8
+
+
+def test_what_is_given_is_not_drawn(command) -> None:
+    done = command("explore", SPADD, "--small", "-p", "nt=1", "-p", "sch=static_schedule()", "--threads", "1")
+    assert "for 1 thread on every device" in done.err and "nt" not in done.err.partition("\n")[2].partition("wing")[0]
+    assert "the only interleaving gives one result" in done.out
+
+
+def test_the_commands_that_are_printed_draw_the_same_again(command, written) -> None:
+    """That of the drawing, and those of findings; spadd without its Shard races."""
+    text = (
+        (EXAMPLES / "spadd.ws").read_text().replace("Shard(dev, SparseList(Element(0.0)))", "SparseList(Element(0.0))")
+    )
+    found = command("explore", written(text), "--small", "2:1")
+    assert found.status == 1
+    (again,) = re.findall(r"^  wingspan (.*)$", found.err, re.MULTILINE)
+    assert command(*shlex.split(again)).err == found.err
+    see = re.search(r"^ +see +wingspan (replay .*--small 2:1.*)$", found.out, re.MULTILINE)
+    assert see is not None
+    replayed = command(*shlex.split(see[1]))
+    assert replayed.err == found.err and "replay  " in replayed.out and "mismatch" not in replayed.out
+
+
+def test_a_program_that_leaves_nothing_open_says_so(command) -> None:
+    done = command("explore", str(EXAMPLES / "dependent_atomic.ws"), "--small")
+    assert done.status == 0 and "nothing: the program leaves nothing open" in done.err
+
+
+@pytest.mark.parametrize("scope", ["0", "x", "2:", "2:-1", "100", "1.5"])
+def test_a_bad_scope_says_what_is_one(command, scope: str) -> None:
+    done = command("explore", SPADD, f"--small={scope}")
+    assert done.status == 2 and "is not a scope from 1 to 99" in done.err
+
+
+def test_if_nothing_fits_it_says_why() -> None:
+    program = api.parse("c = Tensor(Dense(Element(0)), 1)\nc .= 0\nfor i = _\n    c[A[i] + 9] += 1\nend\n")
+    with pytest.raises(InputError, match="no inputs within the scope 2 fit this program: an integer is needed"):
+        small(program)

@@ -1,0 +1,90 @@
+"""Arrays for the open inputs of a program, made of bytes: which inputs are open, and which of their axes agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import cycle, islice, product
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan import api
+from wingspan.elaborate import Elaborated
+from wingspan.lang import ir
+from wingspan.levels import Tower
+from wingspan.testing.schedules import opened
+
+VALUES: dict[str, list[Any]] = {
+    "int": sorted(range(-3, 4), key=abs),
+    "float": sorted((n / 4 for n in range(-6, 7)), key=abs),
+    "bool": [False, True],
+}
+"""Elements of inputs, the simplest first: doubles hold them, and small sums of their products, exactly."""
+
+NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
+WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+
+ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
+    lambda fill, values: [fill],
+    lambda fill, values: values,
+    lambda fill, values: [fill] * len(values) + values,
+)
+"""What the elements of an array are drawn from: the fill value, any value, and the fill value half of the time."""
+
+DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
+SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "coo")))
+"""Elements, types and layouts of arrays, the simplest first."""
+
+
+def room(extent: int) -> int:
+    """Bytes for one array: its kind, and elements for a matrix and a column, which larger arrays repeat."""
+    return 1 + extent * (extent + 1)
+
+
+@lru_cache(maxsize=100)
+def symbolic(program: api.Program) -> Elaborated:
+    """The program for all inputs, numbers of threads and schedules."""
+    return api.bind(opened(program), symbolic=True)
+
+
+@lru_cache(maxsize=1_000)
+def open_inputs(program: api.Program) -> list[tuple[str, Tower]]:
+    """The open inputs of a program, and their towers."""
+    bound = symbolic(program)
+    return [(name, bound.towers[name]) for name in sorted(set(bound.symbols) & set(bound.towers))]
+
+
+def axes(tree: ir.Program) -> dict[tuple[str, int], str]:
+    """The name that stands for the extent of an axis: the first index that runs over it, or one that shares it."""
+    leaders: dict[str, str] = {}
+    found: dict[tuple[str, int], str] = {}
+
+    def leader(index: str) -> str:
+        return leader(leaders[index]) if index in leaders else index
+
+    for access, _ in ir.accesses(tree):
+        for axis, subscript in enumerate(access.subscripts):
+            if isinstance(subscript, ir.Index):
+                index = leader(subscript.name)
+                first = leader(found.setdefault((access.fiber.tensor, axis), index))
+                if first != index:
+                    leaders[index] = first
+    return {key: leader(index) for key, index in found.items()}
+
+
+def made_of(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int) -> dict[str, Any]:
+    """An array for each open input, dense or sparse. The last of its bytes is the first element: zeros move forward."""
+    size, made = room(extent), {}
+    for number, (name, (tower, shape)) in enumerate(wanted.items()):
+        first, *others = given[number * size : (number + 1) * size]
+        kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
+        elements, types, layout = kinds[first % len(kinds)]
+        among = elements(tower.fill, VALUES[tower.kind])
+        values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
+        array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
+        dense = layout in ("C", "F")
+        made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
+    return made

@@ -1,0 +1,111 @@
+"""Tiny inputs for what a program leaves open, so that all of its interleavings can be explored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan import api
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, InputError
+from wingspan.lang import ir
+from wingspan.testing.open_inputs import axes, made_of, room
+from wingspan.testing.schedules import SCHEDULES
+
+TRIES = 1_000
+"""So many draws are made to find one whose inputs all store something, and whose sequential result is no fault."""
+
+
+@dataclass(frozen=True)
+class Small:
+    """What was drawn within a scope, by a seed: arrays for the open inputs, values for the open parameters."""
+
+    scope: int
+    seed: int
+    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.scope}:{self.seed}" if self.seed else str(self.scope)
+
+
+def small(
+    program: api.Program,
+    scope: int = 2,
+    seed: int = 0,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Small:
+    """Draws what is left open when `inputs` and `params` are given: the same for the same program, scope and seed.
+
+    Axes have extents up to `scope`, numbers are `scope`, schedules are static ones or dynamic ones with small chunks.
+    To be run with `scope` threads on every device. ProgramError or InputError if nothing fits.
+    """
+    given: dict[str, Any] = {"inputs": dict(inputs or {}), "params": dict(params or {})}
+    bound = api.bind(program, symbolic=True, **given)
+    if not bound.symbols:
+        return Small(scope, seed)
+    rng = Random(f"{scope}:{seed}")
+    told: Fault | None = None
+    for _ in range(TRIES):
+        arrays = _inputs(program, bound, scope, rng)
+        if any(np.all(array == bound.towers[name].fill) for name, array in arrays.items()):
+            continue
+        drawn = Small(scope, seed, arrays, _params(program, bound, scope, rng))
+        try:
+            _run(program, scope, {name: {**given[name], **getattr(drawn, name)} for name in given})
+        except Fault as fault:
+            told = told or fault
+            continue
+        return drawn
+    fix = "give it inputs and parameters by -i and -p, or try another seed"
+    why = f": {told.message}" if told else ""
+    raise InputError(f"no inputs within the scope {scope} fit this program{why}", fix=fix)
+
+
+def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
+    """A Fault if the sequential result is one. Tensors that are too large for that are left to the rules."""
+    bound = api.bind(program, threads=scope, **given)
+    try:
+        api.run(bound, engine="reference")
+    except InputError:
+        api.run(bound, engine="semantics")
+
+
+def _inputs(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, np.ndarray]:
+    """Arrays with few elements, extents more often `scope` than less; axes that one index runs over agree."""
+    names = axes(program.tree)
+    extents: dict[Any, int] = {}
+    wanted = {}
+    for name in sorted(bound.open):
+        keys = [names.get((name, axis), (name, axis)) for axis in range(bound.towers[name].rank)]
+        shape = [extents.setdefault(key, rng.choice((scope, scope, rng.randint(1, scope)))) for key in keys]
+        known = zip(bound.towers[name].shape, shape, strict=True)
+        wanted[name] = bound.towers[name], tuple(fixed if fixed >= 0 else drawn for fixed, drawn in known)
+    arrays = made_of(wanted, rng.randbytes(len(wanted) * room(scope)), scope)
+    return {name: array.toarray() if scipy.sparse.issparse(array) else array for name, array in arrays.items()}
+
+
+def _params(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, str]:
+    """A value for each free name, as on the command line; what it is, its uses say."""
+    devices: set[str] = set()
+    schedules: set[str] = set()
+    for node in program.tree.walk():
+        match node:
+            case ir.Parallel(device=device, schedule=schedule):
+                devices |= {device.name} if isinstance(device, ir.Variable) else set()
+                schedules |= {schedule.name} if isinstance(schedule, ir.Variable) else set()
+            case ir.Format(args=(ir.Variable(name=name), ir.Format())):
+                devices.add(name)
+    found = {}
+    for name in bound.symbols:
+        if name.isidentifier() and name not in bound.towers:
+            dealt = rng.choice(SCHEDULES)
+            found[name] = f"cpu(:{name}, {scope})" if name in devices else dealt if name in schedules else str(scope)
+    return found

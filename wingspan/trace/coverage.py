@@ -1,0 +1,59 @@
+"""Which rules a program fires, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wingspan.errors import Fault
+from wingspan.semantics.derived import Derived
+from wingspan.semantics.rules import ALL
+from wingspan.trace.graph import Trace
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many steps between states apply a rule, by its name; of so many states, which are `all` that there are."""
+
+    fired: dict[str, int]
+    states: int
+    all: bool
+
+    @property
+    def figure(self) -> int:
+        """How many of the rules in the paper's figure are fired."""
+        return sum(1 for name, times in self.fired.items() if times and ALL[name].figure)
+
+
+def coverage(trace: Trace, max_states: int) -> Coverage:
+    """Counts each step once, whatever the number of interleavings that take it.
+
+    If there are more states, those of one run to its end are looked at, and the nearest others.
+    """
+    nodes = {trace.nodes[0].number}
+    node = trace.nodes[0]
+    while node.steps and len(nodes) < max_states:
+        target = trace.edge(node, next(iter(node.steps))).target
+        if target is None:
+            break
+        node = target
+        nodes.add(node.number)
+    ahead, complete = trace.ahead(trace.nodes[0], most=max_states)
+    for number in ahead:
+        if complete or len(nodes) < max_states:
+            nodes.add(number)
+    fired = Counter(name for step in trace.begin for name in _rules(step))
+    for number in nodes:
+        for edge in trace.edges(trace.nodes[number]):
+            fired.update(name for step in (edge.step, *edge.then) for name in _rules(step))
+    return Coverage({name: fired[name] for name in ALL}, len(nodes), complete)
+
+
+def _rules(step: Derived) -> Iterator[str]:
+    """The rule of a step, and those that make it one of the tasks around it; none if it faults."""
+    if isinstance(step.next, Fault):
+        return
+    yield step.rule
+    for child in filter(None, step.task.split(".")):
+        yield "ParLeft" if child == "1" else "ParRight"

@@ -1,0 +1,33 @@
+"""Graphs as pictures, by Graphviz where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from wingspan.errors import InputError
+
+TEXTS = (".dot", ".gv")
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def found() -> str:
+    """The path of Graphviz's `dot`. InputError if it is not there."""
+    path = shutil.which("dot")
+    if path is None:
+        fix = "install Graphviz (https://graphviz.org/download), or name a .dot file"
+        raise InputError("a picture of a graph needs Graphviz, whose command `dot` is not there", fix=fix)
+    return path
+
+
+def rendered(text: str, suffix: str) -> bytes:
+    """A graph as a file with this suffix has it. InputError if Graphviz cannot draw it."""
+    data = text.encode(errors="replace")
+    if suffix in TEXTS:
+        return data
+    done = subprocess.run([found(), f"-T{suffix[1:]}"], input=data, capture_output=True, check=False)
+    if done.returncode:
+        told = done.stderr.decode(errors="replace").strip().splitlines()
+        fix = "name a .dot file, or explore less: --max-states N"
+        raise InputError(f"Graphviz cannot draw this graph: {told[-1] if told else done.returncode}", fix=fix)
+    return done.stdout

@@ -1,0 +1,158 @@
+"""Inferences drawn: rules as their docstrings have them, and the derivation of a step. As text, LaTeX and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from wingspan.semantics.rules import Rule
+from wingspan.semantics.rules.schema import conclusion, latex, premises, schema
+from wingspan.trace.derivation import Derivation, Inference
+from wingspan.views import svg
+
+WIDTH = 80
+
+PACKAGES = "% needs amsmath"
+
+# -------------------------------------------------------------------------------------------------------------- as text
+
+
+def rules_text(rules: Sequence[Rule]) -> str:
+    """Rules as they are drawn; one that is too wide with its premises below each other."""
+    return "\n\n".join("\n".join((rule.name, "", *_drawn(rule), *_note(rule))) for rule in rules)
+
+
+def _drawn(rule: Rule) -> Iterator[str]:
+    drawn = schema(rule)
+    lines = drawn.drawing.splitlines()
+    if max(map(len, lines)) <= WIDTH:
+        yield from lines
+        return
+    for number, case in enumerate(drawn.cases):
+        yield from [""] * (number > 0)
+        yield from stacked(case.premises, case.below, WIDTH - 2, indent="  ")
+
+
+def _note(rule: Rule) -> list[str]:
+    note = schema(rule).note
+    return ["", *wrap(note, WIDTH)] if note else []
+
+
+def stacked(premises: Sequence[str], below: Sequence[str], width: int, indent: str = "") -> list[str]:
+    """Premises over a line over the lines of the conclusion."""
+    over = [line for premise in premises for line in wrap(premise, width, subsequent_indent="    ")]
+    under = [
+        line
+        for number, part in enumerate(below)
+        for line in wrap(part, width, initial_indent="  " * bool(number), subsequent_indent="    ")
+    ]
+    return [indent + line for line in (*over, "─" * max(map(len, [*over, *under])), *under)]
+
+
+def derivation_text(made: Derivation) -> str:
+    """The inferences below each other, the name of each beside its line."""
+    lines = [made.title, ""]
+    for inference in made.inferences:
+        drawn = stacked(inference.premises, inference.below, WIDTH)
+        bar = next(number for number, line in enumerate(drawn) if line.startswith("─"))
+        drawn[bar] = f"{drawn[bar][: WIDTH - 1 - len(inference.name)]} {inference.name}"
+        lines += drawn
+    return "\n".join([*lines, *([""] if made.note else []), *wrap(made.note, WIDTH)])
+
+
+# ------------------------------------------------------------------------------------------------------------- as LaTeX
+
+
+def rules_latex(rules: Sequence[Rule]) -> str:
+    """Displayed formulas, to be pasted or read by \\input."""
+    shown = ((rule.name, latex(case)) for rule in rules for case in schema(rule).cases)
+    return "\n".join((PACKAGES, *(rf"\[ {formula} \tag*{{\textsc{{{name}}}}} \]" for name, formula in shown)))
+
+
+def derivation_latex(made: Derivation) -> str:
+    """One formula: each inference over the next."""
+    whole = ""
+    for inference in made.inferences:
+        above = whole or premises(inference.premises)
+        whole = rf"\dfrac{{{above}}}{{{conclusion(inference.below)}}}\;\textsc{{{inference.name}}}"
+    return f"{PACKAGES}\n% {made.title}\n\\[ {whole} \\]"
+
+
+# --------------------------------------------------------------------------------------------------------------- as SVG
+
+MARGIN, LABEL = 16, 10
+
+
+def rules_svg(rules: Sequence[Rule]) -> str:
+    """All rules in one picture, below each other."""
+    drawn = (Inference(rule.name, case.premises, case.below) for rule in rules for case in schema(rule).cases)
+    return _pile([_block([each]) for each in drawn], ", ".join(rule.name for rule in rules))
+
+
+def derivation_svg(made: Derivation) -> str:
+    """The inferences, each conclusion over the line of the next."""
+    return _pile([_block(made.inferences)], made.title)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Parts of a picture, drawn from (0, 0) on."""
+
+    width: float
+    height: float
+    parts: list[str]
+
+
+def _pile(blocks: Sequence[_Block], title: str) -> str:
+    """Blocks below each other."""
+    y, parts = float(MARGIN), []
+    for block in blocks:
+        parts.append(f'<g transform="translate({MARGIN} {y:.0f})">' + "\n".join(block.parts) + "</g>")
+        y += block.height + svg.ROW
+    width = max((block.width for block in blocks), default=0) + 2 * MARGIN
+    return svg.picture(width, y - svg.ROW + MARGIN, title, *parts)
+
+
+def _block(inferences: Sequence[Inference]) -> _Block:
+    """Inferences over one another, around one axis; the name of each at the right of its line."""
+    rows = [[_premise_rows(each), _lines(each.below)] for each in inferences]
+    widths = [max(map(_wide, (*above, *below)), default=0) + svg.CHAR for above, below in rows]
+    axis, widest = max(widths) / 2, max(widths)
+    parts, y = [], 0.0
+    for number, (inference, (above, below)) in enumerate(zip(inferences, rows, strict=True)):
+        for row in above:
+            y += svg.ROW
+            parts.append(svg.text(axis - _wide(row) / 2, y - 7, row))
+        bar = widths[number] if above or number == 0 else max(widths[number - 1 : number + 1])
+        y += 1
+        parts.append(svg.line(axis - bar / 2, y, axis + bar / 2, y))
+        parts.append(svg.text(axis + bar / 2 + LABEL, y + 5, inference.name, fill=svg.BLUE, bold=True))
+        left = axis - max(map(_wide, below)) / 2
+        for row in below:
+            y += svg.ROW
+            parts.append(svg.text(left, y - 4, row))
+        y += 2
+    label = max(svg.CHAR * len(each.name) for each in inferences)
+    return _Block(widest + LABEL + label * 1.1, y + 4, parts)
+
+
+def _premise_rows(inference: Inference) -> list[str]:
+    """Premises beside each other, as many as fit."""
+    rows: list[str] = []
+    for premise in inference.premises:
+        if rows and len(rows[-1]) + len(premise) + 4 <= WIDTH:
+            rows[-1] += f"    {premise}"
+        else:
+            rows.append(premise)
+    return rows
+
+
+def _lines(below: Sequence[str]) -> list[str]:
+    """The lines of a conclusion, later ones indented."""
+    rows = [row for line in below for row in wrap(line, WIDTH)]
+    return [row if number == 0 else f"  {row}" for number, row in enumerate(rows)]
+
+
+def _wide(row: str) -> float:
+    return svg.CHAR * len(row)

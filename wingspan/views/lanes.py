@@ -1,0 +1,212 @@
+"""A replay as a picture for slides: a lane for each task, time downwards, a row for each visible step. SVG or TikZ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Literal
+
+from wingspan.explorer.incident import FaultReport, explain
+from wingspan.semantics.rules.schema import SYMBOLS
+from wingspan.views import svg
+from wingspan.views.order import Point, by_path, points
+from wingspan.views.steps import indices, touched
+from wingspan.views.values import listing
+from wingspan.views.view import ReplayReport
+
+WIDE = 72
+"""Columns of the sentences below the lanes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What happens at one moment: a step in the lane of its task, or an arrow from a task to others or back."""
+
+    kind: Literal["step", "fork", "join"]
+    lane: int
+    text: str
+    """what the step does"""
+    number: str = ""
+    place: str = ""
+    """where the step stands, and the indices in force"""
+    racing: bool = False
+    others: tuple[int, ...] = ()
+    """the lanes that begin or end here"""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The tasks by name, the rows, from which row to which each task is under way, and how the run ended."""
+
+    title: str
+    tasks: tuple[str, ...]
+    rows: tuple[Row, ...]
+    alive: tuple[tuple[int, int], ...]
+    end: tuple[str, ...]
+    bad: bool
+
+
+def lanes(report: ReplayReport) -> Lanes:
+    """Lays out a run."""
+    run = list(points(report))
+    tasks = sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
+    number = {task: lane for lane, task in enumerate(tasks)}
+    racing = {report.followed - 1, report.followed} if report.racing else set()
+    rows = tuple(_row(point, number, racing) for point in run)
+    alive = []
+    for lane in range(len(tasks)):
+        there = [at for at, row in enumerate(rows) if lane == row.lane or lane in row.others]
+        alive.append((0, len(rows) - 1) if lane == 0 else (min(there), max(there)))
+    left = [f"mismatch: {report.mismatch.message}"] if report.mismatch else []
+    return Lanes(
+        f"{report.invocation.name}: interleaving {report.interleaving}",
+        tuple(tasks),
+        rows,
+        tuple(alive),
+        tuple(line for text in (*_end(report), *left) for line in wrap(text, WIDE)),
+        report.incident is not None,
+    )
+
+
+def _row(point: Point, number: dict[str, int], racing: set[int]) -> Row:
+    lane = number[point.task]
+    if point.action is None:
+        return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))
+    action = point.action
+    place = f"{action.span.line}:{action.span.column}" if action.span else ""
+    does = "; ".join(map(touched, action.touches)) or action.rule
+    return Row("step", lane, does, str(point.number), place + indices(action), point.number in racing)
+
+
+def _end(report: ReplayReport) -> Iterator[str]:
+    found = report.incident
+    if report.racing:
+        yield f"{report.followed - 1} and {report.followed} race on {report.racing.cell}"
+    if isinstance(found, FaultReport):
+        yield f"task {found.task or '0'} faults: {found.message}"
+    elif found is not None:
+        yield from (f"deadlock: {explain(blocked)}" for blocked in found.waiting)
+    elif report.outcome is not None:
+        yield f"result: {listing(report.outcome)}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- SVG
+
+MARGIN, HIGH, PAD, GAP = 16, 34, 8, 22
+"""Pixels: around the picture, of a row, inside and between boxes."""
+
+
+def as_svg(drawn: Lanes) -> str:
+    """The lanes as SVG."""
+    widths = _widths(drawn)
+    wide = [width * svg.CHAR + 2 * PAD for width in widths]
+    digits = max((len(row.number) for row in drawn.rows), default=0)
+    left = MARGIN + digits * svg.CHAR + GAP
+    axis = [left + sum(wide[:lane]) + lane * GAP + wide[lane] / 2 for lane in range(len(wide))]
+    right = left + sum(wide) + len(wide) * GAP
+    top = MARGIN + svg.ROW
+    middle = [top + HIGH * (at + 1) for at in range(len(drawn.rows))]
+    heads = zip(axis, drawn.tasks, strict=True)
+    parts = [svg.text(x, top, f"task {task}", anchor="middle", bold=True) for x, task in heads]
+    for x, (first, last) in zip(axis, drawn.alive, strict=True):
+        if drawn.rows:
+            parts.append(svg.line(x, middle[first] if first else top + 8, x, middle[last], stroke=svg.GREY))
+    for row, y in zip(drawn.rows, middle, strict=True):
+        x = axis[row.lane]
+        for other in row.others:
+            ends = (x, axis[other]) if row.kind == "fork" else (axis[other], x)
+            parts.append(svg.line(ends[0], y, ends[1], y, stroke=svg.GREY, dashed=True, arrow=True))
+        if row.kind == "step":
+            colour, fill = (svg.RED, svg.PALE) if row.racing else (svg.BLACK, "#fff")
+            half = len(row.text) * svg.CHAR / 2 + PAD
+            parts.append(svg.box(x - half, y - 13, 2 * half, 26, stroke=colour, fill=fill))
+            parts.append(svg.text(x, y + 5, row.text, anchor="middle", fill=colour))
+            parts.append(svg.text(left - GAP, y + 5, row.number, anchor="end", fill=svg.GREY))
+            parts.append(svg.text(right, y + 5, row.place, fill=svg.GREY))
+    y = (middle[-1] if middle else top) + HIGH
+    for line in drawn.end:
+        parts.append(svg.text(MARGIN, y, line, fill=svg.RED if drawn.bad else svg.BLACK))
+        y += svg.ROW
+    place = max((len(row.place) for row in drawn.rows), default=0) * svg.CHAR
+    width = max(right + place, *(MARGIN + svg.CHAR * len(line) for line in drawn.end), 0) + MARGIN
+    return svg.picture(width, y, drawn.title, *parts)
+
+
+def _widths(drawn: Lanes) -> list[int]:
+    """The characters of the longest box of each lane."""
+    return [
+        max(len(f"task {task}"), *(len(row.text) for row in drawn.rows if row.lane == lane), 0)
+        for lane, task in enumerate(drawn.tasks)
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------------- TikZ
+
+EM = 0.19
+"""Centimetres for a character of \\footnotesize\\ttfamily."""
+
+
+def as_tikz(drawn: Lanes) -> str:
+    """The lanes as a tikzpicture, for slides and papers that use the package tikz."""
+    wide = [width * EM + 0.5 for width in _widths(drawn)]
+    axis = [sum(wide[:lane]) + wide[lane] / 2 + 0.7 for lane in range(len(wide))]
+    right = sum(wide) + 1
+    lines = [
+        "% needs tikz",
+        f"% {drawn.title}",
+        r"\begin{tikzpicture}[font=\footnotesize\ttfamily, yscale=-0.6,",
+        r"  access/.style={draw, rounded corners=2pt, fill=white, inner sep=3pt},",
+        r"  racing/.style={access, draw=red!70!black, fill=red!10, text=red!70!black}]",
+    ]
+    lines += [
+        rf"\node[font=\footnotesize\bfseries] at ({x:.2f}, 0) {{task {task}}};"
+        for x, task in zip(axis, drawn.tasks, strict=True)
+    ]
+    for x, (first, last) in zip(axis, drawn.alive, strict=True):
+        if drawn.rows:
+            lines.append(rf"\draw[gray] ({x:.2f}, {first + 1 if first else 0.4}) -- ({x:.2f}, {last + 1});")
+    for at, row in enumerate(drawn.rows, start=1):
+        x = axis[row.lane]
+        for other in row.others:
+            ends = (x, axis[other]) if row.kind == "fork" else (axis[other], x)
+            lines.append(rf"\draw[gray, dashed, ->] ({ends[0]:.2f}, {at}) -- ({ends[1]:.2f}, {at});")
+        if row.kind == "step":
+            lines.append(rf"\node[{'racing' if row.racing else 'access'}] at ({x:.2f}, {at}) {{{tex(row.text)}}};")
+            lines.append(rf"\node[gray] at (0, {at}) {{{row.number}}};")
+            lines.append(rf"\node[gray, anchor=west] at ({right:.2f}, {at}) {{{tex(row.place)}}};")
+    for number, line in enumerate(drawn.end):
+        colour = "red!70!black, " if drawn.bad else ""
+        low = len(drawn.rows) + 1.2 + 0.7 * number
+        lines.append(rf"\node[{colour}anchor=west] at (-0.3, {low:.1f}) {{{tex(line)}}};")
+    return "\n".join((*lines, r"\end{tikzpicture}"))
+
+
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\ldots{}"}
+
+
+def tex(text: str) -> str:
+    r"""A text in LaTeX.
+
+    >>> print(tex("a_b % {1} σ ÷ é"))
+    a\_b \% \{1\} \ensuremath{\sigma } \ensuremath{\div } é
+    """
+
+    def one(found: re.Match[str]) -> str:
+        character = found[0]
+        if character in "&%$#_{}":
+            return f"\\{character}"
+        return _SPECIAL.get(character) or rf"\ensuremath{{{SYMBOLS[character]}}}"
+
+    return re.sub(f"[{re.escape(''.join([*'&%$#_{}', *_SPECIAL, *(s for s in SYMBOLS if len(s) == 1)]))}]", one, text)
+
+
+def replay_svg(report: ReplayReport) -> str:
+    """A run as SVG."""
+    return as_svg(lanes(report))
+
+
+def replay_tikz(report: ReplayReport) -> str:
+    """A run as a tikzpicture."""
+    return as_tikz(lanes(report))
