@@ -46,7 +46,7 @@ export class Graph {
     const stuck = !state.enabled.length && state.waiting.length > 0;
     const cut = edges.some((edge) => edge.target === null && edge.fault === null);
     const kind = [state.races.length && "raced", fault && "fault", stuck && "stuck", cut && "cut", result !== null && `result r${this.view.result(result)}`];
-    const told = [`state ${number}`, state.races.length && "steps race", fault && "a step faults", stuck && "deadlock", result !== null && `result ${result + 1}: ${listing(trace.results[result].values)}`];
+    const told = [`state ${number}`, state.races.length && "steps race", fault && "a step faults", stuck && "deadlock", result !== null && `result ${result + 1}: ${listing(trace.results[result])}`];
     const label = result !== null ? `${result + 1}` : stuck ? "⊘" : fault ? "✕" : null;
     const shape = result !== null || stuck ? s("rect", { x: -11, y: -11, width: 22, height: 22, rx: 4 }) : s("circle", { r: 9 });
     const go = () => this.view.act(() => this.view.walk.toState(number));
@@ -71,7 +71,7 @@ export class Graph {
     const { trace } = this.view;
     const state = trace.states[number];
     const about = brief(this.view, state).map((line) => h("div", {}, line));
-    const result = state.result === null ? null : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result].values));
+    const result = state.result === null ? null : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result]));
     const races = state.races.length > 0 && h("div", { class: "race" }, "steps race here");
     this.about.replaceChildren(h("b", {}, `state ${number}`), ...[...about, result, races].filter(Boolean));
     const place = this.nodes[number].getBoundingClientRect();
@@ -97,13 +97,13 @@ export class Graph {
     event.stopPropagation();
   }
 
+  /** The nearest state beside one in its layer, or in the layer above or below. */
   nearest(here, [right, down]) {
     let [best, least] = [null, Infinity];
     this.nodes.forEach((_, to) => {
-      const [dx, dy] = [this.x[to] - this.x[here], this.y[to] - this.y[here]];
-      const along = dx * right + dy * down;
-      const aside = Math.abs(dx * down) + Math.abs(dy * right);
-      if (along > 1 && along + 3 * aside < least) [best, least] = [to, along + 3 * aside];
+      const across = this.x[to] - this.x[here];
+      const fits = right ? across * right > 0 : true;
+      if (this.y[to] - this.y[here] === down * DOWN && fits && Math.abs(across) < least) [best, least] = [to, Math.abs(across)];
     });
     return best;
   }

@@ -121,15 +121,14 @@ function ended({ walk, trace, file }) {
     { class: ["ended", result?.serial === false && "bad"] },
     h("strong", {}, "finished"),
     " ",
-    result ? h("code", {}, listing(result.values)) : "",
+    result ? h("code", {}, listing(result)) : "",
     how && h("span", {}, ` ${how}`),
   );
 }
 
 /** `c = [1, 0, 2], x = 0.5`; of these names only, if there are any. */
-export function listing(values, names = Object.keys(values)) {
-  const literal = (held) => (Array.isArray(held) ? `[${held.map(literal).join(", ")}]` : String(held));
-  return names.map((name) => `${name} = ${literal(values[name])}`).join(", ") || "nothing is returned or updated";
+export function listing({ texts }, names = Object.keys(texts)) {
+  return names.map((name) => `${name} = ${texts[name]}`).join(", ") || "nothing is returned or updated";
 }
 
 /** The form that asks for the rule and the value of a step. */

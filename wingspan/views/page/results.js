@@ -16,7 +16,7 @@ export function results(view) {
       "tr",
       { class: [!ahead.has(k) && "off"], "data-result": k + 1 },
       h("th", { scope: "row" }, h("button", { class: ["chip", `r${view.result(k)}`], "data-key": `result ${k}`, "aria-label": `go to result ${k + 1}`, onclick: () => view.act(() => walk.go(result.interleaving)) }, k + 1)),
-      h("td", {}, h("code", {}, listing(result.values, names)), h("small", {}, [how, ...often(result, total)].filter(Boolean).join(", "))),
+      h("td", {}, h("code", {}, listing(result, names)), h("small", {}, [how, ...often(result, total)].filter(Boolean).join(", "))),
       h("td", { class: "state" }, ahead.has(k) ? "yes" : "no"),
     );
   });
@@ -51,8 +51,8 @@ function often({ interleavings, probability }, total) {
 }
 
 function differing(all) {
-  const names = Object.keys(all[0]?.values ?? {});
-  const differ = names.filter((name) => new Set(all.map(({ values }) => JSON.stringify(values[name]))).size > 1);
+  const names = Object.keys(all[0]?.texts ?? {});
+  const differ = names.filter((name) => new Set(all.map(({ texts }) => texts[name])).size > 1);
   return differ.length ? differ : names;
 }
 
