@@ -47,7 +47,7 @@ def small(
     Axes have extents up to `scope`, numbers are `scope`, schedules are static ones or dynamic ones with small chunks.
     To be run with `scope` threads on every device. ProgramError or InputError if nothing fits.
     """
-    given = {"inputs": dict(inputs or {}), "params": dict(params or {})}
+    given: dict[str, Any] = {"inputs": dict(inputs or {}), "params": dict(params or {})}
     bound = api.bind(program, symbolic=True, **given)
     if not bound.symbols:
         return Small(scope, seed)
@@ -106,6 +106,6 @@ def _params(program: api.Program, bound: Elaborated, scope: int, rng: Random) ->
     found = {}
     for name in bound.symbols:
         if name.isidentifier() and name not in bound.towers:
-            schedule = rng.choice(SCHEDULES)
-            found[name] = f"cpu(:{name}, {scope})" if name in devices else schedule if name in schedules else str(scope)
+            dealt = rng.choice(SCHEDULES)
+            found[name] = f"cpu(:{name}, {scope})" if name in devices else dealt if name in schedules else str(scope)
     return found
