@@ -1,4 +1,4 @@
-# Two threads sum a vector. What can go wrong here, and which word mends it?
+# Two threads sum a vector. What can go wrong here, and which word fixes it?
 v = Tensor(Dense(Element(0)), [10, 20])
 s = Tensor(Dense(Element(0)), 1)
 s .= 0

@@ -159,7 +159,7 @@ def ran(program: Any, engine: str, **options: Any) -> str:
 
 def raced() -> str:
     """How many runs on threads there were, and what came about that must not; how often each came about is chance."""
-    made = wingspan.race(wingspan.parse(RACY.replace("SparseList", "Dense")), runs=20)
+    made = wingspan.stress(wingspan.parse(RACY.replace("SparseList", "Dense")), runs=20)
     return f"{made.runs} {made.surprises} {sorted(str(one.end) for one in made.observed)}"
 
 

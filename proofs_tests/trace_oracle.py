@@ -372,7 +372,7 @@ def executions(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = Fa
 def judge(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) -> Truth:
     """What goes wrong with a planned program over towers; once a race is found, the rest does not matter.
 
-    If `values`, runs that go well are read, and compared with the serial meaning.
+    If `values`, runs that go well are read, and compared with the sequential result.
     """
     fault, deadlock, wrong = "", None, False
     for run in executions(items, kits, values):

@@ -1,6 +1,6 @@
 from . import api
 from .api.checking import Unsafe, check
-from .api.comparing import diff, race
+from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.running import Run, run
@@ -41,10 +41,10 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "parse",
-    "race",
     "register",
     "registered",
     "release",
     "replay",
     "run",
+    "stress",
 ]

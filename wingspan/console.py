@@ -148,8 +148,16 @@ def _told() -> Told:
     return found
 
 
+ALIASES = {"race": "stress"}
+"""Former names of verbs, which still work."""
+
+
 class Verbs(click.Group):
     """Commands whose errors become a message and an exit status, never a traceback. The context object is a `Told`."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb with a name, or a former name."""
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line; without `args` that of the process, which begins with it."""

@@ -204,7 +204,7 @@ class WingspanError(Exception):
 
 
 class ParseError(WingspanError):
-    """The text is not a program. Mend the marked place."""
+    """The text is not a program. Fix the marked place."""
 
     topic = "syntax"
 

@@ -201,7 +201,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         ),
         (["run", "racy.ws", "--engine", "native", "--max-memory", "many"], "'many' is not a size like 512M or 2G"),
         (["run", "racy.ws", "--engine", "native", "--reserve", "1"], "a reservation limit of 1 bytes"),
-        (["race", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
+        (["stress", "racy.ws", "--plain", "--yields"], "--plain and --yields exclude each other"),
         (["diff", "racy.ws", "--engines", ","], "',' is not a list of names like semantics,native"),
         (["diff", "racy.ws", "--tolerance", "nan"], "'nan' is not a number"),
         (["explore", "racy.ws", "--max-states", "0"], "--max-states"),
@@ -404,7 +404,7 @@ def test_replay_prints_every_step_and_the_values(wingspan):
     assert sorted(made) == ["end", "incident", "message", "mismatch", "steps", "values"]
     assert [made[key] for key in ("mismatch", "end", "message", "incident")] == [None, "finished", None, None]
     assert made["values"] == {"c": [1, 0, 1, 0, 1]}
-    keys = ["column", "indices", "line", "rule", "task", "touches", "visible"]
+    keys = ["column", "indices", "line", "lost", "rule", "task", "touches", "visible"]
     assert all(sorted(step) == keys for step in made["steps"])
     assert [step["indices"]["i"] for step in made["steps"] if step["visible"]] == [1, 1, 2, 3, 2, 3, 4, 4]
     assert {step["task"] for step in made["steps"]} == {"0", "1", "2"}
@@ -659,7 +659,7 @@ def test_doubles_that_are_not_finite_are_text_in_json(wingspan, tmp_path):
     )
     found = wingspan("run", str(path), "--engine", "native", "--json").json
     assert {name: tensor["values"] for name, tensor in found["tensors"].items()} == {"c": "nan", "d": "inf"}
-    raced = wingspan("race", str(path), "--runs", "3", "--json").json
+    raced = wingspan("stress", str(path), "--runs", "3", "--json").json
     assert len([end for end in raced["observed"] if end["runs"]]) == 1
 
 
@@ -800,3 +800,19 @@ def test_a_text_in_place_of_a_path_is_recognised():
     with pytest.raises(InputError, match="the text of a program") as told:
         api.explore(Path(RACY).read_text(encoding="utf-8"))
     assert "wingspan.parse" in str(told.value.fix)
+
+
+def test_the_first_output_shows_the_lost_update_step_by_step(wingspan):
+    """As `replay` numbers and words its steps; and 40 rows of 80 columns hold all of it."""
+    lines = wingspan("explore", str(EXAMPLES / "dependent.ws")).out.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("run "))
+    told = re.fullmatch(r"run (\S+) ends with c = \[1, 0, 1, 0, 1\]", lines[start])
+    assert told is not None
+    replayed = wingspan("replay", str(EXAMPLES / "dependent.ws"), "--interleaving", told[1]).out.splitlines()
+    shown = lines[start + 1 : lines.index("", start)]
+    lost = next(line for line in replayed if "overwrites" in line)
+    assert shown[-1] == lost
+    touches = [line.partition("Assign  ")[2].partition("  ")[0] for line in replayed if "Assign  " in line]
+    assert [number for number, line in enumerate(shown[:-1]) if touches[number] in line] == list(range(len(touches)))
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 40
+    assert all(len(line) <= 80 for line in shown)

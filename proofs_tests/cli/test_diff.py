@@ -207,7 +207,7 @@ def test_what_is_no_engine_is_told(command, engines, names, said):
 
 def test_the_command_refuses_what_is_not_safe(command):
     done = command("diff", RACY)
-    assert done.status == 2 and "--unsafe runs it all the same" in done.err
+    assert done.status == 2 and "--unsafe runs it anyway" in done.err
     assert command("diff", RACY, "--engines", "semantics,reference", "--unsafe").status == 0
 
 
@@ -247,7 +247,7 @@ def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_pr
     ended: set[object] = set()
     expected = {outcome(c) for c in LOST}
     for seed in range(0, 20_000, 1000):
-        made = api.race(RACY, runs=1000, mode="yields", engine=engine, seed=seed)
+        made = api.stress(RACY, runs=1000, mode="yields", engine=engine, seed=seed)
         assert made.verdict.complete and made.surprises == ()
         assert sum(one.runs for one in made.observed) == made.runs == 1000
         ended |= {one.end for one in made.observed if one.runs}
@@ -261,7 +261,7 @@ def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_pr
 def test_no_quiz_program_does_what_is_not_predicted(name, engine):
     """Racy on purpose, and each explored in full; those that may wait for ever are refused."""
     try:
-        made = api.race(ROOT / "examples" / name, runs=300, mode="yields", engine=engine)
+        made = api.stress(ROOT / "examples" / name, runs=300, mode="yields", engine=engine)
     except InputError as error:
         assert "wait for ever" in error.message and "lock" in name
         return
@@ -278,7 +278,7 @@ def test_racing_c_stays_in_its_memory(mode):
     """No cell is reached unchecked, whatever position a task has read: all runs end, with a result or a fault."""
     bound = api.bind(api.parse(WIDE))
     assert "WS_CELLS" not in api.compiled_c(bound, racy=True).engine.source
-    made = api.race(bound, runs=500, mode=mode, engine="compiled", max_states=1)
+    made = api.stress(bound, runs=500, mode=mode, engine="compiled", max_states=1)
     assert made.runs == sum(one.runs for one in made.observed) == 500 and made.engine == "compiled"
 
 
@@ -293,7 +293,7 @@ def test_c_of_a_safe_program_is_raced_as_it_is_run(monkeypatch):
 
     monkeypatch.setattr(comparing, "compiled_c", watched)
     for path, mode in product((SAFE, RACY), get_args(Mode)):
-        assert api.race(path, runs=3, mode=mode, engine="compiled").surprises == ()
+        assert api.stress(path, runs=3, mode=mode, engine="compiled").surprises == ()
     assert get_args(Mode) == ("plain", "seq_cst", "yields") and seen == [False, False, True, True, True, True]
 
 
@@ -303,7 +303,7 @@ def test_c_of_a_safe_program_is_raced_as_it_is_run(monkeypatch):
 def test_no_random_program_does_what_is_not_predicted(engine, text):
     """Two tasks that meet in one tensor; most race, fault or depend on the order."""
     try:
-        made = api.race(api.parse(text), runs=100, mode="yields", engine=engine, max_states=3000)
+        made = api.stress(api.parse(text), runs=100, mode="yields", engine=engine, max_states=3000)
     except WingspanError:
         return
     assert made.surprises == (), made.surprises
@@ -326,7 +326,7 @@ return C
 @pytest.mark.parametrize("engine", ["native", COMPILED])
 def test_what_only_a_race_asks_for_is_there(engine):
     """Two tasks that are thread 1 of their own `far` have one copy: if both add its element, it has a second one."""
-    made = api.race(api.parse(BESIDE), runs=1000, mode="yields", engine=engine)
+    made = api.stress(api.parse(BESIDE), runs=1000, mode="yields", engine=engine)
     assert made.verdict.races and made.surprises == (), made.surprises
 
 
@@ -358,10 +358,10 @@ def test_the_histogram_counts_ends_and_knows_which_are_predicted():
 
 
 def test_the_command_shows_the_histogram_beside_the_prediction(command):
-    done = command("race", RACY, "--runs", "50", "--yields")
-    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 50 runs by native ended in ")
+    done = command("stress", RACY, "--runs", "50", "--yields")
+    assert done.status == 0 and done.out.startswith(f"ran  {RACY}: 50 runs by native ended in ")
     assert " predicted  c = [1, 0, 2, 0, 1]\n" in done.out and " predicted  c = [1, 0, 1, 0, 1]\n" in done.out
-    told = command("race", RACY, "--runs", "50", "--json").json
+    told = command("stress", RACY, "--runs", "50", "--json").json
     assert told["complete"] and sum(one["runs"] for one in told["observed"]) == 50 and not told["surprises"]
     assert told["engine"] == "native"
 
@@ -370,33 +370,33 @@ def test_the_command_shows_the_histogram_beside_the_prediction(command):
 def test_the_command_races_c(command):
     """A program that `run` refuses to compile, too; the report names the engine, as JSON does."""
     assert command("run", RACY, "--engine", "compiled").status == 2
-    done = command("race", RACY, "--runs", "20", "--engine", "compiled")
-    assert done.status == 0 and done.out.startswith(f"raced  {RACY}: 20 runs by compiled ended in ")
-    told = command("race", RACY, "--runs", "20", "--engine", "compiled", "--json").json
-    other = command("race", RACY, "--runs", "20", "--json").json
+    done = command("race", RACY, "--runs", "20", "--engine", "compiled")  # as stress was called
+    assert done.status == 0 and done.out.startswith(f"ran  {RACY}: 20 runs by compiled ended in ")
+    told = command("stress", RACY, "--runs", "20", "--engine", "compiled", "--json").json
+    other = command("stress", RACY, "--runs", "20", "--json").json
     assert told["engine"] == "compiled" and told.keys() == other.keys() and told["machine"] == "semantics"
 
 
 def test_an_engine_or_a_mode_that_is_not_there_is_one_error(monkeypatch):
     with pytest.raises(InputError, match="there is no engine semantics that runs on threads") as raised:
-        api.race(RACY, runs=1, engine="semantics")
+        api.stress(RACY, runs=1, engine="semantics")
     assert raised.value.fix == "use native or compiled"
     for engine in api.ON_THREADS if compiler() else ["native"]:
         with pytest.raises(InputError, match="there is no mode fast"):
-            api.race(RACY, runs=1, mode="fast", engine=engine)  # type: ignore[arg-type]
+            api.stress(RACY, runs=1, mode="fast", engine=engine)  # type: ignore[arg-type]
     monkeypatch.setattr(build, "compiler", tuple)
     with pytest.raises(InputError, match="there is no C compiler"):
-        api.race(RACY, runs=1, engine="compiled")
+        api.stress(RACY, runs=1, engine="compiled")
 
 
-def test_the_exit_status_of_race_tells_of_surprises(command, monkeypatch):
+def test_the_exit_status_of_stress_tells_of_surprises(command, monkeypatch):
     """1 for an end that is not predicted, unless accesses are plain; 3 if the prediction is not complete."""
     wrong = predicting(outcome([3]))
     found = Exploration(wrong, api.bind(RACY), None)
     monkeypatch.setattr(comparing, "explore", lambda *_, **__: found)
-    done = command("race", RACY, "--runs", "20")
+    done = command("stress", RACY, "--runs", "20")
     assert done.status == 1 and done.out.startswith("surprise  ") and "NOT PREDICTED  c = [" in done.out
-    assert command("race", RACY, "--runs", "20", "--plain").status == 0
+    assert command("stress", RACY, "--runs", "20", "--plain").status == 0
     found = replace(found, verdict=replace(wrong, complete=False, stopped_by="max-states"))
-    done = command("race", RACY, "--runs", "20")
+    done = command("stress", RACY, "--runs", "20")
     assert done.status == 3 and "stopped by --max-states" in done.out

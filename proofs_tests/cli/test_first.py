@@ -145,7 +145,7 @@ def test_a_finding_in_the_last_state_leaves_nothing_complete(search: dict[str, A
     assert (found.verdict, found.complete, found.stopped_by) == ("wrong", False, "first")
 
 
-def test_without_a_serial_meaning_another_result_is_a_finding() -> None:
+def test_without_a_sequential_result_another_result_is_a_finding() -> None:
     """The first one is none: there is nothing to compare it with."""
     machine, _ = MACHINES["result"]
     found = explore(machine, Search("graph", first=True))
@@ -303,7 +303,7 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
     "text, shown",
     [
         ("a[i] = i", r"wrong result: a = \[1, 0\]"),
-        ("a[1] = i", r"(wrong result: a = \[1, 0\]\n  why  differs from the serial meaning: a\[1\] is 1, not 2)"),
+        ("a[1] = i", r"(wrong result: a = \[1, 0\]\n  why  differs from the sequential result: a\[1\] is 1, not 2)"),
     ],
 )
 def test_a_wrong_result_is_shown_with_what_is_wrong(text: str, shown: str) -> None:

@@ -113,7 +113,7 @@ CONTROLLING = {
     "a\nb": "control characters", "a\x1b[31mb": "control characters", "a\x9bb": "control characters",
     "a\u202eb": "control characters", "a\u2028b": "control characters", "a\udcffb": "not UTF-8",
 }  # fmt: skip
-VERBS = ("check", "explore", "replay --interleaving 1", "run", "diff", "race", "plan", "emit-c", "fmt")
+VERBS = ("check", "explore", "replay --interleaving 1", "run", "diff", "stress", "plan", "emit-c", "fmt")
 OPTIONS = (
     "run {program} -i A={name}.npy", "run {program} -o c={name}.npy", "run {program} -o c={name}",
     "explore {program} --graph {name}.dot",

@@ -65,6 +65,14 @@ PROGRAMS = {
                 C[i, j] += i
         return C
     """,
+    "revisited": """
+        c = Tensor(SparseList(Element(0)), 3)
+        c .= 0
+        for j = 1:2
+            for i = 1:3
+                c[i] += j
+        return c
+    """,
     "scalar": "s = Scalar(0)\ns .= 0\nfor i = parallel(1:2)\ns[] += i\nend\nreturn s",
     "idle device": """
         d = cpu(:d, 2)
@@ -108,7 +116,7 @@ def told(name: str) -> list[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize("text", few(list(PROGRAMS.values()), 14), ids=PROGRAMS.keys())
 def test_each_advice_mends_the_program(text: str) -> None:
-    """The text is a program, the test accepts it, and every interleaving gives the serial meaning.
+    """The text is a program, the test accepts it, and every interleaving gives the sequential result.
 
     Costs ascend, and what is new in the text is what the change says.
     """
@@ -169,6 +177,7 @@ def test_each_advice_for_random_programs_explores_as_safe() -> None:
         ("quiz_nested_devices", 0, ["C = Tensor(Dense(Dense(Element(0))), 1, 2)"]),
         ("scalar", 2, ["s = Tensor(Atomic(0))"]),
         ("serial", 0, ["dev = cpu(:dev, 2)", "for j = parallel(_, dev)"]),
+        ("revisited", 6, ["c = Tensor(SparseDict(Element(0)), 3)"]),
     ],
 )  # fmt: skip
 def test_the_best_remedy(name: str, cost: int, lines: list[str]) -> None:
@@ -379,6 +388,7 @@ def test_the_tables_state_the_costs() -> None:
         "… around the leaf": advice.AROUND_LEAF,
         "Merge below the root": advice.MERGE_BELOW_ROOT,
         "Mutex around the root": advice.MUTEX_AROUND_ROOT,
+        "SparseDict, now needed": advice.HASHED,
         "static instead of dynamic": advice.STATIC,
         "an outer loop instead": advice.OUTER,
         "an inner loop instead": advice.INNER,

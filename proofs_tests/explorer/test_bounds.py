@@ -296,7 +296,7 @@ return c
 """
 
 
-def test_the_serial_meaning_is_left_out_when_time_is_up(work: Work) -> None:
+def test_the_sequential_result_is_left_out_when_time_is_up(work: Work) -> None:
     """No result was compared with it, and none is there; it is not said to be a fault."""
     found = api.explore(api.parse(PROGRAM), max_seconds=50)
     assert work() <= 50 + AFTER

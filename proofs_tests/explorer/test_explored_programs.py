@@ -1,4 +1,4 @@
-"""Random parallel programs, explored: what is called safe is the serial meaning, and no finding hides."""
+"""Random parallel programs, explored: what is called safe is the sequential result, and no finding hides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), d
 EXAMPLES = many(400)
 
 
-def test_one_result_is_the_serial_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_result_is_the_sequential_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """P12, P23: free of races, faults and deadlocks, and one result: then it is that of the reference.
 
     On each of 400 programs; `wrong` is only what a Merge over another fill value or operator than it asks for gives.

@@ -267,18 +267,18 @@ def test_a_graph_without_states_is_one() -> None:
     assert "stopped by --max-seconds" in assert_drawn(report_on(drawn(Named((Lock("m"),)), max_seconds=0)))
 
 
-def test_results_are_compared_with_the_serial_meaning() -> None:
+def test_results_are_compared_with_the_sequential_result() -> None:
     found = api.explore(EXAMPLES / "dependent.ws", graph=True)
     lines = [
         line for line in dot.explore(explored(found, Invocation("dependent.ws"))).split("\n") if "result: " in line
     ]
     assert len(lines) == 2
     for line in lines:
-        serial = "c = [1, 0, 2, 0, 1]\\nthe serial meaning" in line
-        assert (RED in line) != serial and ("c = [1, 0, 1, 0, 1]\\nnot the serial meaning" in line) != serial
+        serial = "c = [1, 0, 2, 0, 1]\\nthe sequential result" in line
+        assert (RED in line) != serial and ("c = [1, 0, 1, 0, 1]\\nnot the sequential result" in line) != serial
 
 
-def test_results_without_a_serial_meaning_are_not_coloured() -> None:
+def test_results_without_a_sequential_result_are_not_coloured() -> None:
     text = dot.explore(report_on(drawn(Named((Store("x", 1),)))))
     assert "peripheries=2]" in text and "serial" not in text
 

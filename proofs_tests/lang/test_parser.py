@@ -432,6 +432,7 @@ def test_every_node_with_a_place_has_its_span() -> None:
         ("x == 3", "an expression alone is no statement", 1, 3),
         ("A[i] + 1", "an expression alone is no statement", 1, 6),
         ("for i = n\n  skip", "a range has two ends", 1, 10),
+        ("for i = parallel(i = 1:4)\n  skip", "the index stands before `parallel` already", 1, 20),
         ("C = Tensor(Dense, 3)", "a tensor begins with its format", 1, 17),
         ("C = Tensor(Dense(\n+ 3))", "`+` cannot stand here", 2, 1),
         ("3 = x", "no statement begins with `3`", 1, 1),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import due, many
 from proofs_tests.exploring import explored
-from proofs_tests.semantics.test_serial_meaning import result
+from proofs_tests.semantics.test_sequential_result import result
 from wingspan import api
 from wingspan.errors import Fault, WingspanError
 from wingspan.explorer.machine import Blocked

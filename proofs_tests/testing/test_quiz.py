@@ -170,7 +170,7 @@ def test_everything_that_can_go_wrong_does() -> None:
 
 @each_quiz
 def test_the_mended_program_is_safe(quiz: Quiz) -> None:
-    """One line differs, and the serial meaning of every tensor is the same."""
+    """One line differs, and the sequential result of every tensor is the same."""
     assert abs(quiz.broken.count("\n") - quiz.mended.count("\n")) <= 1
     mended = explored(quiz.mended)
     assert mended.verdict.verdict == "safe"

@@ -212,16 +212,21 @@ TREES = """
 
 
 def test_fibertrees_lead_to_the_elements() -> None:
-    """Of an input from root to leaf, of an output while it is updated, of a scalar."""
+    """Of an input from root to leaf, of an output while it is updated, of a scalar; with the cells of values."""
     found = document(api.parse(dedent(TREES)))
     (state,) = found["states"]
     trees = {
         tensor["name"]: found["trees"][tree] for tensor, tree in zip(found["tensors"], state["trees"], strict=True)
     }
-    column = {"level": 2, "position": 2, "children": [{"first": 2, "last": 2, "value": "3"}]}
+    cells = [cell["name"] for cell in found["cells"]]
+    child = {"first": 2, "last": 2, "value": "3", "cell": cells.index("A.val[2]")}
+    column = {"level": 2, "position": 2, "children": [child]}
     assert trees["A"]["children"][1] == {"first": 2, "last": 2, "fiber": column}
     assert [child["value"] for child in trees["y"]["children"]] == ["0", "3"]
     assert trees["s"]["value"] == "3"
+    held = {cells[number]: value for number, value in state["cells"]}
+    assert [cells[child["cell"]] for child in trees["y"]["children"]] == ["y.val[1]", "y.val[2]"]
+    assert trees["s"]["value"] == held[cells[trees["s"]["cell"]]]
 
 
 def test_a_program_without_parallel_loops_has_one_state(made) -> None:

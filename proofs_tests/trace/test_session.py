@@ -14,6 +14,7 @@ from wingspan import api
 from wingspan.errors import InputError
 from wingspan.explorer import replay
 from wingspan.trace import Session, Trace
+from wingspan.trace.reads import NONE
 
 MOVES = ("to_race", "to_result", "back", "back", "fold", "forward")
 each_small = pytest.mark.parametrize("name", [*SMALL, "spgemm_gustavson.ws"])
@@ -135,8 +136,26 @@ def test_a_lost_update_is_told_on_the_way_that_loses_it(traces) -> None:
     session = Session(traces("dependent.ws"))
     session.go("1*3,2,1,2")
     assert [move.lost is not None for move in session.moves] == [False] * 5 + [True]
+    assert session.moves[-1].lost is not None
+    assert session.moves[-1].lost.text == "overwrites step 5 with a value computed from step 4's read"
     session.go("1*4,2*2")
     assert not any(move.lost for move in session.moves)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_replay_loses_the_updates_that_a_walk_loses(traces, name) -> None:
+    """Its machine does not say when a statement ends, and need not."""
+    semantics = api.semantics(traces(name).program)
+    for seed in range(many(24)):
+        random, session, reads = Random(f"{name} {seed}"), Session(traces(name)), NONE
+        while session.choices:
+            session.choose(random.choice(session.choices).key)
+        told = []
+        for step in replay(semantics, [move.step.task for move in session.moves], finish=False):
+            if step.visible:
+                reads, lost = reads.after(step)
+                told.append(lost)
+        assert told == [move.lost for move in session.moves]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from wingspan.explorer.machine import Blocked, Effect, Touch
 from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
 from wingspan.outcome import Outcome
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
+from wingspan.trace.reads import Lost
 from wingspan.views import json as as_json
 from wingspan.views import steps, terminal
 from wingspan.views.paint import painted, spinner
@@ -99,10 +100,10 @@ def test_one_interleaving_is_not_called_all():
     assert "the only interleaving gives one result" in terminal.explore(report(result(RIGHT, 1)))
 
 
-def test_a_serial_meaning_that_is_a_fault_is_not_agreed_with():
+def test_a_sequential_result_that_is_a_fault_is_not_agreed_with():
     text = terminal.explore(report(result(RIGHT, 70), expected=None))
     assert "which is the serial one" not in text
-    assert "the serial meaning is a fault, so there is nothing to compare it with" in text
+    assert "the sequential result is a fault, so there is nothing to compare it with" in text
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,10 @@ def test_what_a_search_cut_short_has_found_is_reported_without_shares():
     assert "stopped by --max-states, so there may be more to find" in text
 
 
-def test_wrong_shows_the_serial_meaning_and_where_it_differs():
+def test_wrong_shows_the_sequential_result_and_where_it_differs():
     text = terminal.explore(report(result(outcome(6, 1, 0), 12), verdict="wrong"))
     assert text.startswith("wrong  demo.ws: all 12 interleavings give one result, which is not the serial one\n")
-    assert "c = [6, 1, 0]  differs from the serial meaning: c[2] is 1, not 0" in text
+    assert "c = [6, 1, 0]  differs from the sequential result: c[2] is 1, not 0" in text
     assert "serial  c = [6, 0, 0]" in text
 
 
@@ -161,9 +162,12 @@ def test_results_come_by_share_and_only_wrong_ones_with_a_command():
     table = text[text.index("results:") :].splitlines()
     assert table[0] == "results: 2, from 70 interleavings; they differ in c"
     assert (
-        table[2].split("  ")[-1] == "the serial meaning" and "78.6 %  75.0 %             55  c = [6, 0, 0]" in table[2]
+        table[2].split("  ")[-1] == "the sequential result"
+        and "78.6 %  75.0 %             55  c = [6, 0, 0]" in table[2]
     )
-    assert "21.4 %  25.0 %             15  c = [3, 0, 0]  differs from the serial meaning: c[1] is 3, not 6" in table[3]
+    assert (
+        "21.4 %  25.0 %             15  c = [3, 0, 0]  differs from the sequential result: c[1] is 3, not 6" in table[3]
+    )
     assert table[4].strip() == "see  wingspan replay demo.ws --interleaving '1,2*2,1'"
     assert "'1*2,2*2'" not in text
 
@@ -189,7 +193,7 @@ def test_where_interleavings_are_not_counted_traces_or_runs_are(strategy: str, u
     changes["faults"] = (OVERFLOW,)
     text = terminal.explore(report(*found, **changes))
     assert re.search(rf"share  {unit}  result", text)
-    assert re.search(r"50\.0 % +2  c = \[6, 0, 0\] +the serial meaning\n +25\.0 % +1  c = \[3", text)
+    assert re.search(r"50\.0 % +2  c = \[6, 0, 0\] +the sequential result\n +25\.0 % +1  c = \[3", text)
     assert re.search(r"25\.0 % +1  none, but a fault$", text, re.MULTILINE)
     assert f"4 {unit}, in 0.50 s (strategy {strategy}; machine semantics)" in text
 
@@ -227,7 +231,7 @@ def test_a_large_tensor_is_told_by_what_differs():
     right = outcome(*range(100))
     wrong = outcome(*[0] * 3, *range(3, 99), 7)
     text = terminal.explore(report(result(wrong, 1), result(right, 9), expected=right, verdict="race", races=(race(),)))
-    assert "c: 100  differs from the serial meaning: c[2] is 0, not 1; c[3] is 0, not 2; c[100] is 7, not 99" in text
+    assert "c: 100  differs from the sequential result: c[2] is 0, not 1; c[3] is 0, not 2; c[100] is 7, not 99" in text
     assert len(max(text.splitlines(), key=len)) < 200
 
 
@@ -237,14 +241,14 @@ def test_only_what_differs_is_listed():
 
     made = report(result(both(1), 5), result(both(2), 4), expected=both(1), verdict="order-dependent")
     text = terminal.explore(made)
-    assert "they differ in x" in text and "x = 2   differs from the serial meaning: x is 2, not 1" in text
+    assert "they differ in x" in text and "x = 2   differs from the sequential result: x is 2, not 1" in text
     assert "c = [" not in text
 
 
-def test_without_a_serial_meaning_results_are_compared_with_the_first():
+def test_without_a_sequential_result_results_are_compared_with_the_first():
     made = report(result(RIGHT, 5), result(outcome(5, 0, 0), 4), expected=None, verdict="order-dependent")
     assert "differs from the first: c[1] is 5, not 6" in terminal.explore(made)
-    assert "differs from the serial meaning" not in terminal.explore(made)
+    assert "differs from the sequential result" not in terminal.explore(made)
 
 
 # ------------------------------------------------------------------------------------------------------ what went wrong
@@ -352,7 +356,7 @@ def test_incidents_without_a_place_are_told_all_the_same():
 
 
 def test_a_fault_of_the_serial_program_is_said_to_be_one():
-    serially = "the serial meaning is a fault, too"
+    serially = "the sequential result is a fault, too"
     assert serially in terminal.explore(report(verdict="fault", faults=(OVERFLOW,), interleavings=4, expected=None))
     assert serially not in terminal.explore(report(verdict="fault", faults=(OVERFLOW,), interleavings=4))
 
@@ -517,6 +521,7 @@ def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
         "steps": [
             {
                 "task": "0", "rule": "Assign", "line": 5, "column": 5, "visible": True, "indices": {},
+                "lost": None,
                 "touches": [
                     {
                         "tensor": "c", "level": 1, "level_name": "Element", "buffer": "val", "cell": "c.val[1]",
@@ -580,3 +585,32 @@ def test_results_that_look_alike_are_printed_in_full():
     full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]
     assert listings([first, second]) == full and listings([first]) == ["x = 1.0000000000000000000…"]
     assert differences(first, second) == f"x is {full[0][4:]}, not {full[1][4:]}"
+
+
+def shown(*actions: Action, given: int, **changes) -> list[str]:
+    """The lines that a report on an exploration has of a counterexample."""
+    return list(steps.counterexample(told(*actions, given=given, **changes), ["c"]))
+
+
+def test_a_counterexample_ends_with_the_last_update_that_it_loses():
+    lost = Lost("c.val[1]", "2", 0, 2, 1)
+    last = replace(action("1", "write", 1), lost=lost)
+    lines = shown(action("1", "read"), action("2", "write", 2), last, action("2", "read"), given=4)
+    assert [line[:12].rstrip() for line in lines[1:4]] == ["  1  1    re", "  2  │ 2  wr", "  3  1 │  wr"]
+    assert lines[4:] == [
+        "     ── step 3 overwrites step 2 with a value computed from step 1's read",
+        "  … and 1 step more",
+    ]
+
+
+def test_a_long_counterexample_is_shown_by_its_last_steps():
+    lines = shown(*(action("1", "write", k) for k in range(30)), given=30, end="fault", incident=OVERFLOW, outcome=None)
+    assert lines[0].endswith("ends in a fault: overflow")
+    assert lines[1] == "  … after 18 steps"
+    assert [line.split()[0] for line in lines[2:]] == [str(number) for number in range(19, 31)]
+
+
+def test_private_steps_are_left_out_of_a_counterexample():
+    lines = shown(action("0"), action("1", "read"), action("1"), action("2", "write"), action("1", "write"), given=2)
+    assert lines[0].endswith("leads to a race: steps 1 and 2 conflict")
+    assert [line.split()[0] for line in lines[1:]] == ["1", "2"]

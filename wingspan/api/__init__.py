@@ -2,7 +2,7 @@
 
 from wingspan.api.binding import Progress, bind, files_of
 from wingspan.api.checking import Unsafe, check, guard
-from wingspan.api.comparing import diff, race
+from wingspan.api.comparing import diff, stress
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
 from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
@@ -40,10 +40,10 @@ __all__ = [
     "native",
     "parse",
     "passes",
-    "race",
     "release",
     "replay",
     "run",
     "semantics",
     "show_plan",
+    "stress",
 ]

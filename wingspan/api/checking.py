@@ -31,7 +31,7 @@ class Unsafe(ProgramError):
         others = f", and {len(more)} more" if more else ""
         super().__init__(
             f"the level dependence test finds the program {report.verdict}: {first.reason}{others}", first.access,
-            fix="ask `check` for a mend, or have it run with unsafe=True",
+            fix="see `check` for a fix, or pass unsafe=True to run it anyway",
         )  # fmt: skip
         self.report = report
 

@@ -44,7 +44,7 @@ def diff(
     return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 
-def race(
+def stress(
     program: Runnable,
     *,
     runs: int = 10_000,
@@ -69,7 +69,7 @@ def race(
     ready = _on_threads(bound, engine, mode)
     verdict = explore(bound, machine=machine, strategy="graph", max_states=max_states, max_seconds=max_seconds).verdict
     if verdict.deadlocks:
-        raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and mend it")
+        raise InputError("tasks of the program may wait for ever", fix="see `wingspan explore`, and fix the program")
 
     def execute(number: int) -> Outcome:
         tensors, variables = ready.run(mode=mode, seed=seed + number)

@@ -62,7 +62,7 @@ def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
 
 
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:
-    """The serial meaning of a bound program. InputError if a tensor is too large for it. What `tick` raises ends it."""
+    """The sequential result of a bound program. InputError if a tensor is too large. What `tick` raises ends it."""
     shapes = {name: tower.shape for name, tower in bound.towers.items()}
     for name, shape in shapes.items():
         if prod(shape) > LARGEST:
@@ -75,7 +75,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
-    """What the program should compute; None if its serial meaning is a fault. What `tick` raises ends it."""
+    """What the program should compute; None if its sequential result is a fault. What `tick` raises ends it."""
     try:
         results = evaluate(bound, tick)
     except Fault:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.cli import pages
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, as_text, began, keep_garbage, show, show_json
@@ -20,7 +21,7 @@ from wingspan.explorer import STRATEGIES
 from wingspan.explorer.interrupts import terminating
 from wingspan.paths import named
 from wingspan.reading import check_readable
-from wingspan.trace import Session, Trace
+from wingspan.trace import Session, Trace, document_of
 from wingspan.trace.coverage import coverage as covered
 from wingspan.trace.derivation import Derivation, last
 from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progress, steps, terminal
@@ -29,7 +30,7 @@ from wingspan.views.check import check as checked
 from wingspan.views.coverage import coverage as rule_coverage
 from wingspan.views.early import Early
 from wingspan.views.paint import spinner
-from wingspan.views.view import CheckReport, Invocation, ReplayReport, explored, replayed, sighted
+from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed, sighted
 from wingspan.written import check_new, check_output, write_atomically
 
 
@@ -101,6 +102,7 @@ USED_BY = {
     help="Write the states there, as a graph: .dot, or by Graphviz .svg, .png or .pdf.",
 )  # fmt: skip
 @click.option("--memory", is_flag=True, help="--graph: in each state, what the program's tensors hold.")
+@click.option("--html", "html", metavar="FILE", type=FILE, help="Write a page there to step through them in a browser.")
 @click.option("--coverage", is_flag=True, help="Also which rules are fired, in how many of the steps between states.")
 @FORCE
 @terminating()
@@ -112,13 +114,14 @@ def explore(
     shortest: bool,
     drawing: Path | None,
     memory: bool,
+    html: Path | None,
     coverage: bool,
     force: bool,
     **bounds: Any,
 ) -> None:
     """Explore the interleavings of the program in FILE.
 
-    The verdict says whether tasks race, whether results differ, and whether they are the serial meaning; and how far
+    The verdict says whether tasks race, whether results differ, and whether they are the sequential result; and how far
     the search went.
     """
     given = {name: value for name, value in bounds.items() if value is not None}
@@ -127,6 +130,8 @@ def explore(
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     if shortest and "first" in given:
         raise click.UsageError("--first and --shortest exclude each other.")
+    if html is not None and machine != "semantics":
+        raise click.UsageError("--html is for --machine semantics, whose rules the page shows.")
     if memory and drawing is None:
         raise click.UsageError("--memory is for --graph.")
     if coverage and machine != "semantics":
@@ -134,6 +139,9 @@ def explore(
     used = api.files_of(told.runnable, told.inputs)
     if "checkpoint" in given:
         check_output(given["checkpoint"], used)
+    if html is not None:
+        others = [drawing] if drawing is not None else []
+        pages.check(html, [*used, *others, *(given[each] for each in ("checkpoint", "resume") if each in given)], force)
     if drawing is not None:
         check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
         check_new(drawing, force)
@@ -160,11 +168,14 @@ def explore(
     report = explored(exploration, invocation)
     if drawing is not None:
         write_atomically(drawing, graphviz.rendered(f"{dot.explore(report, memory)}\n", drawing.suffix))
+    if html is not None:
+        pages.write(html, document_of(exploration))
     fired = covered(Trace(exploration.program), bounds.get("max_states") or COVERED) if coverage else None
     if as_json:
         show_json(data.explore(report) | ({"coverage": asdict(fired)} if fired else {}))
     else:
-        show(terminal.explore(report) + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
+        text = terminal.explore(report, counterexample(exploration, report))
+        show(text + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
     sys.exit(STATUS[report.verdict.verdict])
 
 

@@ -133,18 +133,19 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
 @click.option("--seed", type=int, default=0, metavar="S", help="When --yields lets others go first.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop exploring after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="… after S seconds.")
-def race(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
+def stress(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
     """Run the program in FILE on threads many times, and count how it ends.
 
-    Beside it stands what exploring it predicts: accesses being sequentially consistent, nothing else may come about.
+    Compares the counts with the outcomes predicted by exploration. Under sequential consistency no other outcome is
+    possible.
     """
     if plain and yields:
         raise click.UsageError("--plain and --yields exclude each other.")
     mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
-    with spinner(progress.racing, sys.stderr) as tell:
-        made = api.race(told.runnable, mode=mode, progress=tell, **options, **told.binding)
+    with spinner(progress.stressing, sys.stderr) as tell:
+        made = api.stress(told.runnable, mode=mode, progress=tell, **options, **told.binding)
     if as_json:
-        show_json(data.race(made))
+        show_json(data.stress(made))
     else:
-        show(terminal.race(made, told.name), colours=True)
+        show(terminal.stress(made, told.name), colours=True)
     sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)

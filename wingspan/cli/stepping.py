@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from wingspan import api
+from wingspan.cli import pages
 from wingspan.cli.group import main
-from wingspan.cli.options import FORCE, on_program
+from wingspan.cli.options import FILE, FORCE, on_program
 from wingspan.console import show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.paths import named
-from wingspan.trace import Session, Trace, document
+from wingspan.trace import Session, Trace, document, document_of
+from wingspan.trace.document import SEARCHED
 from wingspan.views import progress, stepper_plain
 from wingspan.views.paint import spinner
 from wingspan.views.values import count
@@ -25,6 +27,7 @@ from wingspan.written import check_new, check_output, write_atomically
 
 T = TypeVar("T")
 
+KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
 FAR = 20_000
 """Races and results are counted among so many states."""
 
@@ -37,6 +40,7 @@ FAR = 20_000
 )
 @click.option("--result", type=click.IntRange(min=1), metavar="N", help="Start at result N of explore.")
 @click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
+@click.option("--html", metavar="FILE", type=FILE, help="Write a page there instead, to step in a browser.")
 @FORCE
 def step(
     told: Invocation,
@@ -45,6 +49,7 @@ def step(
     race: int | None,
     result: int | None,
     plain: bool,
+    html: Path | None,
     force: bool,
 ) -> None:
     """Walk through the program in FILE under the rules: choose each step, go back, predict.
@@ -54,6 +59,11 @@ def step(
     """
     if sum(each is not None for each in (interleaving, race, result)) > 1:
         raise click.UsageError("--interleaving, --race and --result exclude each other.")
+    if sum((as_json, plain, html is not None)) > 1:
+        raise click.UsageError("--json, --plain and --html exclude each other.")
+    used = api.files_of(told.runnable, told.inputs)
+    if html is not None:
+        pages.check(html, used, force)
     bound = api.bind(told.runnable, **told.binding)
     if as_json:
         show_json(document(bound))
@@ -63,9 +73,11 @@ def step(
         session.go(interleaving)
     elif race is not None or result is not None:
         _start(session, told, race, result)
+    if html is not None:
+        pages.write(html, _around(session), session.interleaving)
+        return
     if told.given is not None:
         raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
-    used = api.files_of(told.runnable, told.inputs)
 
     def save(path: str, picture: Callable[[], str]) -> str:
         return _save(session, path, picture, used, force)
@@ -109,15 +121,24 @@ def _numbered(what: str, number: int, found: Sequence[T], told: Invocation) -> T
     return found[number - 1]
 
 
+def _around(session: Session) -> dict[str, Any]:
+    """The trace document of a session, with the way that it has taken."""
+    found = api.explore(session.trace.program, strategy="graph", max_states=SEARCHED)
+    return document_of(found, ways=[session.interleaving])
+
+
 def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path], force: bool) -> str:
-    """Write the interleaving or a picture, by the suffix; says what was written."""
+    """Write the interleaving, a picture or a page, by the suffix; says what was written."""
     if not text:
-        raise InputError("name a file: .txt for the interleaving, .svg for a picture")
+        raise InputError(f"name a file: {KINDS}")
     path = named(text)
-    if path.suffix not in (".txt", ".svg"):
-        raise InputError(f"{path}: name a .txt file for the interleaving, or an .svg for a picture")
+    if path.suffix not in (".txt", ".svg", *pages.SUFFIXES):
+        raise InputError(f"{path}: name a file: {KINDS}")
     check_output(path, used)
     check_new(path, force)
-    data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
-    write_atomically(path, data.encode())
+    if path.suffix in pages.SUFFIXES:
+        pages.write(path, _around(session), session.interleaving)
+    else:
+        data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
+        write_atomically(path, data.encode())
     return f"{path} is written"

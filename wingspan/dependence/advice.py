@@ -1,11 +1,11 @@
 """What to change so that a program becomes safe, cheapest first; and what else could run parallel in a safe one.
 
 A change is tried on the program as written, and advised only after the test has accepted the changed program. One
-change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic) or
-one loop (serial, dealt statically, another loop parallel instead). Further changes are built upon those that mended
-something and broke nothing, where they can be cheaper than what fewer changes do. If that finds no remedy for the whole
-program, its tensors and variables are mended one after the other. The search is bounded (`CHANGES`, `TRIES`): that
-nothing is advised does not mean that there is no remedy.
+change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic, an
+ordered level → SparseDict) or one loop (serial, dealt statically, another loop parallel instead). Further changes are
+built upon those that fixed something and broke nothing, where they can be cheaper than what fewer changes do. If that
+finds no remedy for the whole program, its tensors and variables are fixed one after the other. The search is bounded
+(`CHANGES`, `TRIES`): that nothing is advised does not mean that there is no remedy.
 
 What a change costs stands for work at run time, in units that only rank. A changed format costs the sum of what now
 stands in it, so leaving out what was useless costs nothing:
@@ -19,6 +19,7 @@ Merge                          5  each thread fills a copy, and all copies are r
 … around the leaf             +1  what other levels pay for a fiber, the leaf pays for an element
 Merge below the root          +1  copies are brought together position by position
 Mutex around the root          8  there is but one fiber, so all tasks take turns
+SparseDict, now needed         6  every visit of an element looks it up in a hash table, and its indices are sorted
 ==========================  ====  ======================================================================================
 
 And a changed loop:
@@ -63,10 +64,10 @@ CHANGES = 3
 """How many changes a remedy consists of at most."""
 
 TRIES = 100
-"""How many changed programs are tested at most; where tensors are mended one after the other, for each of them."""
+"""How many changed programs are tested at most; where tensors are fixed one after the other, for each of them."""
 
 COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
-AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT = 1, 1, 8
+AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT, HASHED = 1, 1, 8, 6
 STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
 
 Remedy = tuple[int, ir.Program]
@@ -142,16 +143,16 @@ def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Rep
 
 
 def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
-    """One remedy for all tensors and variables: for each in turn the cheapest that mends it and breaks nothing."""
+    """One remedy for all tensors and variables: for each in turn the cheapest that fixes it and breaks nothing."""
     current, known, names = tree, report, dict.fromkeys(f.tensor for f in report.findings)
     for name in names if len(names) > 1 else ():
 
-        def mended(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
+        def fixed(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
             after = test(changed)
             return _about(name, after) if after is not None and _problems(after) <= _problems(before) else None
 
         mine = _about(name, known)
-        found = _remedies(current, mine, mended) if mine.findings else [(0, current)]
+        found = _remedies(current, mine, fixed) if mine.findings else [(0, current)]
         after = test(found[0][1]) if found else None
         if after is None:
             return []
@@ -215,13 +216,18 @@ def _extends(large: Layers, small: Layers) -> bool:
 def _cost(tree: ir.Program, changed: ir.Program) -> int:
     """What a changed program costs, by the tables above."""
     was = formats(tree)
-    levels = sum(_cost_of(layers) for T, layers in formats(changed).items() if layers != was[T])
+    now = {T: layers for T, layers in formats(changed).items() if layers != was[T]}
+    levels = sum(_cost_of(layers) + HASHED * (_hashed(layers) - _hashed(was[T])) for T, layers in now.items())
     loops = list(zip(headers(tree), headers(changed), strict=True))
     ended = {old.number for old, new in loops if old.parallel and new.serial}
     begun = [new for old, new in loops if old.serial and new.parallel]
     static = sum(_schedule(old) != _schedule(new) for old, new in loops if old.parallel and new.parallel)
     instead = sum(INNER if ended.intersection(loop.around) else OUTER for loop in begun)
     return levels + STATIC * static + instead + SERIAL * max(0, len(ended) - len(begun))
+
+
+def _hashed(layers: Layers) -> int:
+    return sum(layer.name == "SparseDict" for layer in layers)
 
 
 def _schedule(loop: Header) -> object:

@@ -20,13 +20,16 @@ def single_changes(tree: ir.Program, report: Report) -> Iterator[ir.Program]:
 
     No format helps a variable, or makes the last of several writers the same one: there only loops are changed.
     """
-    mendable = {f.tensor for f in report.findings if f.topic not in ("variable", "order-dependence")}
+    fixable = {f.tensor for f in report.findings if f.topic not in ("variable", "order-dependence")}
+    disordered = {f.tensor for f in report.findings if f.topic in ("order", "overlap")}
     named = {(f.loop.index, f.loop.span) for f in report.findings if f.loop}
     for T in formats(tree):
-        if T in mendable:
+        if T in fixable:
             yield from _other_formats(tree, T)
+        if T in disordered:
+            yield from _in_any_order(tree, T)
     for loop in headers(tree):
-        if loop.parallel and ((loop.node.index, loop.node.span) in named or any(map(loop.updates, mendable))):
+        if loop.parallel and ((loop.node.index, loop.node.span) in named or any(map(loop.updates, fixable))):
             yield from _other_ranges(tree, loop)
     for T in dict.fromkeys(f.tensor for f in report.findings if f.topic == "gate"):
         yield from _on_its_device(tree, T)
@@ -99,6 +102,14 @@ def _other_formats(tree: ir.Program, T: str) -> Iterator[ir.Program]:
         for defined, modifier in more:
             for k in range(len(base)):
                 yield with_formats(defined, {T: (*base[:k], modifier, *base[k:])})
+
+
+def _in_any_order(tree: ir.Program, T: str) -> Iterator[ir.Program]:
+    """A tensor with one of its levels that are filled in ascending order replaced by SparseDict, which is not."""
+    layers = formats(tree)[T]
+    for k, layer in enumerate(layers):
+        if REGISTRY[layer.name].once and not layer.args:
+            yield with_formats(tree, {T: (*layers[:k], ir.Format("SparseDict", ()), *layers[k + 1 :])})
 
 
 # --------------------------------------------------------------------------------------------------- loops as written

@@ -252,9 +252,10 @@ def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: boo
     at, pairs = isolated(one, other, tower, depth), pairs_of(one, other, start)
     visited = one.unfurls(j) + 1, other.unfurls(j) + 1  # a loop without iterations visits nothing (ForEmpty)
     alone = [counted and never_one_thread(loop) for loop in one.loops]
-    for told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
+    for loop, told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
         if pairs.some(visited, *told, *at):
-            reason = f"fibers of {level_name(tower, depth)} are visited again, or not in ascending order"
+            back = f"; loop {loop.index} goes back" if loop and loop.node.span else ""
+            reason = f"{level_name(tower, depth)} takes its fibers in ascending order, each once{back}"
             return Breach("order", one, other, depth, reason, None, pairs, visited, (*told, *at))
     return None
 
@@ -275,8 +276,10 @@ def renewed(site: Site, tower: Tower, depth: int) -> int:
     return start
 
 
-def _disorders(one: Site, other: Site, number: int, loops: range, alone: Sequence[bool]) -> Iterator[tuple[str, ...]]:
-    """When one visit comes first, as these loops and the text have it, but its position does not.
+def _disorders(
+    one: Site, other: Site, number: int, loops: range, alone: Sequence[bool]
+) -> Iterator[tuple[Loop | None, tuple[str, ...]]]:
+    """When one visit comes first, as these loops and the text have it, but its position does not; and in which loop.
 
     In loops that are `alone`, two iterations are never on one thread.
     """
@@ -284,10 +287,10 @@ def _disorders(one: Site, other: Site, number: int, loops: range, alone: Sequenc
     for k in loops:
         if not alone[k]:
             agree = same(range(k), range(k))
-            yield agree, f"x{k} < y{k}", not_before(p, q)
-            yield agree, f"y{k} < x{k}", _swapped(not_before(q, p))
+            yield one.loops[k], (agree, f"x{k} < y{k}", not_before(p, q))
+            yield one.loops[k], (agree, f"y{k} < x{k}", _swapped(not_before(q, p)))
     if one is not other:
-        yield same(range(loops.stop), range(loops.stop)), not_before(p, q)
+        yield None, (same(range(loops.stop), range(loops.stop)), not_before(p, q))
 
 
 def _swapped(text: str) -> str:

@@ -85,6 +85,10 @@ HINTS = (
     Hint(r"\b(min|max)\s*(\(\s*)?$", r"\)|$", r"\1 takes two or more arguments", r"\1(a, b)"),
     Hint(r"\bparallel\s*(\(\s*)?$", r"[,)]|$", "a parallel loop needs its range", "parallel(1:n), parallel(_, dev)"),
     Hint(
+        r"\bfor\s+(\w+)\s*=\s*parallel\(\s*\w+\s*$", r"=",
+        "the index stands before `parallel` already", r"for \1 = parallel(…), with the range alone in parentheses",
+    ),
+    Hint(
         r"\bparallel\([^()]*$", r"[,)]|\w",
         "a parallel loop takes a range, a device and a schedule", "parallel(_, dev, static_schedule())",
     ),

@@ -51,6 +51,11 @@ class Derived(Step[State]):
         """What stands for what."""
         return {name: self._term(held) for name, held in self.where.items()}
 
+    @property
+    def letters(self) -> dict[str, str]:
+        """What the letters of the drawing stand for, but for the task."""
+        return {name: text for name, text in self.terms.items() if len(name) <= 2 and name not in ("t", "t_l")}
+
     def _term(self, held: Any) -> str:
         if isinstance(held, tuple):
             return ", ".join(map(self._term, held))

@@ -18,7 +18,7 @@ from wingspan.testing.open_inputs import axes, made_of, room
 from wingspan.testing.schedules import SCHEDULES
 
 TRIES = 1_000
-"""So many draws are made to find one whose inputs all store something, and whose serial meaning is no fault."""
+"""So many draws are made to find one whose inputs all store something, and whose sequential result is no fault."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def small(
 
 
 def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
-    """A Fault if the serial meaning is one. Tensors that are too large for that are left to the rules."""
+    """A Fault if the sequential result is one. Tensors that are too large for that are left to the rules."""
     bound = api.bind(program, threads=scope, **given)
     try:
         api.run(bound, engine="reference")

@@ -4,8 +4,8 @@
 which finds states when asked for them.
 """
 
-from wingspan.trace.document import SCHEMA, VERSION, document
+from wingspan.trace.document import SCHEMA, VERSION, document, document_of
 from wingspan.trace.graph import Edge, Node, Trace
 from wingspan.trace.session import Session
 
-__all__ = ["SCHEMA", "VERSION", "Edge", "Node", "Session", "Trace", "document"]
+__all__ = ["SCHEMA", "VERSION", "Edge", "Node", "Session", "Trace", "document", "document_of"]

@@ -39,7 +39,7 @@ def coverage(trace: Trace, max_states: int) -> Coverage:
             break
         node = target
         nodes.add(node.number)
-    ahead, complete = trace.ahead(trace.nodes[0], max_states)
+    ahead, complete = trace.ahead(trace.nodes[0], most=max_states)
     for number in ahead:
         if complete or len(nodes) < max_states:
             nodes.add(number)

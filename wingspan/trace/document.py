@@ -10,7 +10,7 @@ stores, fibertrees. So a document of some hundred states stays small.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -22,9 +22,8 @@ from wingspan.explorer.incident import explain
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.explorer.verdict import Race, Result, Verdict
+from wingspan.explorer.verdict import Race, Result
 from wingspan.lang.printer import copy, term
-from wingspan.outcome import Outcome
 from wingspan.semantics.derived import Derived
 from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
@@ -35,8 +34,8 @@ from wingspan.trace.memory import environment, fibertree, held
 VERSION = 1
 SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.json").read_text("utf-8"))
 
-MOST = 1_000
-"""States of a document, unless more are asked for."""
+MOST, STEPS = 1_000, 50_000
+"""States of a document, unless more are asked for, and steps between them."""
 SEARCHED = 10_000
 """States in which results and findings are looked for."""
 
@@ -44,13 +43,19 @@ SEARCHED = 10_000
 def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
     """The trace document of a program; `binding` are inputs, params and threads, as of `wingspan.explore`.
 
-    Of a program with more states than `max_states` it has those on the shortest ways to all results and findings, as
-    far as a search of SEARCHED states finds them, and those nearest to the first one; `complete` says whether it has
-    all.
+    Results and findings are those of a search of SEARCHED states, or of `max_states` if those are more.
     """
-    bound = api.bind(program, **binding)
-    found = api.explore(bound, strategy="graph", max_states=max(max_states, SEARCHED))
-    return _Document(Trace(bound), found.verdict, found.expected, max_states).made()
+    found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
+    return document_of(found, max_states)
+
+
+def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = ()) -> dict[str, Any]:
+    """The trace document of a program that was explored under the rules.
+
+    Of one with more states than `max_states` it has those on the ways to all results and findings and on `ways`, which
+    are interleavings, and those nearest to these, with STEPS steps between them; `complete` says whether it has all.
+    """
+    return _Document(found, max_states, ways).made()
 
 
 class _Table:
@@ -69,18 +74,20 @@ class _Table:
 
 
 class _Document:
-    def __init__(self, trace: Trace, verdict: Verdict, expected: Outcome | None, max_states: int) -> None:
-        self.trace, self.verdict, self.expected = trace, verdict, expected
+    def __init__(self, found: api.Exploration, max_states: int, ways: Sequence[str]) -> None:
+        trace, verdict = Trace(found.program), found.verdict
+        self.trace, self.verdict, self.expected = trace, verdict, found.expected
         self.lines, self.cells, self.steps, self.stores, self.trees = (_Table() for _ in range(5))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
         self.findings = [("race", _race(race), race.interleaving) for race in verdict.races]
         self.findings += [("fault", fault.message, fault.interleaving) for fault in verdict.faults]
         self.findings += [("deadlock", each.message, each.interleaving) for each in verdict.deadlocks]
-        for interleaving in (*(result.interleaving for result in verdict.results), *(way for *_, way in self.findings)):
+        found_on = (*(result.interleaving for result in verdict.results), *(way for *_, way in self.findings))
+        for interleaving in (*found_on, *ways):
             list(trace.walk(parse_interleaving(interleaving)))
-        known = len(trace.nodes)
-        _, self.complete = trace.ahead(trace.nodes[0], max_states)
-        self.nodes = trace.nodes[: max(known, max_states)]
+        known = tuple(trace.nodes)
+        _, self.complete = trace.ahead(*known, most=max_states, steps=STEPS)
+        self.nodes = trace.nodes[: max(len(known), max_states)]
 
     def made(self) -> dict[str, Any]:
         """The document."""
@@ -100,6 +107,7 @@ class _Document:
             "edges": [self._edge(edge, places) for edge in edges],
             "complete": self.complete,
             "verdict": verdict.verdict,
+            "interleavings": None if verdict.interleavings is None else str(verdict.interleavings),
             "results": [self._result(result) for result in verdict.results],
             "findings": [self._finding(*finding) for finding in self.findings],
             "lines": self.lines.rows,
@@ -141,7 +149,7 @@ class _Document:
             "result": None if outcome is None else self.outcomes.get(outcome),
         }
 
-    def _cell(self, cell: Any) -> int:
+    def _cell(self, cell: Hashable) -> int:
         return self.cells.number(cell, lambda: self._about(cell))
 
     def _about(self, cell: Any) -> dict[str, Any]:
@@ -160,7 +168,7 @@ class _Document:
         }
 
     def _tree(self, node: Node, tensor: str) -> int | None:
-        tree = fibertree(node.state, tensor, self.trace.program.towers[tensor])
+        tree = fibertree(node.state, tensor, self.trace.program.towers[tensor], self._cell)
         return None if tree is None else self.trees.number(json.dumps(tree), lambda: tree)
 
     def _store(self, task: str, names: dict[str, str]) -> int:
@@ -192,6 +200,7 @@ class _Document:
             "indices": {name: str(index) for name, index in step.indices},
             "accesses": [self._access(touch) for touch in step.footprint],
             "done": step.done,
+            "letters": step.letters,
             "premises": [[each.schema, each.instance, each.shown] for each in step.premises],
             "conclusion": step.conclusion,
         }

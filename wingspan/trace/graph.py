@@ -127,19 +127,20 @@ class Trace:
             yield edge
             node = edge.target
 
-    def ahead(self, node: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
-        """The nodes that can be reached from one, nearest first; and whether that is all.
+    def ahead(self, *nodes: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
+        """The nodes that can be reached from some, nearest first; and whether that is all.
 
-        Each with the tasks that step on a shortest way to it. At most so many nodes are found, with that many steps.
+        Each with the tasks that step on a shortest way to it from the nearest of them. At most so many nodes are found,
+        with that many steps.
         """
-        found: dict[int, tuple[str, ...]] = {node.number: ()}
-        queue = deque([node])
+        found: dict[int, tuple[str, ...]] = {node.number: () for node in nodes}
+        queue = deque(nodes)
         while queue:
             here = queue.popleft()
             for edge in self.edges(here):
                 steps -= 1 + len(edge.then)
                 if edge.target is not None and edge.target.number not in found:
-                    if len(found) == most or steps < 0:
+                    if len(found) >= most or steps < 0:
                         return found, False
                     found[edge.target.number] = (*found[here.number], edge.step.task)
                     queue.append(edge.target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -74,10 +74,11 @@ def environment(state: State) -> list[tuple[str, dict[str, str]]]:
     return below(state.root)
 
 
-def fibertree(state: State, tensor: str, tower: Tower) -> dict[str, Any] | None:
+def fibertree(state: State, tensor: str, tower: Tower, number_of: Callable[[Cell], int]) -> dict[str, Any] | None:
     """The tensor from its root fiber down; None while its levels are being updated that keep no place for each index.
 
-    A fiber is {level, position, children}, a child {first, last, fiber or value}: the indices that lead to it.
+    A fiber is {level, position, children}, a child {first, last, fiber or value}: the indices that lead to it. A value
+    that has a cell is with its number.
     """
     handle = state.root.σ.get(tensor)
     for store in stores(state.root):
@@ -89,6 +90,16 @@ def fibertree(state: State, tensor: str, tower: Tower) -> dict[str, Any] | None:
         return None
     values = {cell._replace(tensor=""): value for cell, value in state.heap.items() if cell.tensor == tensor}
     reader = Reader(tower, values, handle.fill)
+    leaf = {
+        (cell.instance, cell.offset): cell
+        for cell in state.heap
+        if cell.tensor == tensor and cell.depth == tower.depths[1] and cell.buffer == "val"
+    }
+
+    def at_leaf(position: int, instance: ir.Instance) -> dict[str, Any]:
+        cell = leaf.get((instance, position))
+        about = {} if cell is None else {"cell": number_of(cell)}
+        return {"value": term(reader.value(position, instance)), **about}
 
     def fiber(number: int, position: int, instance: ir.Instance) -> dict[str, Any]:
         found = list(islice(reader.stretches(number, position, instance), MOST + 1))
@@ -98,7 +109,7 @@ def fibertree(state: State, tensor: str, tower: Tower) -> dict[str, Any] | None:
             if child == 0:
                 about["value"] = None
             elif number == 2:
-                about["value"] = term(reader.value(child, inside))
+                about |= at_leaf(child, inside)
             else:
                 about["fiber"] = fiber(number - 1, child, inside)
             children.append(about)
@@ -106,5 +117,5 @@ def fibertree(state: State, tensor: str, tower: Tower) -> dict[str, Any] | None:
         return made | ({"more": True} if len(found) > MOST else {})
 
     if tower.rank == 0:
-        return {"level": 1, "position": 1, "value": term(reader.value(1, ())), "children": []}
+        return {"level": 1, "position": 1, "children": [], **at_leaf(1, ())}
     return fiber(tower.rank + 1, 1, ())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wingspan.errors import Span
-from wingspan.explorer.machine import Indices
+from wingspan.explorer.machine import Indices, Step
 from wingspan.semantics.derived import Derived
 
 WRITING = ("write", "atomic")
@@ -19,58 +19,90 @@ WRITING = ("write", "atomic")
 
 @dataclass(frozen=True)
 class Read:
-    """A task has read a cell for the statement at a span; `over` is the task that has written the cell since."""
+    """A task has read a cell for the statement at a span, in the visible step with this number.
+
+    `over` is the task that has written the cell since, in step `since`.
+    """
 
     task: str
     cell: Hashable
     value: Any
     span: Span | None
     indices: Indices
+    number: int
     over: str | None = None
+    since: int = 0
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A step overwrites what a task wrote with a value computed from an older one, which it had read."""
+    """A step overwrites what a task wrote with a value computed from an older one, which it had read.
+
+    `written` and `read` are the numbers of the steps that did so.
+    """
 
     cell: Hashable
     writer: str
     value: Any
+    written: int
+    read: int
+
+    @property
+    def text(self) -> str:
+        """What the step does, as in `overwrites step 5 with a value computed from step 4's read`."""
+        return f"overwrites step {self.written} with a value computed from step {self.read}'s read"
 
 
 @dataclass(frozen=True)
 class Reads:
-    """The reads in force."""
+    """The reads in force after so many visible steps."""
 
     all: tuple[Read, ...] = ()
+    steps: int = 0
 
     def of(self, cell: Hashable) -> list[Read]:
         """Those of one cell."""
         return [read for read in self.all if read.cell == cell]
 
-    def after(self, step: Derived) -> tuple[Reads, Lost | None]:
-        """Those in force after a visible step, and the update that it overwrites."""
+    def after(self, step: Step[Any]) -> tuple[Reads, Lost | None]:
+        """Those in force after a visible step, and the update that it overwrites.
+
+        A machine that does not say when a statement ends keeps its reads until the task goes on to other indices.
+        """
+        number = self.steps + 1
         left = [read for read in self.all if read.task != step.task or read.indices == step.indices]
         lost = None
         for touch in step.footprint:
             mine = [read for read in left if read.cell == touch.cell and read.task == step.task]
             if touch.effect == "write":
                 used = [read for read in mine if _for(read, step)]
-                lost = next((Lost(each.cell, each.over, each.value) for each in used if each.over is not None), lost)
+                lost = next((_lost(each) for each in used if each.over is not None), lost)
             left = [read for read in left if read not in mine]
             if touch.effect in WRITING:
-                left = [replace(read, over=step.task) if read.cell == touch.cell else read for read in left]
+                left = [_written(read, step.task, number) if read.cell == touch.cell else read for read in left]
             elif touch.effect == "read":
-                left.append(Read(step.task, touch.cell, touch.value, step.span, step.indices))
-        if step.done and any(touch.effect in WRITING for touch in step.footprint):
+                left.append(Read(step.task, touch.cell, touch.value, step.span, step.indices, number))
+        done = isinstance(step, Derived) and step.done
+        if done and any(touch.effect in WRITING for touch in step.footprint):
             left = [read for read in left if not _for(read, step)]
-        return Reads(tuple(left)), lost
+        return Reads(tuple(left), number), lost
 
 
 NONE = Reads()
 
 
-def _for(read: Read, step: Derived) -> bool:
+def _written(read: Read, task: str, number: int) -> Read:
+    """A read of a cell that a task then wrote, in the step with this number."""
+    return replace(read, over=task, since=number)
+
+
+def _lost(read: Read) -> Lost:
+    """What is lost when the value of an old read is used."""
+    assert read.over is not None
+    return Lost(read.cell, read.over, read.value, read.since, read.number)
+
+
+def _for(read: Read, step: Step[Any]) -> bool:
     """Whether a step is of the task and the statement that a read was made for."""
     if read.task != step.task or read.span is None or step.span is None:
         return False

@@ -178,8 +178,8 @@ class Session:
     @property
     def ahead(self) -> Ahead:
         """What lies ahead of here, as far as it is looked for."""
-        all_states, complete = self.trace.ahead(self.trace.nodes[0], FAR, STEPS)
-        reached, _ = self.trace.ahead(self.node, FAR, STEPS) if self.node is not None else ({}, True)
+        all_states, complete = self.trace.ahead(self.trace.nodes[0], most=FAR, steps=STEPS)
+        reached, _ = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         outcomes = {self.trace.outcome(self.trace.nodes[number]) for number in reached if number != here} - {None}
         return Ahead(len(all_states), len(self.seen), len(outcomes), complete)
@@ -255,7 +255,7 @@ class Session:
         self._to(new, "no other result")
 
     def _to(self, wanted: Callable[[Node], bool], what: str) -> None:
-        found, complete = self.trace.ahead(self.node, FAR, STEPS) if self.node is not None else ({}, True)
+        found, complete = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         for number, tasks in found.items():
             if number != here and wanted(self.trace.nodes[number]):

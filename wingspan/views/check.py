@@ -35,7 +35,7 @@ TITLES = {
     "level-dependence": "{who} may race{when}",
     "gate": "{who} may be updated outside of the device of {level}",
     "claim": "{who} may bring two threads to one position of {level}{when}",
-    "order": "{who} may come to {level} out of order, or twice{when}",
+    "order": "{who} may visit a fiber of {level} out of order, or twice{when}",
     "overlap": "{who} may visit a fiber of {level} while a visit of it goes on",
     "deadlock": "{who} may wait for a lock for ever{when}",
     "variable": "the variable {tensor} may race{when}",
@@ -61,7 +61,7 @@ def refusal(told: CheckReport, verb: str) -> str:
     """Why a verb does not run a program: the findings, and what may be done."""
     messages = some(told.messages, "finding", lambda found: _message(found, told))
     by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
-    ways = [("fix", f"see {told.invocation.check()} for mends"), ("note", f"{by_rules}--unsafe runs it all the same")]
+    ways = [("fix", f"see {told.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
     return "\n\n".join([*messages, "\n".join(aligned(ways))])
 
 

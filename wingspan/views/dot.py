@@ -154,7 +154,7 @@ def _state(number: int, node: StateNode, active: bool, report: ExploreReport, me
         told.append(fill(f"result: {listing(node.outcome, report.differing or None)}", WIDTH))
         style = " peripheries=2"
         if serial is not None:
-            told.append("the serial meaning" if serial else "not the serial meaning")
+            told.append("the sequential result" if serial else "not the sequential result")
             style += f" {GREEN if serial else RED}"
     elif not active:
         told += ["deadlock", *(fill(explain(blocked), WIDTH) for blocked in node.waiting)]

@@ -18,6 +18,7 @@ from wingspan.histogram import Histogram
 from wingspan.lang.ir import Value
 from wingspan.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
+from wingspan.trace.reads import Lost
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, Ending, ExploreReport, ReplayReport, number
 
@@ -142,6 +143,17 @@ def _action(action: Action) -> dict[str, Any]:
         "indices": dict(action.indices),
         "touches": [_touch(touch) for touch in action.touches],
         "visible": action.visible,
+        "lost": None if action.lost is None else _lost(action.lost),
+    }
+
+
+def _lost(lost: Lost) -> dict[str, Any]:
+    return {
+        "cell": str(lost.cell),
+        "writer": lost.writer or "0",
+        "written": lost.written,
+        "read": lost.read,
+        "value": number(lost.value),
     }
 
 
@@ -260,7 +272,7 @@ def _finite(held: Value | str) -> Value | str:
     return str(held) if isinstance(held, float) and not math.isfinite(held) else held
 
 
-def race(made: Histogram) -> dict[str, Any]:
+def stress(made: Histogram) -> dict[str, Any]:
     """How often runs ended in which way."""
     return {
         "runs": made.runs,

@@ -77,6 +77,6 @@ class Slow:
         self.note(f"{why}; --engine native takes seconds for many millions")
 
 
-def racing(done: int, left: int) -> str:
+def stressing(done: int, left: int) -> str:
     """Many runs on threads."""
-    return f"racing: {digits(done)} runs, {digits(left)} to go"
+    return f"stress: {digits(done)} runs, {digits(left)} to go"

@@ -18,7 +18,7 @@ from wingspan.semantics.notation import Place, configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import Buffer, buffers, environment, held
-from wingspan.trace.session import Choice, Guess, Move, Session
+from wingspan.trace.session import Choice, Guess, Session
 from wingspan.views.inference import stacked
 from wingspan.views.steps import lanes, touched
 from wingspan.views.values import count, listing
@@ -89,37 +89,13 @@ def so_far(session: Session, width: int) -> list[str]:
         number = str(numbers[id(move)]) if move is not None else "·"
         drawn.append(cut(f"{number:>{digits}}  {lane}  {does(step)}".rstrip(), width))
         if move is not None and move.lost is not None:
-            told = overwrites(session, numbers[id(move)])
-            drawn += wrap(told, width, initial_indent="   LOST ", subsequent_indent="   ")
+            drawn += wrap(move.lost.text, width, initial_indent="   LOST ", subsequent_indent="   ")
     return drawn or ["nothing yet"]
 
 
 def does(step: Derived) -> str:
     """What a step does, in a line: its accesses, or its rule."""
     return "; ".join(map(touched, step.footprint)) or step.rule
-
-
-def overwrites(session: Session, number: int) -> str:
-    """Which update the step with this number loses, and why.
-
-    `overwrites step 5 with a value computed from step 4's read`
-    """
-    move = session.moves[number - 1]
-    assert move.lost is not None
-    cell, task = move.lost.cell, move.step.task
-    written = _latest(session.moves[: number - 1], cell, ("write", "atomic"), None)
-    read = _latest(session.moves[: number - 1], cell, ("read",), task)
-    return f"overwrites step {written} with a value computed from step {read}'s read"
-
-
-def _latest(moves: list[Move], cell: Hashable, effects: tuple[str, ...], task: str | None) -> int:
-    """The number of the last step that touches a cell so, by one task or by any."""
-    return max(
-        number
-        for number, move in enumerate(moves, start=1)
-        if task in (None, move.step.task)
-        and any(touch.cell == cell and touch.effect in effects for touch in move.step.footprint)
-    )
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
@@ -228,8 +204,7 @@ def rule(session: Session, width: int) -> list[str]:
     drawn += stacked(
         [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], [step.conclusion], width
     )
-    letters = (f"{name} = {text}" for name, text in step.terms.items() if len(name) <= 2 and name not in ("t", "t_l"))
-    drawn += ["", *wrap(",  ".join(letters), width)]
+    drawn += ["", *wrap(",  ".join(f"{name} = {text}" for name, text in step.letters.items()), width)]
     drawn += ["as drawn:", *stacked(case.premises, [case.conclusion], width)]
     note = schema(ALL[step.rule]).note
     return [*drawn, *([""] if note else []), *wrap(note, width)]

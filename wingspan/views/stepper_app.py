@@ -184,7 +184,7 @@ class Stepper(App[None]):
         self.push_screen(Configuration(self.session))
 
     def action_save_as(self) -> None:
-        self.push_screen(Asking("save as: a .txt for the interleaving, an .svg for a picture"), self.saved)
+        self.push_screen(Asking("save as: .txt for the interleaving, .svg for a picture, .html for a page"), self.saved)
 
     def tried(self, action: Callable[[], object]) -> None:
         """Do something, and show what came of it."""

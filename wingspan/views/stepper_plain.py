@@ -15,7 +15,7 @@ HELP = """\
 b        back                           p  private steps one by one, or with the visible one before them
 x        to the nearest race ahead      ?  predict each step before it is shown
 r        to a new result ahead          c  the configuration, what is reduced next between « and »
-h        this help                      s FILE  save the interleaving (.txt) or a picture (.svg)
+h        this help                      s FILE  save: .txt, .svg, .html
 q        quit"""
 
 

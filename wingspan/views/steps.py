@@ -17,6 +17,8 @@ from wingspan.views.view import Action, ReplayReport
 
 MOST_LANES = 12
 """More tasks share one lane."""
+MOST = 12
+"""Steps of a counterexample that are shown."""
 WIDEST = 48
 """Touches with longer texts stick out of their column."""
 
@@ -43,8 +45,44 @@ def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
         number += action.visible
         told = _folded(group) if len(group) > 1 else f"{action.rule:<{rules}}  {_does(action):<{widest}}  {_at(action)}"
         yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {told}".rstrip()
+        if action.lost is not None:
+            yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
         if action.visible and number == report.followed:
             yield from (f"  {'':>{digits}}  ── {text}" for text in _followed(report))
+
+
+def counterexample(report: ReplayReport, names: Sequence[str]) -> Iterator[str]:
+    """The visible steps that a run was asked for, or those up to the last update that it loses; of many the last MOST.
+
+    `names` are those of the result that matter.
+    """
+    steps = report.visible[: report.followed]
+    lost = [number for number, action in enumerate(steps, start=1) if action.lost is not None]
+    last = lost[-1] if lost else len(steps)
+    first = max(0, last - MOST)
+    yield f"run {report.interleaving} {_ends(report, names)}"
+    if first:
+        yield f"  … after {count(first, 'step')}"
+    digits = len(str(last))
+    drawn = list(lanes([action.task for action in steps]))
+    widest = max((len(_does(action)) for action in steps[first:last]), default=0)
+    for number, action in enumerate(steps[first:last], start=first + 1):
+        place = f"{action.span.line}:{action.span.column}{indices(action)}" if action.span else ""
+        yield f"  {number:>{digits}}  {drawn[number - 1]}  {_does(action) or action.rule:<{widest}}  {place}".rstrip()
+        if action.lost is not None:
+            yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
+    if last < len(steps):
+        yield f"  … and {count(len(steps) - last, 'step')} more"
+
+
+def _ends(report: ReplayReport, names: Sequence[str]) -> str:
+    """What a counterexample shows."""
+    if report.incident is not None:
+        return f"ends in a {report.end}: {report.incident.message}"
+    if report.racing is not None and report.followed < len(report.visible):
+        return f"leads to a race: steps {report.followed - 1} and {report.followed} conflict"
+    assert report.outcome is not None
+    return f"ends with {listing(report.outcome, names or None)}"
 
 
 def _groups(actions: Sequence[Action], every: bool) -> Iterator[list[Action]]:

@@ -19,6 +19,7 @@ from wingspan.lang.printer import value
 from wingspan.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
+from wingspan.views.steps import counterexample
 from wingspan.views.values import (
     BOUNDS,
     VERBS,
@@ -33,7 +34,7 @@ from wingspan.views.values import (
     share,
     task,
 )
-from wingspan.views.view import Ending, Explored, ExploreReport, SightingReport, written
+from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
@@ -53,8 +54,8 @@ UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
 T = TypeVar("T")
 
 
-def explore(report: ExploreReport) -> str:
-    """The verdict and all that it rests on, parts separated by empty lines."""
+def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
+    """The verdict and all that it rests on, parts separated by empty lines; `shown` is a counterexample to show."""
     verdict = report.verdict
     headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
@@ -66,6 +67,7 @@ def explore(report: ExploreReport) -> str:
             *some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *some(verdict.races, "race", lambda race: _race(race, report)),
             *(["\n".join(_results(report))] if report.endings else []),
+            *(["\n".join(counterexample(shown, report.differing))] if shown else []),
             "\n".join(aligned(_notes(report))),
         ]
     )
@@ -83,7 +85,7 @@ def sighted(report: SightingReport) -> str:
     see = report.invocation.replay(found.interleaving)
     if report.expected is None:
         return f"another result: {listing(found.outcome)}\n  see  {see}"
-    why = f"differs from the serial meaning: {differences(found.outcome, report.expected)}"
+    why = f"differs from the sequential result: {differences(found.outcome, report.expected)}"
     return f"wrong result: {listing(found.outcome)}\n  why  {why}\n  see  {see}"
 
 
@@ -101,7 +103,9 @@ def _summary(report: ExploreReport) -> str:
     many = count(len(report.endings), "result")
     match verdict.verdict:
         case "safe" if report.expected is None:
-            return f"{_ways(report)} one result; the serial meaning is a fault, so there is nothing to compare it with"
+            return (
+                f"{_ways(report)} one result; the sequential result is a fault, so there is nothing to compare it with"
+            )
         case "safe":
             return f"{_ways(report)} one result, which is the serial one"
         case "wrong":
@@ -143,13 +147,13 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         so_far = "" if verdict.complete else "  so far"
         notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings]
     if report.expected is None and verdict.faults:
-        notes.append(("serial", "the serial meaning is a fault, too"))
+        notes.append(("serial", "the sequential result is a fault, too"))
     elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
         notes.append(("serial", listing(report.expected)))
     if verdict.verdict == "safe" and verdict.machine == "semantics":
         notes.append(("values", "exact: 64-bit integers and rationals, so results never differ merely by rounding"))
     elif verdict.machine == "native" and verdict.verdict in ("safe", "wrong", "order-dependent"):
-        notes.append(("values", "64-bit integers and doubles, which are rounded where the serial meaning is exact"))
+        notes.append(("values", "64-bit integers and doubles, which are rounded where the sequential result is exact"))
     unit = UNITS.get(verdict.strategy, "executions").removesuffix("s")
     states = count(verdict.states, "state") + (" up to names of tasks" if verdict.symmetry else "")
     covered = f"{states}, {count(verdict.steps, 'step')}, {count(verdict.executions, unit)}"
@@ -297,13 +301,13 @@ def _distinct(report: ExploreReport) -> str:
 
 
 def _remark(ending: Ending, report: ExploreReport) -> str:
-    """How a result relates to the serial meaning, or to the most frequent result if there is none."""
+    """How a result relates to the sequential result, or to the most frequent result if there is none."""
     if ending.serial:
-        return "the serial meaning"
+        return "the sequential result"
     if report.expected is not None:
-        return f"differs from the serial meaning: {differences(ending.outcome, report.expected)}"
+        return f"differs from the sequential result: {differences(ending.outcome, report.expected)}"
     if ending is report.endings[0]:
-        return "the serial meaning is a fault"
+        return "the sequential result is a fault"
     return f"differs from the first: {differences(ending.outcome, report.endings[0].outcome)}"
 
 
@@ -349,10 +353,10 @@ def diff(made: Comparison, file: str) -> str:
     return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
 
 
-# --------------------------------------------------------------------------------------------------------------- race
+# ------------------------------------------------------------------------------------------------------------- stress
 
 
-def race(made: Histogram, file: str) -> str:
+def stress(made: Histogram, file: str) -> str:
     """How often runs ended in which way, beside what was predicted."""
     seen = [one for one in made.observed if one.runs]
     ends = f"{count(made.runs, 'run')} by {made.engine} ended in {count(len(seen), 'way')}"
@@ -366,7 +370,7 @@ def race(made: Histogram, file: str) -> str:
     bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
     tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
     tail += [f"  {bound}"] if bound else []
-    head = "surprise" if made.surprises and made.mode != "plain" else "raced"
+    head = "surprise" if made.surprises and made.mode != "plain" else "ran"
     return "\n".join([f"{head}  {file}: {ends}, of {len(made.observed)} known", *table(rows, 2), *tail])
 
 

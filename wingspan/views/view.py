@@ -9,11 +9,11 @@ from fractions import Fraction
 from itertools import product, takewhile
 from typing import Any, Protocol, TypeVar
 
-from wingspan.api import Exploration, Sighting
+from wingspan.api import Exploration, Sighting, replay
 from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
-from wingspan.explorer.interleaving import Mismatch, Replay
+from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
 from wingspan.explorer.machine import Indices, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
@@ -22,6 +22,7 @@ from wingspan.lang.printer import device
 from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
 from wingspan.program import Program
+from wingspan.trace.reads import NONE, Lost
 
 T = TypeVar("T")
 
@@ -119,7 +120,7 @@ class Ending:
     probability: float | None
     interleaving: str
     serial: bool | None
-    """whether it is the serial meaning; None if there is none to compare with"""
+    """whether it is the sequential result; None if there is none to compare with"""
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,8 @@ class Action:
     visible: bool
     indices: Indices = ()
     """those in force of the loops as written, outermost first; the machines tell them of visible steps"""
+    lost: Lost | None = None
+    """the update that the step overwrites"""
 
 
 @dataclass(frozen=True)
@@ -261,36 +264,56 @@ class ReplayReport:
         return next((mine for mine in second.touches for theirs in first.touches if mine.races(theirs)), None)
 
 
-def replayed(replay: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
+def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
-    actions, places = [], []
-    for step in replay:
-        actions.append(_action(step, program))
+    actions, places, reads = [], [], NONE
+    for step in run:
+        lost = None
         if step.visible:
-            places.append(_standing(replay))
-    outcome = replay.machine.outcome(replay.state) if replay.incident is None else None
+            places.append(_standing(run))
+            reads, lost = reads.after(step)
+        actions.append(_action(step, program, lost))
+    outcome = run.machine.outcome(run.state) if run.incident is None else None
     assert outcome is None or isinstance(outcome, Outcome)
     return ReplayReport(
         invocation=invocation,
         interleaving=interleaving,
-        followed=replay.followed,
-        mismatch=replay.mismatch,
+        followed=run.followed,
+        mismatch=run.mismatch,
         actions=tuple(actions),
-        places=(*places, _standing(replay)),
-        end=str(replay.end),
-        incident=replay.incident,
+        places=(*places, _standing(run)),
+        end=str(run.end),
+        incident=run.incident,
         outcome=outcome,
         program=program,
     )
 
 
-def _action(step: Step[Any], program: ir.Node) -> Action:
+def _action(step: Step[Any], program: ir.Node, lost: Lost | None) -> Action:
     indices = tuple(written(step.indices, program))
-    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices)
+    return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices, lost)
 
 
 def _standing(replay: Replay[Any]) -> dict[str, Span | None]:
     return {task or "0": choice.span for task, choice in replay.choices.items()}
+
+
+LONGEST = 200
+"""Visible steps of a counterexample that is followed."""
+
+
+def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayReport | None:
+    """The run to the first fault, deadlock, result that should not be there, or race.
+
+    None if there is none, if nothing can be observed in it, or if it is longer than anybody reads.
+    """
+    verdict = report.verdict
+    wrong = [ending for ending in report.endings if ending.serial is False] or report.endings[1:]
+    found = (*verdict.faults, *verdict.deadlocks, *wrong, *verdict.races)
+    if not found or not 0 < len(parse_interleaving(found[0].interleaving)) <= LONGEST:
+        return None
+    followed = replay(exploration.program, found[0].interleaving, machine=verdict.machine)
+    return replayed(followed, found[0].interleaving, report.program, report.invocation)
 
 
 # ------------------------------------------------------------------------------------------------------------- check

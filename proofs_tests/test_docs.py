@@ -1,0 +1,78 @@
+"""The pages that people read: every link between them leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from proofs_tests.places import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
+
+
+def tokens(page: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of its headings, as GitHub makes them: lower case, hyphens for blanks, no punctuation, numbered."""
+    made: Counter[str] = Counter()
+    found = set()
+    parsed = tokens(page)
+    for token, text in pairwise(parsed):
+        if token.type == "heading_open":
+            words = "".join(part.content for part in text.children or () if part.type in ("text", "code_inline"))
+            name = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+            found.add(f"{name}-{made[name]}" if made[name] else name)
+            made[name] += 1
+    return found
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where the links and pictures of a page lead within this repository."""
+    for block in tokens(page):
+        for part in block.children or ():
+            target = part.attrGet("href") or part.attrGet("src")
+            if target and not urlsplit(str(target)).scheme:
+                yield unquote(str(target))
+
+
+def broken(page: Path) -> list[str]:
+    """The links that lead to no file, or to no heading of it."""
+    found = []
+    for link in links(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# The `-p` option, twice\n\n# The `-p` option, twice\n\n| a |\n|---|\n| [1](#the--p-option-twice-1) |\n\n"
+        "[2](#no) [3](none.md) [4](page.md#the--p-option-twice) [5](https://none.example#no)\n"
+    )
+    assert broken(page) == ["#no", "none.md"]
+
+
+def test_every_page_links_to_the_glossary() -> None:
+    """All but those that scripts write."""
+    written = {"performance.md", "rules.md", "glossary.md"}
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in written]
+    assert len(pages) > 10
+    assert [page.name for page in pages if not any("glossary.md" in link for link in links(page))] == []

@@ -1,0 +1,60 @@
+"""Pages: how they are written, and the verb that opens the first one."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wingspan import api
+from wingspan.cli.group import main
+from wingspan.cli.options import FORCE, JSON
+from wingspan.console import show, show_json
+from wingspan.errors import InputError
+from wingspan.paths import named
+from wingspan.trace import document
+from wingspan.views.page import page
+from wingspan.written import check_new, check_output, write_atomically
+
+SUFFIXES = (".html", ".htm")
+FIRST = "dependent.ws"
+"""The first example, which lies beside this module, too."""
+
+
+def check(path: Path, used: Sequence[Path], force: bool) -> None:
+    """InputError, before anything is searched, if no page can be written there, or if the command uses that file."""
+    if named(path).suffix not in SUFFIXES:
+        raise InputError(f"{path}: not a file that pages are written to", fix="name a .html file")
+    check_output(path, used)
+    check_new(path, force)
+
+
+def write(path: Path, trace: dict[str, Any], start: str = "-") -> None:
+    """Write the page of a trace document, which begins after the steps of an interleaving."""
+    write_atomically(path, page(trace, start))
+
+
+@main.command()
+@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=Path))
+@click.option("--no-browser", is_flag=True, help="Only write it; do not open a browser.")
+@FORCE
+@JSON
+def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> None:
+    """Write the page of a first example, and open it in the browser.
+
+    Two tasks add to the same element, and an update is lost. The page goes to FOLDER, or to a new temporary one.
+    """
+    place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"
+    check(place, (), force)
+    text = files("wingspan.cli").joinpath(FIRST).read_text("utf-8")
+    write(place, document(api.parse(text, FIRST)))
+    opened = not no_browser and webbrowser.open(place.resolve().as_uri())
+    if as_json:
+        show_json({"file": str(place), "opened": opened})
+        return
+    show(f"{place}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser")

@@ -1,0 +1,37 @@
+// Elements, made from what they hold. All text goes in as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+
+/** An element with attributes and children; `class` may be a list, `on…` are listeners, null is left out. */
+export function h(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same of SVG. */
+export function s(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value === true ? "" : value);
+  }
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** A text with what cannot be seen, or turns what can be seen around, as escapes. */
+export function visible(text) {
+  return text.replace(CONTROL, (found) => {
+    const code = found.codePointAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** `1 state`, `2 states`. */
+export function count(n, noun) {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}

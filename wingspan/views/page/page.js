@@ -1,0 +1,241 @@
+// The page: panes around one walk, keys, the address. `mount` draws a trace document into an element.
+
+import { count, h } from "./dom.js";
+import { Graph } from "./graph.js";
+import { byPath } from "./layout.js";
+import { brief, configuration, memory, touched } from "./memory.js";
+import { badge, does, following, inference, loses, program, rule, soFar, status, where } from "./program.js";
+import { results } from "./results.js";
+import { Walk } from "./walk.js";
+
+const COLOURS = 6;
+const OTHER_RESULTS = 4;
+
+/** Draw a trace document, after the steps of `start`; with `address`, its hash names them from then on. */
+export function mount(root, trace, { start = "-", address = false } = {}) {
+  const page = new Page(root, trace, address);
+  page.open(address && location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : start);
+  return page;
+}
+
+class Page {
+  constructor(root, trace, address) {
+    this.root = root;
+    this.trace = trace;
+    this.address = address;
+    this.file = trace.program.name;
+    this.walk = new Walk(trace);
+    this.selected = null;
+    this.showPrivate = false;
+    this.drawn = true;
+    const tasks = trace.edges.map(({ step }) => trace.steps[step].task);
+    const begun = trace.begin.map((place) => trace.steps[place].task);
+    this.tasks = [...new Set([...tasks, ...begun])].sort(byPath);
+    const writes = trace.steps.flatMap((step) => step.accesses).filter(({ operation }) => !operation.endsWith("read"));
+    this.written = new Set(writes.map(({ cell }) => trace.cells[cell].tensor));
+    this.build();
+    root.ownerDocument.addEventListener("keydown", (event) => this.key(event));
+    if (address) addEventListener("hashchange", () => this.open(decodeURIComponent(location.hash.slice(1)) || "-"));
+  }
+
+  /** The colour of a task, as a class. */
+  colour(task) {
+    const place = this.tasks.filter((each) => each !== "0").indexOf(task);
+    return task === "0" || place < 0 ? "t0" : `t${1 + (place % COLOURS)}`;
+  }
+
+  /** The colour of a result: 0 for the sequential one, or one of the others. */
+  result(number) {
+    const { results: all } = this.trace;
+    if (all[number].serial) return 0;
+    return 1 + (all.slice(0, number).filter(({ serial }) => !serial).length % OTHER_RESULTS);
+  }
+
+  // ------------------------------------------------------------------------------------------------------- structure
+
+  build() {
+    const { trace } = this;
+    const button = (key, name, act, label) =>
+      h("button", { "data-key": `do ${name}`, title: label, onclick: () => this.act(act) }, h("kbd", {}, key), ` ${name}`);
+    const walk = this.walk;
+    this.commands = new Map([
+      ["b", () => walk.back()],
+      ["ArrowLeft", () => walk.back()],
+      ["Backspace", () => walk.back()],
+      ["PageUp", () => walk.back()],
+      ["n", () => walk.forward()],
+      ["ArrowRight", () => walk.forward()],
+      ["PageDown", () => walk.forward()],
+      ["Home", () => walk.cut(0)],
+      ["x", () => walk.toRace()],
+      ["r", () => walk.toResult()],
+      ["?", () => this.predict()],
+      ["p", () => this.togglePrivate()],
+      ["c", () => this.toggleConfiguration()],
+    ]);
+    const predicting = h("input", { type: "checkbox", "data-key": "do predict", onchange: () => this.act(() => this.predict()) });
+    const unseen = h("input", { type: "checkbox", "data-key": "do private", onchange: () => this.act(() => this.togglePrivate()) });
+    this.boxes = { predicting, unseen };
+    const pane = (name, title, extra) => {
+      const inside = h("div", { class: "inside", tabindex: 0, role: "group", "aria-label": title });
+      this.panes[name] = inside;
+      return h("section", { class: `pane ${name}`, "aria-label": title }, h("h2", {}, title, extra && [" ", extra]), inside);
+    };
+    this.panes = {};
+    const predict = h("label", { title: "guess each step before it is shown" }, predicting, " ", h("kbd", {}, "?"), " predict ");
+    const unseenToo = h("label", { title: "steps that no other task can observe" }, unseen, " ", h("kbd", {}, "p"), " private steps");
+    this.message = h("p", { class: "message", role: "status" });
+    this.score = h("span", { class: "score" });
+    this.way = h("a", { class: "way", title: "the address of this step" });
+    this.status = h("span", { class: "status" });
+    this.graph = new Graph(this);
+    this.handout = h("section", { class: "handout", "aria-label": "handout" });
+    this.details = h("details", { class: "pane whole", ontoggle: () => this.draw() }, h("summary", {}, h("kbd", {}, "c"), " configuration ⟨s, t, σ⟩, what each task reduces next marked"), (this.panes.configuration = h("div")));
+    const { verdict } = trace;
+    const bad = !["safe", "order-dependent", "incomplete"].includes(verdict);
+    const found = ["race", "fault", "deadlock"].map((kind) => [trace.findings.filter((each) => each.kind === kind).length, kind]);
+    const told = [...found, [trace.results.length, "result"]].filter(([n]) => n).map(([n, kind]) => count(n, kind)).join(", ");
+    const legend = h("p", { class: "legend" }, [["here", "here"], ["on", "way taken"], ["raced", "steps race"]].map(([kind, text]) =>
+      h("span", {}, h("i", { class: `dot ${kind}` }), text)), trace.results.length > 0 && h("span", {}, h("i", { class: `dot chip r${this.result(0)}` }, "1"), "result"));
+    this.frame = h(
+      "div",
+      { class: "wingspan" },
+      h(
+        "header",
+        {},
+        h("h1", {}, trace.program.name.split("/").at(-1) || "program"),
+        h("strong", { class: ["verdict", bad ? "bad" : verdict === "safe" && "good"] }, verdict),
+        h("span", { class: "summary" }, told),
+        h("nav", { "aria-label": "moves" },
+          button("Home", "start", () => walk.cut(0), "to the first state"),
+          button("←", "back", () => walk.back(), "undo the last step"),
+          button("→", "forward", () => walk.forward(), "redo a step, or take the only one"),
+          button("x", "to a race", () => walk.toRace(), "to the nearest state ahead in which steps race"),
+          button("r", "to a result", () => walk.toResult(), "to the nearest result ahead that was not seen"),
+        ),
+      ),
+      !trace.complete && h("p", { class: "cut" }, `The program has more states than this page, which has ${trace.states.length}: those on the ways to all that was found, and those nearest to these. Steps that leave the page say so.`),
+      this.message,
+      h(
+        "main",
+        {},
+        h("div", { class: "column" }, pane("program", "program"), pane("next", "next: choose a task", [predict, this.score]), pane("rule", "rule")),
+        h("div", { class: "column" }, pane("memory", "memory"), pane("lanes", "so far", [this.way, unseenToo])),
+        h("div", { class: "column" }, pane("states", "states", this.status), pane("results", "results")),
+      ),
+      this.details,
+      this.handout,
+    );
+    this.panes.states.replaceWith(this.graph.element, legend);
+    this.root.replaceChildren(this.frame);
+  }
+
+  // ----------------------------------------------------------------------------------------------------------- doing
+
+  /** Do something, and draw what has changed; what it returns is a message. */
+  act(something) {
+    const before = this.walk.moves.length;
+    const told = something() || "";
+    this.selected = null;
+    this.draw();
+    const move = this.walk.moves.at(-1);
+    this.message.classList.toggle("error", false);
+    if (told) this.message.textContent = told;
+    else if (this.walk.moves.length > before) this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(this.trace, move.step)}`;
+    else this.message.textContent = this.walk.choices.length ? `Choose a task: press ${this.walk.keys}.` : "";
+    if (move?.lost && this.walk.moves.length > before) this.message.textContent += `; LOST: ${loses(move.lost)}`;
+  }
+
+  /** Go along an interleaving from the first state. */
+  open(interleaving) {
+    if (interleaving !== this.walk.interleaving || !this.shown) this.act(() => this.walk.go(interleaving));
+  }
+
+  /** Show the rule of a step that is no visible one. */
+  look(step) {
+    this.selected = step;
+    this.draw();
+  }
+
+  predict() {
+    this.walk.predict();
+  }
+
+  togglePrivate() {
+    this.showPrivate = !this.showPrivate;
+  }
+
+  toggleConfiguration() {
+    this.details.open = !this.details.open;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    if (!this.root.isConnected) return;
+    const field = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+    if (event.key === "Escape" && this.walk.asked !== null) {
+      this.act(() => this.walk.back());
+      return;
+    }
+    if (field) return;
+    const command = this.commands.get(event.key) ?? (/^[0-9]$/.test(event.key) ? () => this.walk.choose(event.key) : null);
+    if (command === null) return;
+    event.preventDefault();
+    this.act(command);
+  }
+
+  // --------------------------------------------------------------------------------------------------------- drawing
+
+  draw() {
+    const { walk, panes } = this;
+    const focused = this.root.ownerDocument.activeElement?.dataset?.key;
+    const fill = (pane, made) => pane.replaceChildren(...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""));
+    fill(panes.program, program(this));
+    fill(panes.next, following(this));
+    fill(panes.memory, memory(this));
+    fill(panes.rule, rule(this));
+    fill(panes.results, results(this));
+    fill(panes.lanes, soFar(this));
+    fill(panes.configuration, this.details.open ? configuration(this) : []);
+    fill(this.handout, this.printed());
+    this.graph.draw();
+    this.boxes.predicting.checked = walk.predicting;
+    this.boxes.unseen.checked = this.showPrivate;
+    this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
+    this.status.textContent = status(this);
+    this.way.textContent = walk.interleaving;
+    this.way.href = `#${walk.interleaving}`;
+    if (this.address) history.replaceState(null, "", `#${walk.interleaving}`);
+    for (const [pane, inside] of [[panes.program, ".here"], [panes.lanes, "tr.last"], [panes.memory, ".written"]]) into(pane, pane.querySelector(inside));
+    if (walk.asked !== null) panes.next.querySelector("select").focus();
+    else if (focused) (this.root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? (focused.startsWith("choice") ? panes.next.querySelector("button") ?? panes.next : null))?.focus({ preventScroll: true });
+    this.shown = true;
+    this.onstep?.(walk.interleaving);
+  }
+
+  /** What is printed: a row for each step. */
+  printed() {
+    const { trace, walk } = this;
+    const rows = walk.moves.map((move, k) => {
+      const names = [...touched(trace, move).written].map((cell) => trace.cells[cell].name);
+      const after = trace.states[move.edge.target ?? move.edge.source];
+      return h("tr", {}, h("th", { scope: "row" }, k + 1), h("td", {}, badge(this, move.step.task)), h("td", {}, does(trace, move.step), move.edge.raced.length > 0 && h("strong", {}, " RACE"), h("div", {}, where(trace, move.step)), move.lost && h("div", {}, h("b", {}, "LOST"), ` ${loses(move.lost)}`)),
+        h("td", {}, h("b", {}, move.step.rule), inference(move.step)),
+        h("td", {}, brief(this, after).map((line) => h("div", {}, h("code", {}, line))), names.length > 0 && h("small", {}, `written: ${names.join(", ")}`)));
+    });
+    const head = ["step", "task", "what it does", "rule", "memory after it"].map((text) => h("th", { scope: "col" }, text));
+    return [
+      h("ol", { class: "program" }, trace.program.text.map((text) => h("li", {}, h("code", {}, text)))),
+      h("p", {}, `interleaving ${walk.interleaving}`),
+      rows.length > 0 && h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+    ];
+  }
+}
+
+/** Scroll a pane so that an element in it can be seen; the page stays where it is. */
+function into(pane, element) {
+  if (!element) return;
+  const [frame, place] = [pane.getBoundingClientRect(), element.getBoundingClientRect()];
+  if (place.top < frame.top || place.bottom > frame.bottom) pane.scrollTop += place.top - frame.top - frame.height / 2;
+  if (place.left < frame.left || place.right > frame.right) pane.scrollLeft += place.left - frame.left - frame.width / 2;
+}
