@@ -71,9 +71,10 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, the tables of docs/levels.md, the notebooks of docs/lessons
+docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, the tables of docs/levels.md, of examples, notebooks of lessons
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
+	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.lessons
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope

@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "trace": BELOW_API | {"api"},
     "views": BELOW_API | {"api", "trace"},
     "console": BELOW_API | {"api", "views", "began"},
-    "cli": BELOW_API | {"api", "trace", "views", "console", "wingspan"},
+    "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
     "wingspan": BELOW_API | {"api", "began"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},

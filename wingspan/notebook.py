@@ -27,7 +27,7 @@ def wingspan(line: str, cell: str | None = None) -> None:
         words.insert(1, "-")
         sys.stdin = io.TextIOWrapper(io.BytesIO(cell.encode()), "utf-8")
     try:
-        with redirect_stdout(out), redirect_stderr(err):  # no terminals: plain text, no spinner
+        with redirect_stdout(out), redirect_stderr(err):  # no terminals, so no spinner
             cli.main(words, prog_name="wingspan")
     except SystemExit:
         pass  # the status: what was printed says it

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from proofs_tests import lessons
 from proofs_tests.effort import few
@@ -108,7 +110,8 @@ def test_a_notebook_runs_and_prints_what_the_page_shows(page: Path, tmp_path: Pa
     shown = [block.text for block in lessons.blocks(page) if block.kind == "console"]
     assert len(printed) == len(shown)
     for text, block in zip(printed, shown, strict=True):
-        assert agrees(re.sub(r"^\$ .*\n", "", block, flags=re.MULTILINE), text)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", text)  # notebooks have colours
+        assert agrees(re.sub(r"^\$ .*\n", "", block, flags=re.MULTILINE), plain)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,16 @@ def test_a_notebook_runs_and_prints_what_the_page_shows(page: Path, tmp_path: Pa
 )
 def test_only_dots_stand_for_anything(shown: str, printed: str, holds: bool) -> None:
     assert agrees(shown, printed) == holds
+
+
+def test_a_cell_is_the_program(capsys) -> None:
+    """With options, with errors, and without harm to standard input."""
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "wingspan")
+    shell.run_cell_magic("wingspan", "explore --threads 3 --json", files(FOLDER / "1-two-threads.md")["two.ws"])
+    assert json.loads(capsys.readouterr().out)["interleavings"] == 6
+    given = sys.stdin
+    shell.run_cell_magic("wingspan", "explore", "c[1] += 1")
+    assert sys.stdin is given and "error[program]" in capsys.readouterr().err
+    shell.run_line_magic("wingspan", "rules ReadLocal")
+    assert capsys.readouterr().out.startswith("ReadLocal\n")
