@@ -76,6 +76,7 @@ docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, the
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.lessons
+	cp examples/quiz.md wingspan/cli/quiz.md
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py
