@@ -63,7 +63,7 @@ def test_a_sheet_gives_nothing_away_and_a_key_all(answering) -> None:
     assert sheet.count("verdict (") == sheet.count("because:") == len(SOME)
     sections = re.split(r"^── .* ─+$", sheet, flags=re.MULTILINE)[1:]
     for section, each, known in zip(sections, SOME, QUIZZES, strict=True):
-        assert each.answer.split(".")[0] not in section
+        assert each.answer[:40] not in section
         assert show(api.parse(section.partition("\n\nverdict")[0]).tree) == show(api.parse(known.broken).tree)
     key = answering("--key", "cousin_race", "overflow").out
     assert re.findall(r"^(fault)  quiz_(\w+)", key, re.MULTILINE) == [("fault", "cousin_race"), ("fault", "overflow")]
