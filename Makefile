@@ -78,9 +78,12 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, and the tables of docs/levels.md
+docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, the tables of docs/levels.md, of examples, notebooks of lessons
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
+	$(BIN)/python -m proofs_tests.examples_page
+	$(BIN)/python -m proofs_tests.lessons
+	cp examples/quiz.md wingspan/cli/quiz.md
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py

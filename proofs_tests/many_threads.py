@@ -167,7 +167,7 @@ def converted(form: str) -> str:
     """A tensor, made in every way and brought out in every way."""
     dense = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]])
     one, other = Tensor.from_numpy(form, dense), Tensor.from_scipy(form, scipy.sparse.csr_array(dense))
-    texts = [repr(one), repr(other), one.nnz, list(one.entries()), one.to_exact().tolist(), one.cells.values]
+    texts = [str(one), str(other), one.nnz, list(one.entries()), one.to_exact().tolist(), one.cells.values]
     with tempfile.TemporaryDirectory() as folder:
         for suffix in (".npy", ".npz", ".mtx"):
             other.save(Path(folder, f"file{suffix}"))
@@ -226,7 +226,7 @@ def shared() -> Iterator[tuple[str, Piece]]:
     yield "one compiled program", lambda _: [str(api.compiled(bound).run()[0])] * 3
     yield from machines(bound, api.compiled(bound))
     tensor = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", np.array([[0.0, 1.5], [2.0, 0.0]]))
-    texts = (lambda: repr(tensor), lambda: str(tensor.cells.values), lambda: str(tensor.to_scipy().toarray()))
+    texts = (lambda: str(tensor), lambda: str(tensor.cells.values), lambda: str(tensor.to_scipy().toarray()))
     yield "one tensor", parts(*texts, lambda: str(tensor.to_numpy()), lambda: str(tensor.to_exact()))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from proofs_tests.places import ROOT
 
-LEVELS = {"errors", "once", "lang", "buffers", "levels"}
+LEVELS = {"errors", "once", "lang", "buffers", "levels", "shown"}
 BOUND = LEVELS | {"paths", "tensors", "outcome", "elaborate"}
 """What a bound program is made of."""
 CONSUMERS = {
@@ -32,6 +32,7 @@ BELOW_API = BOUND | CONSUMERS | {"program", "reading", "written"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "once": set(),
+    "shown": set(),
     "began": set(),
     "paths": {"errors"},
     "lang": {"errors", "once", "paths"},
@@ -41,10 +42,10 @@ ALLOWED: dict[str, set[str]] = {
     "written": {"errors", "paths"},
     "tensors": LEVELS | {"paths", "reading", "written"},
     "outcome": {"errors", "lang"},
-    "program": {"errors", "paths", "lang", "reading"},
+    "program": {"errors", "paths", "lang", "reading", "shown"},
     "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
-    "explorer": {"errors", "written"},
+    "explorer": {"errors", "shown", "written"},
     "semantics": BOUND | {"explorer"},
     "dependence": BOUND,
     "plan.ir": {"errors", "lang"},
@@ -65,11 +66,12 @@ ALLOWED: dict[str, set[str]] = {
     "trace": BELOW_API | {"api"},
     "views": BELOW_API | {"api", "trace"},
     "console": BELOW_API | {"api", "views", "began"},
-    "cli": BELOW_API | {"api", "trace", "views", "console", "wingspan"},
+    "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
     "wingspan": BELOW_API | {"api", "began"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},
+    "notebook": {"cli"},
 }
 """What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
 stands for all units inside of it, too; `wingspan` is __init__.py.

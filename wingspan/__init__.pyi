@@ -8,6 +8,7 @@ from .dependence import Report
 from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from .explorer.verdict import Verdict
 from .levels.registry import register, registered
+from .notebook import load_ipython_extension
 from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
@@ -38,6 +39,7 @@ __all__ = [
     "diff",
     "explore",
     "load",
+    "load_ipython_extension",
     "parse",
     "register",
     "registered",

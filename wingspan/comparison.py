@@ -17,6 +17,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError, WingspanError
 from wingspan.lang.algebra import double
 from wingspan.lang.ir import Value
+from wingspan.shown import Shown
 from wingspan.tensors.tensor import Tensor
 
 DTYPES: dict[str, tuple[str, type]] = {
@@ -90,8 +91,8 @@ class Difference:
     second_has: Value | str
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """What came of comparing engines on one program."""
 
     endings: tuple[Ending, ...]

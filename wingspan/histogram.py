@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from wingspan.errors import Fault
 from wingspan.explorer.verdict import Verdict
 from wingspan.outcome import Outcome
+from wingspan.shown import Shown
 
 Progress = Callable[[int, int], None]
 """Called with the number of runs made, and of those still to make."""
@@ -27,8 +28,8 @@ class Observed:
     predicted: bool
 
 
-@dataclass(frozen=True)
-class Histogram:
+@dataclass(frozen=True, repr=False)
+class Histogram(Shown):
     """How often runs ended in which way, the most frequent first; what is predicted and never came about has 0 runs."""
 
     verdict: Verdict

@@ -13,14 +13,15 @@ from wingspan.lang import ir, parser
 from wingspan.lang.printer import show
 from wingspan.paths import named
 from wingspan.reading import STEP, reading
+from wingspan.shown import Shown
 
 LONGEST = 2**20
 """Bytes of a program. To parse it takes some hundred times as much memory."""
 FIX = "write the path of a program"
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Shown):
     """A program as written, the name it goes by in messages, and the folder that its files are relative to."""
 
     tree: ir.Program

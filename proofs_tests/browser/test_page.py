@@ -234,7 +234,7 @@ def test_the_page_fits_into_any_window(shown, name, width, height) -> None:
     for pane in window.locator("main .pane").all():
         box = pane.bounding_box()
         assert box is not None and box["width"] > 150 and box["height"] > 40
-        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
     if width >= 1200:
         assert window.evaluate("document.documentElement.scrollHeight") <= height
 

@@ -537,7 +537,7 @@ def test_what_is_written_can_be_read_again(wingspan, written, tmp_path, suffix):
 
 
 def test_run_draws_the_tensor(wingspan):
-    drawn = repr(api.run(SAFE, engine="semantics").tensors["c"])
+    drawn = str(api.run(SAFE, engine="semantics").tensors["c"])
     assert wingspan("run", SAFE).out == f"c = {drawn}\n"
 
 

@@ -147,9 +147,9 @@ def test_a_cursor_goes_on_inside_of_a_stretch(name: str) -> None:
 
 def test_runs_are_drawn_as_such_and_their_indices_count() -> None:
     t = Tensor.from_numpy("Dense(RunList(Element(0)))", [[0, 7], [0, 7], [0, 0]])
-    assert repr(t).splitlines() == [
+    assert str(t).splitlines() == [
         "Dense(RunList(Element(0)))  3×2", "├─ [:, 1]", "└─ [:, 2]", "   ├─ [1:2]: 7", "   └─ 3: 0",
     ]  # fmt: skip
     assert t.nnz == 3 and list(t.entries()) == [((1, 2), 7), ((2, 2), 7), ((3, 2), 0)]
     t = Tensor.from_numpy("SparseRunList(Dense(Element(0)))", [[0, 7, 7], [0, 5, 5]])
-    assert repr(t).splitlines()[1:] == ["└─ [:, 2:3]", "   ├─ 1: 7", "   └─ 2: 5"] and t.nnz == 4
+    assert str(t).splitlines()[1:] == ["└─ [:, 2:3]", "   ├─ 1: 7", "   └─ 2: 5"] and t.nnz == 4

@@ -212,7 +212,7 @@ def test_levels_of_a_users_own_are_read_by_their_own_operations(form: str) -> No
         copied = api.run(program, engine=engine, inputs={"A": made}).tensors["C"]
         assert agrees(copied, array), engine
         again = api.run(program, engine="native", inputs={"A": copied}).tensors["C"]
-        assert agrees(again, array) and repr(again).splitlines()[1:] == repr(copied).splitlines()[1:]
+        assert agrees(again, array) and str(again).splitlines()[1:] == str(copied).splitlines()[1:]
 
 
 def test_a_level_derived_from_one_of_the_package_is_not_taken_for_it() -> None:

@@ -90,7 +90,7 @@ def test_tensors_of_all_formats_go_through_arrays(made):
     form, array = made
     tensor = by_cells(form, array)
     back = through_arrays(tensor)
-    assert agree(back, tensor) and same(back, array) and repr(back) == repr(tensor)
+    assert agree(back, tensor) and same(back, array) and str(back) == str(tensor)
     names = {(depth, buffer.name) for depth, level in enumerate(back.tower.levels) for buffer in level.buffers}
     known = {c: v for c, v in tensor.cells.values.items() if v and (c.depth, c.buffer) in names}
     assert {c: v for c, v in back.cells.values.items() if v} == known
@@ -311,7 +311,7 @@ def test_what_a_dictionary_would_not_hold_binds_as_an_array(monkeypatch):
     array = np.ones(6)
     tensor = Tensor.from_numpy("Dense(Element(0.0))", array)
     bound = api.bind(api.parse("A = Tensor(Dense(Element(0.0)))\nreturn A"), inputs={"A": tensor}).inputs["A"]
-    assert bound.nnz == 6 and bound.to_numpy().tolist() == [1.0] * 6 and "… " not in repr(bound)
+    assert bound.nnz == 6 and bound.to_numpy().tolist() == [1.0] * 6 and "… " not in str(bound)
     with pytest.raises(InputError, match="would have 6 positions, and 5 is the most"):
         _ = bound.cells
     assert Tensor.from_numpy("SparseByteMap(Element(0.0))", array).nnz == 6

@@ -75,7 +75,7 @@ def test_what_is_written_is_runs_that_are_as_long_as_can_be() -> None:
         run = api.run(
             api.parse(f"{text}C .= 0\nfor i = _\nC[i] += A[i] + B[i]\nend\nreturn C"), inputs={"A": A, "B": B}
         )
-        assert [line[3:] for line in repr(run.tensors["C"]).splitlines()[1:]] == runs
+        assert [line[3:] for line in str(run.tensors["C"]).splitlines()[1:]] == runs
     image_ = np.repeat([4, 200, 4], [30, 5, 65])
     inputs = dict.fromkeys("RGB", image_)
     done = api.run(EXAMPLES / "histogram.ws", inputs=inputs, params={"nt": 2, "sch": "static_schedule()", "n": 256})

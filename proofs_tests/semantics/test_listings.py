@@ -120,7 +120,7 @@ def test_the_structured_sum_is_made_of_runs(engine: str, schedule: str) -> None:
     params = {"nt": 2, "sch": schedule}
     C = api.run(listing("structured_add"), inputs=IMAGES, params=params, engine=engine).tensors["C"]
     assert np.array_equal(C.to_numpy(), IMAGES["A"] + IMAGES["B"])
-    lines = [line.strip("├└│─ ").partition("  thread")[0] for line in repr(C).splitlines()[1:]]
+    lines = [line.strip("├└│─ ").partition("  thread")[0] for line in str(C).splitlines()[1:]]
     assert lines == ["[:, 1]", "[1:3]: 2", "[:, 2]", "[1:3]: 3", "[:, 3]"]
 
 

@@ -288,7 +288,7 @@ def test_arrow_files_of_others(tmp_path):
         out.write_table(table)
     runs = Tensor.from_file("RunList(Element(0))", tmp_path / "t.arrow:r")
     assert runs.to_numpy().tolist() == [7, 7, 0, 0, 0, 7, 0, 0] and len(runs.cells.values) > 0
-    assert "[3:5]: 0" in repr(runs)
+    assert "[3:5]: 0" in str(runs)
     assert Tensor.from_file("Dense(Element(0.0))", tmp_path / "t.arrow:p").to_numpy().tolist() == [
         1.5,
         2,

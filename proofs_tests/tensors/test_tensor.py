@@ -262,7 +262,7 @@ def test_the_drawing_shows_every_fiber():
     form = "Dense(Shard(dev, SparseList(SparseByteMap(Element(0)))))"
     array = np.zeros((2, 2, 2), dtype=int)
     array[0, 1, 1], array[1, 1, 1] = 7, -8
-    assert repr(Tensor.from_numpy(form, array, devices={"dev": 2})) == (
+    assert str(Tensor.from_numpy(form, array, devices={"dev": 2})) == (
         "Dense(Shard(dev, SparseList(SparseByteMap(Element(0)))))  2×2×2\n"
         "├─ [:, :, 1]  unclaimed\n"
         "└─ [:, :, 2]  thread 1\n"
@@ -277,26 +277,26 @@ def test_the_drawing_shows_every_fiber():
     ("length", "lines", "last"), [(12, 12, "└─ 12: 12"), (13, 13, "└─ … 1 more"), (30, 13, "└─ … 18 more")]
 )
 def test_long_fibers_are_cut(form, length, lines, last):
-    _, *drawn = repr(Tensor.from_numpy(form, range(1, length + 1))).splitlines()
+    _, *drawn = str(Tensor.from_numpy(form, range(1, length + 1))).splitlines()
     assert len(drawn) == lines and drawn[-1] == last and drawn[11].startswith("└─" if length == 12 else "├─")
 
 
 def test_drawings_of_little():
-    assert repr(Tensor.from_numpy("Atomic(false)", True)) == "Atomic(false): true"
-    assert repr(Tensor.from_numpy("Dense(Element(0.5))", [])) == "Dense(Element(0.5))  0"
-    assert repr(Tensor.from_numpy("SparseList(Element(0.5))", [0.5])) == "SparseList(Element(0.5))  1"
+    assert str(Tensor.from_numpy("Atomic(false)", True)) == "Atomic(false): true"
+    assert str(Tensor.from_numpy("Dense(Element(0.5))", [])) == "Dense(Element(0.5))  0"
+    assert str(Tensor.from_numpy("SparseList(Element(0.5))", [0.5])) == "SparseList(Element(0.5))  1"
 
 
 def test_a_fill_value_that_is_not_the_formats_is_told():
     made = load(tower("SparseList(Element(0))", 2), [((1,), 3)])
-    assert repr(Tensor(made.tower, made.cells, 9)) == "SparseList(Element(0))  2  fill 9\n└─ 1: 3"
+    assert str(Tensor(made.tower, made.cells, 9)) == "SparseList(Element(0))  2  fill 9\n└─ 1: 3"
     assert Tensor(made.tower, made.cells, 9).to_numpy().tolist() == [3, 9]
 
 
 def test_doubles_beyond_the_largest_are_infinite():
     """Results are exact, so they can be larger than any double."""
     tensor = load(tower("Dense(Element(0.0))", 2), [((1,), Fraction(10) ** 400), ((2,), Fraction(1, 3))])
-    assert tensor.to_numpy().tolist() == [np.inf, 1 / 3] and "1: 1e+400" in repr(tensor)
+    assert tensor.to_numpy().tolist() == [np.inf, 1 / 3] and "1: 1e+400" in str(tensor)
 
 
 def test_a_hundred_thousand_elements_load():

@@ -171,6 +171,11 @@ def test_lanes_say_how_the_run_ended() -> None:
         assert drawn.bad == (not said.startswith("result"))
 
 
+def test_lanes_say_which_update_is_lost() -> None:
+    drawn = lanes.lanes(report_on(EXAMPLES / "dependent.ws", "semantics", LOST))
+    assert "step 6 overwrites step 5 with a value computed from step 4's read" in drawn.end
+
+
 def test_the_command_prints_them(command) -> None:
     for form, begins in (("svg", "<svg "), ("tikz", "% needs tikz")):
         done = command("replay", DEPENDENT, "--interleaving", LOST, "--format", form)

@@ -78,9 +78,9 @@ def check(
         return analyses[after.body].report(after.towers, test, brief=True)
 
     try:
-        return replace(found, advice=advise(written.tree, found, recheck))
+        return replace(found, program=written.tree, advice=advise(written.tree, found, recheck))
     except KeyboardInterrupt:
-        return replace(found, advice_complete=False)
+        return replace(found, program=written.tree, advice_complete=False)
 
 
 def _names(tree: ir.Program) -> set[str]:

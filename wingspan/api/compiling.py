@@ -33,6 +33,7 @@ from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
+from wingspan.shown import Shown
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor, default_format, parse_format
 
@@ -89,7 +90,7 @@ class Call(NamedTuple):
     """those of what comes out, at least"""
 
 
-class Kernel:
+class Kernel(Shown):
     """A program as a function of its inputs: see `compile`. Several threads may call it at once.
 
     Where the program means something else for other extents, as in `C[2 * i]`, there is a plan for each set of extents

@@ -18,11 +18,12 @@ from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import Verdict
 from wingspan.outcome import Outcome
 from wingspan.paths import named
+from wingspan.shown import Shown
 from wingspan.written import check_output
 
 
-@dataclass(frozen=True)
-class Exploration:
+@dataclass(frozen=True, repr=False)
+class Exploration(Shown):
     """The verdict on a program, with the program as it was explored."""
 
     verdict: Verdict
@@ -101,4 +102,6 @@ def replay(
 ) -> interleaving.Replay[Any]:
     """Run the program along one interleaving, written as in a verdict on that machine; every step is shown."""
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    return interleaving.replay(machine_of(bound, machine), text)
+    followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine), text)
+    followed.program = bound
+    return followed

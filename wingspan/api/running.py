@@ -23,6 +23,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.runtime.lease import Limits
+from wingspan.shown import Shown
 from wingspan.tensors.frozen import rounded
 from wingspan.tensors.tensor import Tensor, from_exact
 
@@ -40,8 +41,8 @@ AT_ONCE = ENGINES[:-1]
 """Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """What a run computed: every tensor updated or returned, by name, and the variables of the outermost scope."""
 
     tensors: dict[str, Tensor]

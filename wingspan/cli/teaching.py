@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
 
 import click
 
+from wingspan import api
 from wingspan.cli.group import main
 from wingspan.console import show
 from wingspan.errors import InputError
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
-from wingspan.views import inference
+from wingspan.views import inference, terminal
+from wingspan.views import quiz as asking
+from wingspan.views.view import Invocation, explored
 
 DRAWN: dict[str, Callable[[Sequence[Rule]], str]] = {
     "text": inference.rules_text,
@@ -34,9 +39,58 @@ def rules(names: tuple[str, ...], form: str) -> None:
 
 
 def _rule(name: str) -> Rule:
-    found = {known.casefold(): rule for known, rule in ALL.items()}
+    return ALL[_known("rule", name, ALL)]
+
+
+def _known(what: str, name: str, names: Iterable[str]) -> str:
+    """The name as it is written, whatever its case; an InputError if it is not among the names."""
+    found = {known.casefold(): known for known in names}
     if name.casefold() not in found:
         close = difflib.get_close_matches(name.casefold(), found, n=1)
-        fix = f"did you mean {found[close[0]].name}?" if close else f"use {', '.join(ALL)}"
-        raise InputError(f"there is no rule {name}", fix=fix)
+        fix = f"did you mean {found[close[0]]}?" if close else f"use {', '.join(found.values())}"
+        raise InputError(f"there is no {what} {name}", fix=fix)
     return found[name.casefold()]
+
+
+@main.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--sheet", is_flag=True, help="Print the questions alone, for a handout.")
+@click.option("--key", is_flag=True, help="Print the answers to that handout.")
+def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
+    """Ask what can go wrong in a small program, explore it, and explain; all programs, or those named.
+
+    Each question is answered by a verdict on standard input; an empty line passes, q stops.
+    """
+    if sheet and key:
+        raise click.UsageError("--sheet and --key exclude each other.")
+    every = {each.name: each for each in asking.quizzes(files("wingspan.cli").joinpath("quiz.md").read_text("utf-8"))}
+    some = [every[_known("quiz", name.removeprefix("quiz_"), every)] for name in names] or [*every.values()]
+    if sheet:
+        show(asking.sheet(some))
+    elif key:
+        show(asking.key([(each, _report(each)) for each in some]))
+    else:
+        _ask(some)
+
+
+def _ask(some: Sequence[asking.Quiz]) -> None:
+    """Ask one after the other, as long as there are answers."""
+    right = 0
+    for number, each in enumerate(some, start=1):
+        show(f"{asking.asked(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        guess = line.strip().casefold()
+        if not line or guess == "q":
+            return
+        right += guess == each.verdict
+        said = f"{'right' if guess == each.verdict else 'no' if guess else 'passed'}: {each.verdict}"
+        show(f"\n{said}\n\n{asking.answered(each, _report(each))}\n", colours=True)
+    show(f"{right} of {len(some)} right")
+
+
+def _report(each: asking.Quiz) -> str:
+    """What exploring a quiz finds. It must be what its answer says."""
+    name = f"quiz_{each.name}.ws"
+    found = api.explore(api.parse(each.program, name))
+    assert found.verdict.verdict == each.verdict, f"{name} is {found.verdict.verdict}"
+    return terminal.explore(explored(found, Invocation(name)))

@@ -70,7 +70,7 @@ def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
         shape = list(tensor.shape)
         show_json({"format": str(tensor.tower), "shape": shape, "nnz": tensor.nnz, "levels": tensor.sizes()})
     else:
-        print_(f"{tensor!r}\n\n{sizes(tensor)}")
+        print_(f"{tensor}\n\n{sizes(tensor)}")
 
 
 def read(file: str, form: str | None, threads: int) -> Tensor:

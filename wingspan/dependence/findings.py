@@ -10,6 +10,7 @@ from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.base import Dependence
+from wingspan.shown import Shown
 
 Test = Literal["printed", "repaired", "exact"]
 TESTS: tuple[Test, ...] = ("printed", "repaired", "exact")
@@ -109,8 +110,8 @@ class Advice:
     program: str
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """What the test says of a program."""
 
     verdict: Verdict
@@ -124,3 +125,5 @@ class Report:
     """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""
     alike: int = 0
     """how many accesses are in no finding and no proof because four others that do the same are compared instead"""
+    program: ir.Program | None = field(default=None, compare=False)
+    """as written, to name its loops and devices; None if the program was bound already"""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from wingspan.errors import Fault, InputError, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.settle import settle
+from wingspan.shown import Shown
 
 S = TypeVar("S")
 
@@ -109,7 +110,7 @@ class Mismatch:
         return f"step {self.step} names task {self.task or '0'}, but {self.reason}; tasks that can step: {can}"
 
 
-class Replay(Generic[S]):
+class Replay(Shown, Generic[S]):
     """One run that follows a given interleaving as far as it matches; iterate over `steps`, then read `end`.
 
     `steps` yields every step, including the invisible ones. `state` and `choices` (what each task can do next) are the
@@ -121,6 +122,8 @@ class Replay(Generic[S]):
         self.machine = machine
         self.interleaving = parse_interleaving(interleaving) if isinstance(interleaving, str) else list(interleaving)
         self.finish = finish
+        self.program: Any = None
+        """what the machine runs, for those who draw the run"""
         self.state: S = machine.initial()
         self.choices: dict[str, Step[S] | Blocked] = {}
         self.end: End | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Blocked, Indices, Touch
+from wingspan.shown import Shown
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -98,8 +99,8 @@ class StateGraph:
     """by the states that they start from; the step of each task once"""
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """The findings of a search. `complete` is True only if every interleaving is covered."""
 
     verdict: str

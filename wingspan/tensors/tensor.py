@@ -22,6 +22,7 @@ from wingspan.lang.ir import Instance
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.paths import named
+from wingspan.shown import Shown
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
@@ -46,8 +47,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Tensor:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tensor(Shown):
     """A tensor in read mode: its levels, their cells and its fill value.
 
     A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
@@ -57,7 +58,7 @@ class Tensor:
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
     ((2, 2), 2)
-    >>> t
+    >>> print(t)
     Dense(SparseList(Element(0.0)))  2×2
     ├─ [:, 1]
     │  └─ 2: 1.0
@@ -284,7 +285,7 @@ class Tensor:
     def _reader(self) -> Reader:
         return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return _drawing(self.tower, self.fill, self._reader())
 
 

@@ -104,7 +104,7 @@ def loads(level: type[Level], examples: int) -> dict[str, Any]:
             except InputError:
                 counts["refused"] += 1
                 return
-            _require("loads", np.array_equal(made.to_numpy(), array), f"{form} is given\n{array}\nand has\n{made!r}")
+            _require("loads", np.array_equal(made.to_numpy(), array), f"{form} is given\n{array}\nand has\n{made}")
             try:
                 made.validate()
             except InputError as error:

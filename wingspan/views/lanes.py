@@ -83,7 +83,10 @@ def _row(point: Point, number: dict[str, int], racing: set[int]) -> Row:
 def _end(report: ReplayReport) -> Iterator[str]:
     found = report.incident
     if report.racing:
-        yield f"{report.followed - 1} and {report.followed} race on {report.racing.cell}"
+        yield f"steps {report.followed - 1} and {report.followed} race on {report.racing.cell}"
+    for number, action in enumerate(report.visible, start=1):
+        if action.lost is not None:
+            yield f"step {number} {action.lost.text}"
     if isinstance(found, FaultReport):
         yield f"task {found.task or '0'} faults: {found.message}"
     elif found is not None:

@@ -331,7 +331,12 @@ def run(made: Run) -> str:
 
 
 def _drawing(name: str, tensor: Tensor) -> str:
-    lines = f"{name} = {tensor!r}".splitlines()
+    return shortened(f"{name} = {tensor}")
+
+
+def shortened(drawing: str) -> str:
+    """A drawing of one tensor that is not too long."""
+    lines = drawing.splitlines()
     more = len(lines) - MOST_LINES
     return "\n".join([*lines[:MOST_LINES], *([f"… {count(more, 'more line')}"] if more > 0 else [])])
 

@@ -1,0 +1,139 @@
+"""Results in Python: a line each as `repr`, the command line's text as `str`, and HTML that is safe to show."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from IPython.core.formatters import DisplayFormatter
+
+import wingspan
+from proofs_tests.places import EXAMPLES
+from wingspan.views.shown import coloured, html
+
+QUIZ = str(EXAMPLES / "quiz_node_race.ws")
+PROGRAM = wingspan.load(QUIZ)
+EXPLORED = wingspan.explore(PROGRAM)
+KERNEL = wingspan.parse("s = Tensor(Dense(Element(0.0)))\ns .= 0.0\nfor j = _\nfor i = _\ns[j] += A[i, j]\nend\nend")
+MATRIX = np.array([[0, 5], [3, 0]])
+RESULTS = {
+    "Program": PROGRAM,
+    "Exploration": EXPLORED,
+    "Verdict": EXPLORED.verdict,
+    "Report": wingspan.check(PROGRAM),
+    "Replay": wingspan.replay(PROGRAM, "1,2*2,1"),
+    "Tensor": wingspan.Tensor.from_numpy("Dense(SparseList(Element(0)))", MATRIX),
+    "Run": wingspan.run(PROGRAM, engine="semantics"),
+    "Comparison": wingspan.diff(PROGRAM, engines=["semantics", "reference"], unsafe=True),
+    "Histogram": wingspan.stress(PROGRAM, runs=20),
+    "Kernel": wingspan.compile(KERNEL, inputs={"A": "float"}, engine="native"),
+}
+VOID = {"rect", "line", "path", "br"}
+
+
+class Tags(HTMLParser):
+    """Checks that tags are closed in order, and collects them and the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize(("kind", "result"), RESULTS.items(), ids=RESULTS)
+def test_every_result_has_a_line_a_text_and_a_page(kind: str, result) -> None:
+    """IPython finds all three; the page has no script and loads nothing."""
+    assert re.fullmatch(rf"<{kind} .*>", repr(result)) and len(repr(result)) <= 100 and "\n" not in repr(result)
+    data, _ = DisplayFormatter().format(result)
+    assert data["text/plain"] == repr(result) and str(result).strip()
+    tags = Tags(data["text/html"])
+    assert not tags.open and not {"script", "img", "link", "iframe"} & tags.seen
+    assert not {"src", "href", "onclick"} & tags.attributes
+
+
+@pytest.mark.parametrize("name", ["quiz_node_race", "quiz_variable_race", "quiz_deadlock_one_lock", "dependent_atomic"])
+def test_what_is_printed_is_what_the_command_line_prints(command, name: str) -> None:
+    """But for commands, which are calls, and how long it took."""
+    file = str(EXAMPLES / f"{name}.ws")
+    program = wingspan.load(file)
+    made = wingspan.explore(program)
+    pairs = [(command("explore", file).out, str(made)), (command("check", file).out, str(wingspan.check(program)))]
+    interleaving = made.verdict.results[-1].interleaving if made.verdict.results else "1"
+    replayed = wingspan.replay(program, interleaving)
+    pairs.append((command("replay", file, "--interleaving", interleaving).out, str(replayed)))
+    for printed, shown in pairs:
+        assert plain(printed) == plain(shown + "\n")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"(?m)^( +see +).*$|in [\d.]+ m?s ", r"\1", text)
+
+
+def test_the_calls_that_are_printed_show_what_they_say() -> None:
+    program = PROGRAM
+    calls = re.findall(r"see +(wingspan\.replay\(.*\))$", str(EXPLORED), re.MULTILINE)
+    assert len(calls) == 3
+    shown = [str(eval(call, {"wingspan": wingspan, "program": program})) for call in calls]
+    assert "result  s = [10]" in shown[1] and "result  s = [20]" in shown[2]
+
+
+def test_a_replay_is_shown_whole_however_far_it_has_been_followed() -> None:
+    followed = wingspan.replay(PROGRAM, "1,2*2,1")
+    before = str(followed)
+    steps = iter(followed)
+    next(steps)
+    assert str(followed) == before == str(RESULTS["Replay"]) and "writes s.val[1] = 20" in before
+    assert len(list(steps)) == 74
+
+
+def test_what_comes_from_programs_is_escaped() -> None:
+    name = "<script>alert(1)</script>"
+    racy = wingspan.parse("# <b>\nx = 0\nfor i = parallel(1:2)\nx = i < 2 && x > 0\nend", name)
+    for result in (racy, wingspan.explore(racy), wingspan.check(racy), wingspan.replay(racy, "1,2")):
+        page = html(result)
+        assert "<script" not in page and "<b>" not in page.replace("<b style", "")
+    assert "&lt;" in html(racy)
+    assert Tags(coloured("error[race]: <i>x</i>\n  fix  a & b")).text == "error[race]: <i>x</i>\n  fix  a & b\n"
+
+
+def test_bars_are_as_long_as_shares() -> None:
+    wide = [float(found) for found in re.findall(r"width:([\d.]+)px", html(EXPLORED))]
+    assert wide == [33.3] * 3
+    assert html(EXPLORED).count("the sequential result</td>") == 1
+
+
+def test_matrices_are_grids_and_other_tensors_trees() -> None:
+    page = html(RESULTS["Tensor"])
+    assert re.findall(r"font-weight:bold\">(\d)", page) == ["5", "3"]
+    assert "├─" not in page and "├─" in html(wingspan.Tensor.from_numpy("Dense(Element(0))", [1, 2]))
+    empty = wingspan.Tensor.from_numpy("Dense(Dense(Element(0)))", np.zeros((0, 3), int))
+    assert repr(empty) == "<Tensor Dense(Dense(Element(0))): 0×3, 0 stored>" and html(empty)
+
+
+def test_nothing_is_drawn_before_it_is_asked_for() -> None:
+    """The views take a while to import."""
+    code = "import wingspan, sys; wingspan.parse('x = 1'); assert 'wingspan.views.shown' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,30 @@
+"""What a result looks like in Python: one line as `repr`, the command line's text as `str`, and HTML in notebooks.
+
+Results are made in many rooms, and drawn in `wingspan.views`, above all of them. So the views are imported when
+something is drawn for the first time, by name.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def _drawn(form: str, result: Any) -> str:
+    text: str = getattr(import_module("wingspan.views.shown"), form)(result)
+    return text
+
+
+class Shown:
+    """A result that people look at."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _drawn("short", self)
+
+    def __str__(self) -> str:
+        return _drawn("text", self)
+
+    def _repr_html_(self) -> str:
+        return _drawn("html", self)

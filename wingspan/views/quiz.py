@@ -1,0 +1,91 @@
+"""The quiz: programs that are broken on purpose, each with a question, its verdict, an answer and a fix."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from textwrap import wrap
+
+WIDTH = 80
+VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
+
+_HEADING = re.compile(
+    r"^### \[quiz_(\w+)\]\(.*?\): \[`([a-z-]+)`\].*?\n\n```diff\n(.*?)```\n\n(.*?)(?=\n##|\Z)", re.M | re.S
+)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """A program whose first line asks a question; what exploring it finds, why, and its lines with the fix marked."""
+
+    name: str
+    verdict: str
+    diff: str
+    answer: str
+
+    @property
+    def program(self) -> str:
+        """The broken program."""
+        return "".join(line[1:] for line in self.diff.splitlines(keepends=True) if not line.startswith("+"))
+
+
+def quizzes(page: str) -> list[Quiz]:
+    """The quizzes of a page, in its order."""
+    return [Quiz(*found) for found in _HEADING.findall(page)]
+
+
+def asked(quiz: Quiz, number: int, of: int) -> str:
+    """The program with its question."""
+    return f"{_bar(f'{number} of {of}: {quiz.name}')}\n{_program(quiz.program)}"
+
+
+def sheet(some: list[Quiz]) -> str:
+    """The questions for a handout."""
+    line = f"verdict ({', '.join(VERDICTS)}):"
+    parts = (f"{asked(quiz, number, len(some))}\n\n{line}\nbecause:\n\n\n" for number, quiz in enumerate(some, start=1))
+    return "\n".join(parts)
+
+
+def answered(quiz: Quiz, report: str) -> str:
+    """What exploring the program found, in short, the answer, and the fix."""
+    return f"{brief(report)}\n\n{_answer(quiz)}"
+
+
+def key(some: list[tuple[Quiz, str]]) -> str:
+    """The answers to a handout, with the headline of what exploring each program found."""
+    parts = (
+        f"{_bar(f'{number} of {len(some)}: {quiz.name}')}\n{report.partition(chr(10))[0]}\n\n{_answer(quiz)}\n"
+        for number, (quiz, report) in enumerate(some, start=1)
+    )
+    return "\n".join(parts)
+
+
+def brief(report: str) -> str:
+    """Of a report on an exploration its headline, the first finding, the results, and one run.
+
+    Without the commands that show more: the program is in no file.
+    """
+    headline, *parts = re.sub(r"^ +see +.*\n?", "", report, flags=re.M).split("\n\n")
+    errors = [part for part in parts if part.startswith("error[")]
+    others = [part for part in parts if part.startswith(("results:", "run "))]
+    return "\n\n".join(part.rstrip() for part in (headline, *errors[:1], *others))
+
+
+def _answer(quiz: Quiz) -> str:
+    paragraphs = _LINK.sub(r"\1", quiz.answer).strip().split("\n\n")
+    text = "\n\n".join("\n".join(wrap(" ".join(each.split()), WIDTH)) for each in paragraphs)
+    return f"{text}\n\n{_program(quiz.diff)}"
+
+
+def _program(text: str) -> str:
+    """A program; comments, which may be long, in lines that fit."""
+    lines = []
+    for line in text.rstrip().splitlines():
+        mark = re.match(r"[ +-]?# ", line)
+        lines += wrap(line, WIDTH, subsequent_indent=mark[0], drop_whitespace=True) if mark else [line]
+    return "\n".join(lines)
+
+
+def _bar(title: str) -> str:
+    return f"── {title} ".ljust(WIDTH, "─")

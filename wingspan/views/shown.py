@@ -1,0 +1,278 @@
+"""Results in Python: a line for each, the command line's text, and HTML for notebooks. `wingspan.shown` asks for it.
+
+All that comes from programs is escaped. Pages need no script, and no style of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import singledispatch
+from html import escape
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from wingspan.api import Exploration, Program, Run
+from wingspan.comparison import Comparison
+from wingspan.dependence import Report
+from wingspan.errors import printable
+from wingspan.explorer.interleaving import Replay, format_interleaving
+from wingspan.explorer.verdict import Verdict
+from wingspan.histogram import Histogram
+from wingspan.lang import ir
+from wingspan.lang.algebra import show
+from wingspan.outcome import Outcome
+from wingspan.tensors.tensor import Tensor
+from wingspan.views import lanes, steps, terminal
+from wingspan.views.check import check
+from wingspan.views.paint import THEME, Painter
+from wingspan.views.values import count, digits, listing, listings, share
+from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed
+
+GRID = 12
+"""Matrices with more rows or columns are drawn as fibertrees."""
+NOTHING = ir.Program(ir.Block(()), ())
+
+# ------------------------------------------------------------------------------------------------------------ one line
+
+
+@singledispatch
+def short(result: Any) -> str:
+    """A result in one line."""
+    raise NotImplementedError(type(result).__name__)
+
+
+@short.register
+def _(made: Program) -> str:
+    return f"<Program {made.name}: {count(len(str(made).splitlines()), 'line')}>"
+
+
+@short.register
+def _(made: Verdict) -> str:
+    kinds = ((made.faults, "fault"), (made.deadlocks, "deadlock"), (made.races, "race"), (made.results, "result"))
+    found = ", ".join(count(len(some), noun) for some, noun in kinds if some)
+    reach = "complete" if made.complete else f"stopped by {made.stopped_by}"
+    return f"<Verdict {made.verdict}: {found}; {reach}, {count(made.states, 'state')}>"
+
+
+@short.register
+def _(made: Exploration) -> str:
+    return short(made.verdict).replace("<Verdict", "<Exploration", 1)
+
+
+@short.register
+def _(made: Report) -> str:
+    return f"<Report {made.verdict}: {count(len(made.findings), 'finding')}, test {made.test}>"
+
+
+@short.register
+def _(made: Replay) -> str:  # type: ignore[type-arg]
+    return f"<Replay {format_interleaving(made.interleaving)} on {made.machine.name}>"
+
+
+@short.register
+def _(made: Tensor) -> str:
+    extents = "×".join(map(str, made.shape)) or "a number"
+    return f"<Tensor {made.tower}: {extents}, {made.nnz:,} stored>"
+
+
+@short.register
+def _(made: Run) -> str:
+    return f"<Run by {made.engine}: {', '.join((*made.tensors, *sorted(made.variables))) or 'nothing'}>"
+
+
+@short.register
+def _(made: Comparison) -> str:
+    told = f"differ at {made.difference.place}" if made.difference else "same"
+    return f"<Comparison {told}: {', '.join(made.engines)}>"
+
+
+@short.register
+def _(made: Histogram) -> str:
+    seen = [one for one in made.observed if one.runs]
+    return f"<Histogram of {count(made.runs, 'run')} by {made.engine}: {count(len(seen), 'end')}>"
+
+
+# ------------------------------------------------------------------------------------------------------------- as text
+
+
+@singledispatch
+def text(result: Any) -> str:
+    """What the command line prints of a result; the commands in it are calls."""
+    return repr(result)
+
+
+class _InPython(Invocation):
+    """How results name calls that show more; `program` is the one that they are about."""
+
+    def _command(self, verb: str, *options: str) -> str:
+        given = "".join(f", {text!r}" for text in options if not text.startswith("--"))
+        return f"wingspan.{verb}(program{given})"
+
+
+def _told(program: ir.Node, machine: str = "semantics") -> Invocation:
+    spans = (node.span for node in program.walk() if node.span is not None)
+    return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
+
+
+@text.register
+def _(made: Exploration) -> str:
+    report = explored(made, _told(made.program.plain, made.verdict.machine))
+    return terminal.explore(report, counterexample(made, report))
+
+
+@text.register
+def _(made: Verdict) -> str:
+    rows = [[listing(result.outcome), result.interleaving] for result in made.results if _listed(result.outcome)]
+    found = [(race.cell, race.interleaving) for race in made.races]
+    found += [(fault.message, fault.interleaving) for fault in made.faults]
+    found += [(deadlock.message, deadlock.interleaving) for deadlock in made.deadlocks]
+    return (
+        "\n".join((short(made)[1:-1], *terminal.table([*rows, *map(list, found)], 0))) if rows or found else short(made)
+    )
+
+
+def _listed(outcome: Any) -> bool:
+    return isinstance(outcome, Outcome)
+
+
+@text.register
+def _(made: Report) -> str:
+    program = made.program or NOTHING
+    return check(CheckReport(_told(program), made, program))
+
+
+@text.register
+def _(made: Replay) -> str:  # type: ignore[type-arg]
+    report = _followed(made)
+    return repr(made) if report is None else steps.replay(report)
+
+
+def _followed(made: Replay[Any]) -> ReplayReport | None:
+    """The run from its beginning, however far it has been followed; None of what is no program of ours."""
+    if made.program is None:
+        return None
+    again = Replay(made.machine, made.interleaving, made.finish)
+    name = short(made).split()[1]
+    return replayed(again, name, made.program.plain, _told(made.program.plain, made.machine.name))
+
+
+@text.register
+def _(made: Run) -> str:
+    return terminal.run(made)
+
+
+@text.register
+def _(made: Comparison) -> str:
+    return terminal.diff(made, "the program")
+
+
+@text.register
+def _(made: Histogram) -> str:
+    return terminal.stress(made, "the program")
+
+
+# ------------------------------------------------------------------------------------------------------------- as HTML
+
+
+@singledispatch
+def html(result: Any) -> str:
+    """A result for a notebook: the command line's text with its colours, and what is better drawn than written."""
+    return coloured(str(result))
+
+
+def coloured(text: str) -> str:
+    """A text as it is, with the colours of the command line."""
+    console = Console(file=StringIO(), record=True, theme=THEME, width=10_000, highlight=False, color_system="standard")
+    console.print(Painter()(printable(text)), soft_wrap=True)
+    frame = '<pre style="white-space:pre;overflow-x:auto;line-height:1.3">{code}</pre>'
+    return console.export_html(inline_styles=True, code_format=frame)
+
+
+_WORD = re.compile(r"(?P<comment>#.*)|(?P<text>&quot;.*?&quot;)|\b(?P<word>for|end|if|return|parallel|freeze|thaw)\b")
+_STYLE = {"comment": "color:#6a737d", "text": "color:#0a5", "word": "font-weight:bold;color:#0072b2"}
+
+
+@html.register
+def _(made: Program) -> str:
+    def painted(found: re.Match[str]) -> str:
+        return f'<span style="{_STYLE[str(found.lastgroup)]}">{found[0]}</span>'
+
+    return f"<pre>{_WORD.sub(painted, escape(str(made)))}</pre>"
+
+
+@html.register
+def _(made: Exploration) -> str:
+    verdict = made.verdict
+    report = explored(made, _told(made.program.plain, verdict.machine))
+    total = verdict.interleavings or sum(ending.executions for ending in report.endings)
+    rows = []
+    names = listings([ending.outcome for ending in report.endings], report.differing or None)
+    for name, ending in zip(names, report.endings, strict=True):
+        part = ending.interleavings if verdict.interleavings else ending.executions
+        rows.append((name, part or 0, total, "the sequential result" if ending.serial else ""))
+    return _headed(made, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(made))
+
+
+@html.register
+def _(made: Verdict) -> str:
+    return _headed(made, made.verdict, coloured(str(made).partition("\n")[2]))
+
+
+@html.register
+def _(made: Histogram) -> str:
+    rows = []
+    for one in made.observed[: terminal.MOST_ENDS]:
+        end = listing(one.end) if isinstance(one.end, Outcome) else f"a fault: {one.end}"
+        rows.append((end, one.runs, made.runs, "predicted" if one.predicted else "not predicted"))
+    return _headed(made, "surprise" if made.surprises else "ran", _bars(rows)) + _details(str(made))
+
+
+@html.register
+def _(made: Replay) -> str:  # type: ignore[type-arg]
+    report = _followed(made)
+    return coloured(repr(made)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
+
+
+@html.register
+def _(made: Tensor) -> str:
+    if len(made.shape) != 2 or not 0 < max(made.shape) <= GRID:
+        return coloured(terminal.shortened(str(made)))
+    stored = {at for at, _ in made.entries()}
+    rows = []
+    for i, row in enumerate(made.to_exact().tolist(), start=1):
+        cells = (_cell(value, (i, j) in stored) for j, value in enumerate(row, start=1))
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(rows)}</table>{coloured(repr(made))}"
+
+
+def _cell(value: Any, stored: bool) -> str:
+    style = "font-weight:bold" if stored else "color:#767676"
+    return f'<td style="text-align:right;{style}">{escape(show(value))}</td>'
+
+
+GOOD, BAD, OPEN = "#007a58", "#b03a00", "#7a6000"
+
+
+def _headed(result: Any, verdict: str, below: str) -> str:
+    """A result in one line, in the colour of its verdict, and what stands below."""
+    colour = {"safe": GOOD, "ran": GOOD, "incomplete": OPEN}.get(verdict, BAD)
+    return f'<p><b style="color:{colour}">{escape(short(result)[1:-1])}</b></p>{below}'
+
+
+def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
+    """A row for each result: how often it comes, as a number and as a bar, and a remark."""
+    lines = []
+    for name, part, whole, remark in rows:
+        wide = 100 * part / whole if whole else 0
+        bar = f'<div style="background:#0072b2;height:0.8em;width:{wide:.1f}px"></div>'
+        told = f"{digits(part)} ({share(part, whole)})" if whole else ""
+        cells = (escape(name), told, bar, escape(remark))
+        lines.append("<tr>" + "".join(f'<td style="text-align:left">{each}</td>' for each in cells) + "</tr>")
+    return f"<table>{''.join(lines)}</table>" if lines else ""
+
+
+def _details(text: str) -> str:
+    return f"<details><summary>as text</summary>{coloured(text)}</details>"
