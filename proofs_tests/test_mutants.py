@@ -24,7 +24,7 @@ AREAS = {
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
-        "wingspan/lang/widths.py",
+        "wingspan/lang/widths.py", "wingspan/reference.py",
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
@@ -83,7 +83,7 @@ AREAS = {
     ],
     "processes": [
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
-        "wingspan/native/machine.py", "wingspan/written.py", "wingspan/explorer/_space.pyx",
+        "wingspan/written.py", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py", "wingspan/explorer/states.py",
         "wingspan/explorer/interrupts.py", "wingspan/explorer/jobs.py", "wingspan/explorer/cluster.py",
     ],

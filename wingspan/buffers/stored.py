@@ -125,6 +125,14 @@ class Inside(NamedTuple):
     """the position of each there"""
 
 
+def differ(x: np.ndarray, y: Any) -> np.ndarray:
+    """Where elements differ, NaN from NaN not."""
+    wrong: np.ndarray = np.asarray(x != y)
+    if x.dtype.kind in "fO":
+        wrong &= np.asarray((x == x) | (y == y))
+    return wrong
+
+
 def consecutive(places: np.ndarray) -> slice | None:
     """The places as a slice, if each is one more than the one before it and the first is not negative."""
     if not len(places) or places[0] < 0 or places[-1] - places[0] != len(places) - 1:

@@ -22,7 +22,7 @@ cdef enum:  # in the order of assemble.OPCODES
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
     FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
     INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
-    FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
+    FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME, FLOAT_ALIKE
     FLOAT_F32
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
     TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
@@ -123,9 +123,9 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
         elif op == FLOAT_MUL:
             r[row[1]].f = r[row[2]].f * r[row[3]].f
         elif op == FLOAT_MIN:
-            r[row[1]].f = r[row[3]].f if r[row[3]].f < r[row[2]].f else r[row[2]].f
+            r[row[1]].f = ws_min_f64(r[row[2]].f, r[row[3]].f)
         elif op == FLOAT_MAX:
-            r[row[1]].f = r[row[3]].f if r[row[3]].f > r[row[2]].f else r[row[2]].f
+            r[row[1]].f = ws_max_f64(r[row[2]].f, r[row[3]].f)
         elif op == INT_BITS:
             r[row[1]].i = r[row[2]].i | r[row[3]].i
         elif op == INT_BIT:
@@ -140,6 +140,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].i = ws_count(r[row[2]].i)
         elif op == FLOAT_SAME:
             r[row[1]].i = r[row[2]].i == r[row[3]].i
+        elif op == FLOAT_ALIKE:
+            r[row[1]].i = ws_alike(r[row[2]].f, r[row[3]].f)
         elif op == FLOAT_MULADD:
             r[row[1]].f = ws_muladd_f64(r[row[2]].f, r[row[3]].f, r[row[4]].f)
         elif op == FLOAT_ABS:

@@ -68,7 +68,7 @@ OPCODES = {
     **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
     "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
-    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu",
+    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu", "float alike": "wuu",
     "float f32": "wu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault

@@ -5,7 +5,6 @@ Cells have the same names as under the rules (`levels.frames.Cell`), so reports 
 
 from __future__ import annotations
 
-import math
 import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
-from wingspan.lang.ir import Instance, Value
+from wingspan.lang.ir import NAN, Instance, Value
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels import Tower
 from wingspan.native.assemble import Code
@@ -41,7 +40,8 @@ ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
 """What cells hold that were never written."""
 
 DOUBLES: dict[str, Callable[[float, float], float]] = {
-    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,
+    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "min": algebra.least, "max": algebra.greatest,
 }  # fmt: skip
 """⊕ of doubles, which are rounded."""
 
@@ -168,7 +168,7 @@ class Memory:
         self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None = None, index: int | None = None
     ) -> None:
         if ref.buffer.type == "float":
-            value = float(value) if value == value else math.nan  # the one NaN that equals itself in containers
+            value = float(value) if value == value else NAN
         self._touch(cell, ref, effect, value, position, index)
         self.heap = self.heap.set(cell, value)
 

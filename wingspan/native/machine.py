@@ -8,7 +8,6 @@ have ended, the task that spawned them leaves it by a step of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from math import nan
 from typing import Any, NamedTuple
 
 import immutables
@@ -56,9 +55,7 @@ class State(NamedTuple):
 
 
 def _state(cells: dict[Cell, Any], root: Running) -> State:
-    """A state from another process: a NaN is this one's, which equals itself."""
-    for cell in [cell for cell, value in cells.items() if value != value]:
-        cells[cell] = nan
+    """A state from another process."""
     return State(immutables.Map(cells), root)
 
 

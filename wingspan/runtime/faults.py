@@ -55,8 +55,6 @@ def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
             algebra.apply("-" if op == "neg" else op, *operands)
     except Fault as fault:
         return at(s, fault.message)
-    except (ValueError, OverflowError):  # not finite
-        return at(s, f"{operands[0]!r} is not a 64-bit integer")
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
 from typing import Any, NamedTuple
 
 from wingspan.buffers.stored import Stored
+from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
@@ -50,10 +49,8 @@ def left(plan: Plan, values: Iterable[Value]) -> Left:
     return Left(variables, {name: exact(next(ends)) for name, _ in plan.fills})
 
 
-@lru_cache(maxsize=256, typed=True)
-def exact(value: Value) -> Any:
-    """A double as the rational that it is; what is not finite as it is."""
-    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+exact: Callable[[Value], Any] = lru_cache(maxsize=256, typed=True)(algebra.exact)
+"""A double as the value that it is; few values end many runs."""
 
 
 def decoded(type_: Type, words: bytes, at: int = 0) -> Value:

@@ -500,6 +500,13 @@ WS_API inline bool ws_div_f64(double x, double y, double *r) {
     return true;
 }
 
+/* NaN if x or y is; the first of equal ones. */
+WS_API inline double ws_min_f64(double x, double y) { return y < x || y != y ? y : x; }
+WS_API inline double ws_max_f64(double x, double y) { return y > x || y != y ? y : x; }
+
+/* Whether two doubles are equal, or both NaN. */
+WS_API inline bool ws_alike(double x, double y) { return x == y || (x != x && y != y); }
+
 /* *r = x + n·v; false if that is no 64-bit integer, which n·v need not be. */
 __extension__ typedef __int128 ws_wide;
 WS_API inline bool ws_muladd_i64(int64_t x, int64_t n, int64_t v, int64_t *r) {
@@ -542,8 +549,8 @@ WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double 
         case WS_ADD: *new_ = old + x; return true;
         case WS_SUB: *new_ = old - x; return true;
         case WS_MUL: *new_ = old * x; return true;
-        case WS_MIN: *new_ = x < old ? x : old; return true;
-        case WS_MAX: *new_ = x > old ? x : old; return true;
+        case WS_MIN: *new_ = ws_min_f64(old, x); return true;
+        case WS_MAX: *new_ = ws_max_f64(old, x); return true;
         default: *new_ = x; return true;
     }
 }

@@ -55,7 +55,9 @@ def small(
     told: Fault | None = None
     for _ in range(TRIES):
         arrays = _inputs(program, bound, scope, rng)
-        if any(np.all(array == bound.towers[name].fill) for name, array in arrays.items()):
+        if any(
+            np.all(array == bound.towers[name].fill) or not np.all(np.isfinite(array)) for name, array in arrays.items()
+        ):
             continue
         drawn = Small(scope, seed, arrays, _params(program, bound, scope, rng))
         try:
