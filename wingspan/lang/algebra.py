@@ -18,6 +18,7 @@ from wingspan.lang.ir import (
     Assign,
     Block,
     Call,
+    Choice,
     Expression,
     For,
     If,
@@ -204,6 +205,8 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     value (`typed`), no identity that could change it is used. Inside of another call (`nested`) no double is dropped:
     what is left could be an integer, and overflow.
     """
+    if isinstance(e, Choice):
+        return _simpler_choice(e)
     if not isinstance(e, Call):
         return e
     args = tuple(simplify_expression(a, typed or e.op == "isqrt", nested=True) for a in e.args)
@@ -222,3 +225,12 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
             if drops and not ((typed or nested) and isinstance(a, Literal) and a.kind == "float"):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)
+
+
+def _simpler_choice(e: Choice) -> Choice:
+    """A choice without what is never evaluated. It stays one: the rules choose when they evaluate it."""
+    test = simplify_expression(e.condition)
+    if not isinstance(test, Literal):
+        return e if test is e.condition else Choice(test, e.then, e.otherwise, span=e.span)
+    chosen = e.then if test.value is True else e.otherwise
+    return Choice(test, chosen, chosen, span=e.span)

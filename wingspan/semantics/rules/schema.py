@@ -97,6 +97,7 @@ _WORDS = frozenset(
         "for",
         "freeze",
         "if",
+        "ifelse",
         "increment",
         "kind",
         "leave",
