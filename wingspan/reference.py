@@ -379,6 +379,8 @@ class _Evaluator:
                 array, index = self.cell(e, scope)
                 found: Value = array[index]
                 return found
+            case ir.Coalesce(access, otherwise):
+                return self.value(otherwise if self.missing(access, scope) else access, scope)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
 
@@ -410,7 +412,7 @@ class _Evaluator:
     def cell(self, access: ir.Access, scope: _Scope) -> tuple[Array, tuple[int, ...]]:
         """The array that an access names and the 0-based place in it."""
         name = access.fiber.tensor
-        index = tuple(self.integer(subscript, scope) for subscript in access.subscripts)
+        index = tuple(self.subscript(e, scope) for e in access.subscripts)
         array = scope.tensor(name, access.span)
         if len(index) != array.ndim:
             raise InternalError(f"{name} has {array.ndim} axes but {len(index)} subscripts", access.span)
@@ -419,6 +421,17 @@ class _Evaluator:
                 span = access.subscripts[axis - 1].span or access.span
                 raise Fault(f"{name} has the indices 1:{extent} on axis {axis}, got {i}", span, label="out of bounds")
         return array, tuple(i - 1 for i in index)
+
+    def missing(self, access: ir.Access, scope: _Scope) -> bool:
+        """Whether a subscript with ~ lies outside of its axis."""
+        index = [self.subscript(e, scope) for e in access.subscripts]
+        shape = scope.tensor(access.fiber.tensor, access.span).shape
+        found = zip(access.subscripts, index, shape, strict=True)
+        return any(isinstance(e, ir.Permissive) and not 1 <= i <= extent for e, i, extent in found)
+
+    def subscript(self, e: ir.Expression, scope: _Scope) -> int:
+        """The value of a subscript, with ~ or without."""
+        return self.integer(e.subscript if isinstance(e, ir.Permissive) else e, scope)
 
     def integer(self, e: ir.Expression, scope: _Scope) -> int:
         """The value of a bound or a subscript."""

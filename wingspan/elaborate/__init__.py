@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from wingspan.elaborate.borders import fills_of, settle_borders
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.extents import settle_extents
 from wingspan.elaborate.inputs import load_tensors, reload
@@ -77,10 +78,12 @@ def elaborate(
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
+    plain = settle_borders(plain, towers, mistakes)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()
-    body = algebra.simplify(concordize(body, names.all))
+    fills = fills_of(body, towers, tensors)
+    body = algebra.simplify(concordize(body, names.all, extents, fills))
     unknown = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)
     symbols = dict.fromkeys((*names.symbols, *unknown, *(name for name in read if name not in tensors)))
     return Elaborated(body, plain, towers, extents, tensors, outputs, names.devices, tuple(symbols))

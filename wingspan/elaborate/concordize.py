@@ -2,26 +2,44 @@
 
 "It is always possible to convert a non-concordant program to a concordant one by inserting single-iteration loops"
 (section 4.1). They stand directly around the statement, in the order root to leaf.
+
+Two things are ours, not the paper's. A subscript `i + k` of what is read needs no loop: see `shifts`. And where a
+subscript with ~ may leave its axis, an access with a fill value known beforehand goes on as fill, if that is what
+`coalesce` takes there; otherwise the subscripts are compared with the ends of their axes::
+
+    coalesce(A[~(i + 1)], z)  →  A[~(i + 1)]                             if z is A's fill value
+                              →  ifelse(i <= n - 1, A[~(i + 1)], z)      if not
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from itertools import count
 
+from wingspan.elaborate import shifts
 from wingspan.lang import ir
 
+Extents = Mapping[str, tuple[ir.Expression, ...]]
 
-def concordize(body: ir.Statement, used: frozenset[str]) -> ir.Statement:
-    """The program made concordant; `used` are the names that new indices must avoid."""
-    return _Concordizer(name for k in count(1) if (name := f"s{k}") not in used).block(body, (), {}, frozenset())
+
+def concordize(
+    body: ir.Statement, used: frozenset[str], extents: Extents, fills: Mapping[str, ir.Literal]
+) -> ir.Statement:
+    """The program made concordant; `used` are the names that new indices must avoid.
+
+    `extents` are those of each tensor; `fills` the fill values of those tensors for which they are known.
+    """
+    fresh = (name for k in count(1) if (name := f"s{k}") not in used)
+    return _Concordizer(fresh, extents, fills).block(body, (), {}, frozenset())
 
 
 class _Concordizer:
-    """A walk over the program; new indices are taken from `fresh`."""
+    """A walk over the program; new indices are taken from `fresh`. `ranges` are those of the loops around."""
 
-    def __init__(self, fresh: Iterator[str]) -> None:
-        self.fresh = fresh
+    def __init__(self, fresh: Iterator[str], extents: Extents, fills: Mapping[str, ir.Literal]) -> None:
+        self.fresh, self.extents, self.fills = fresh, extents, fills
+        self.ranges: dict[str, ir.Range] = {}
 
     def block(
         self, s: ir.Statement, loops: tuple[str, ...], depths: Mapping[str, int], bound: frozenset[str]
@@ -48,13 +66,16 @@ class _Concordizer:
         wrap = _Wrap(self, loops, depths)
         match s:
             case ir.Assign(access=access, op=op, value=value):
-                target, value = wrap.access(access), wrap.expression(value)
+                target, value = wrap.access(access, updated=True), wrap.expression(value)
                 return wrap.around(ir.Assign(target, op, value, span=s.span))
             case ir.If(condition=condition, body=body):
                 condition = wrap.expression(condition)
                 return wrap.around(ir.If(condition, self.block(body, wrap.order, depths, bound), span=s.span))
             case ir.For(index=index, range=r, body=body):
                 r = wrap.range(r)
+                ends = r.range if isinstance(r, ir.Parallel) else r
+                assert isinstance(ends, ir.Range)
+                self.ranges[index] = ends
                 inner = self.block(body, (*wrap.order, index), depths, bound)
                 return wrap.around(ir.For(index, r, inner, span=s.span))
         return s
@@ -82,18 +103,40 @@ class _Wrap:
             s = ir.For(index, ir.Range(e, e, span=e.span), s, span=e.span)
         return s
 
-    def access(self, a: ir.Access) -> ir.Access:
-        """From the root to the leaf, each subscript a bare index of a loop inside the one before."""
+    def access(self, a: ir.Access, updated: bool = False) -> ir.Access:
+        """From the root to the leaf, each subscript a bare index of a loop inside the one before, or one shifted."""
         last = self.depths.get(a.fiber.tensor, 0) - 1
         subscripts: list[ir.Expression] = []
-        for e in reversed(a.subscripts):
-            e = self.expression(e)
-            at = self.order.index(e.name) if isinstance(e, ir.Index) else -1
-            if not (isinstance(e, ir.Index) and at > last):
-                e, at = self.loop(e, last)
-            subscripts.append(e)
-            last = at
+        for written in reversed(a.subscripts):
+            e, last = self.subscript(inside(written), last, updated)
+            subscripts.append(ir.Permissive(e, span=written.span) if isinstance(written, ir.Permissive) else e)
         return ir.Access(a.fiber, tuple(reversed(subscripts)), span=a.span)
+
+    def subscript(self, e: ir.Expression, last: int, updated: bool) -> tuple[ir.Expression, int]:
+        """A subscript that a loop inside of loop number `last` enters, and the number of this loop."""
+        e = self.expression(e)
+        if isinstance(e, ir.Index) and self.order.index(e.name) > last:
+            return e, self.order.index(e.name)
+        found = None if updated or isinstance(e, ir.Index) else shifts.shifted(e, self.order, self.owner.ranges)
+        if found is not None and self.order.index(found.index) > last:
+            return found, self.order.index(found.index)
+        return self.loop(e, last)
+
+    def coalesced(self, e: ir.Coalesce) -> ir.Expression:
+        """What is read, which may go on as fill outside of its axes, or a choice."""
+        access, otherwise, ranges = self.access(e.access), self.expression(e.otherwise), self.owner.ranges
+        T = access.fiber.tensor
+        axes = list(zip(access.subscripts, self.owner.extents[T], strict=True))
+        sure = all(isinstance(s, ir.Permissive) or shifts.always(s, n, ranges) for s, n in axes)
+        if sure and otherwise == self.owner.fills.get(T):
+            return access
+        tests = [
+            c for s, n in reversed(axes) if isinstance(s, ir.Permissive)
+            for c in shifts.conditions(s.subscript, n, ranges)
+        ]  # fmt: skip
+        if not tests:
+            return access
+        return ir.Choice(reduce(lambda x, y: ir.Call("&&", (x, y)), tests), access, otherwise, span=e.span)
 
     def loop(self, e: ir.Expression, last: int) -> tuple[ir.Index, int]:
         """A loop over e:e inside of loop number `last`, one made before if it serves."""
@@ -103,6 +146,7 @@ class _Wrap:
             if pure and other == e and at > last:
                 return ir.Index(index, span=e.span), at
         index = next(self.owner.fresh)
+        self.owner.ranges[index] = ir.Range(e, e)
         self.made.append((index, e))
         self.order = (*self.order, index)
         return ir.Index(index, span=e.span), len(self.order) - 1
@@ -111,6 +155,8 @@ class _Wrap:
         match e:
             case ir.Access():
                 return self.access(e)
+            case ir.Coalesce():
+                return self.coalesced(e)
             case ir.Call(op=op, args=args):
                 return ir.Call(op, tuple(self.expression(a) for a in args), span=e.span)
         return e
@@ -124,3 +170,8 @@ class _Wrap:
                 assert isinstance(changed, ir.Range)
                 return ir.Parallel(changed, device, schedule, span=r.span)
         return r
+
+
+def inside(subscript: ir.Expression) -> ir.Expression:
+    """A subscript without ~."""
+    return subscript.subscript if isinstance(subscript, ir.Permissive) else subscript

@@ -242,9 +242,10 @@ class _Settling:
             here = [use for use in here if use.updated] or here
             for axis, extent in enumerate(shape):
                 if extent is None and here:
-                    found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in here]
+                    inside = [use for use in here if not isinstance(use.access.subscripts[axis], ir.Permissive)]
+                    found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in inside]
                     largest = [e for e in found if e is not None]
-                    if len(largest) == len(found):
+                    if found and len(largest) == len(found):
                         self.found(name, axis, _maximum(largest) or _symbol(name, axis))
         return bool(self.to_range)
 

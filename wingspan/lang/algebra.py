@@ -25,6 +25,7 @@ from wingspan.lang.ir import (
     Assign,
     Block,
     Call,
+    Choice,
     Expression,
     For,
     If,
@@ -250,6 +251,8 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     value (`typed`), no identity that could change it is used. Inside of another call (`nested`) no double is dropped:
     what is left could be an integer, and overflow.
     """
+    if isinstance(e, Choice):
+        return _simpler_choice(e)
     if not isinstance(e, Call):
         return e
     args = tuple(simplify_expression(a, typed or e.op == "isqrt", nested=True) for a in e.args)
@@ -275,3 +278,12 @@ def _folded(e: Call, literals: list[Literal]) -> Expression:
         return Literal(apply(e.op, *(exact(a.value) for a in literals)), span=e.span)
     except Fault:
         return e
+
+
+def _simpler_choice(e: Choice) -> Choice:
+    """A choice without what is never evaluated. It stays one: the rules choose when they evaluate it."""
+    test = simplify_expression(e.condition)
+    if not isinstance(test, Literal):
+        return e if test is e.condition else Choice(test, e.then, e.otherwise, span=e.span)
+    chosen = e.then if test.value is True else e.otherwise
+    return Choice(test, chosen, chosen, span=e.span)

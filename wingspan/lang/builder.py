@@ -17,7 +17,9 @@ from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import matrix
 from wingspan.lang.layout import LIMIT, too_deep
+from wingspan.lang.ir import accesses
 from wingspan.lang.masks import MASKS
+from wingspan.lang.printer import show
 from wingspan.paths import named
 
 Branch = Tree[Token]
@@ -113,7 +115,7 @@ class Builder:
             if defines:
                 fix = "give it a name of its own: name = …"
                 self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value, fix)
-            return ir.Assign(self.access(target), op, self.expression(value), span=self.span(tree))
+            return ir.Assign(self.updated(target), op, self.expression(value), span=self.span(tree))
         token: Any = target.children[0]
         name = self.bindable(token)
         if op != "=":
@@ -260,7 +262,7 @@ class Builder:
                 kind = ir.Index if token in self.loops else ir.Variable
                 return kind(self.name(token), span=self.span(tree))
             case "access":
-                return self.access(tree)
+                return self.always_there(self.access(tree), tree)
             case "number" | "boolean":
                 return self.literal(tree)
             case "unary" if self.negative(tree):
@@ -270,6 +272,8 @@ class Builder:
                 return ir.Call(str(sign), (self.expression(self.tree(operand)),), span=self.span(tree))
             case "call":
                 return self.call(tree)
+            case "coalesce":
+                return self.coalesce(tree)
             case "mask":
                 return self.mask(tree)
         left, sign, right = tree.children
@@ -296,10 +300,51 @@ class Builder:
         given = tuple(self.expression(self.tree(g)) for g in (*arguments, *subscripts))
         return mask.expanded(given, self.span(tree))
 
+    def coalesce(self, tree: Branch) -> ir.Coalesce:
+        first, *others = map(self.tree, tree.children)
+        access = self.access(first) if first.data == "access" else None
+        if access is None or not permissive(access):
+            where = "what stands here has none" if access else "what stands here is none"
+            fix = "coalesce(A[~(i + 1)], 0)"
+            self.fail(f"coalesce begins with an access that has ~ before a subscript, and {where}", first, fix)
+        if len(others) != 1:
+            fix = f"coalesce({show(access)}, 0)"
+            self.fail("coalesce takes an access, and what to take where it is missing", tree, fix)
+        otherwise = self.expression(others[0])
+        for inner, _ in accesses(otherwise):
+            for e in inner.subscripts:
+                if not plain(e):
+                    fix = f"bind it before: x = {show(inner)}"
+                    message = "coalesce evaluates this only where the access is missing, so it cannot search here"
+                    raise ParseError(message, e.span, fix=fix)
+        return ir.Coalesce(access, otherwise, span=self.span(tree))
+
+    def always_there(self, access: ir.Access, tree: Branch) -> ir.Access:
+        """An access that stands alone; ParseError if it may be missing."""
+        if permissive(access):
+            fix = f"say what to take then: coalesce({show(access)}, 0)"
+            self.fail(f"{show(access)} is missing where ~ leaves the axis", tree, fix)
+        return access
+
+    def updated(self, tree: Branch) -> ir.Access:
+        """An access that is updated; ParseError if a subscript may leave its axis."""
+        access = self.access(tree)
+        if found := permissive(access):
+            e = show(found[0].subscript)
+            T = access.fiber.tensor
+            fix = f"leave ~ out, and update {T} under a condition: if 1 <= {e} && {e} <= n"
+            raise ParseError(f"~ stands before subscripts of what is read, and {T} is updated", found[0].span, fix=fix)
+        return access
+
+    def subscript(self, tree: Branch) -> ir.Expression:
+        if tree.data != "permissive":
+            return self.expression(tree)
+        return ir.Permissive(self.expression(self.tree(tree.children[0])), span=self.span(tree))
+
     def access(self, tree: Branch) -> ir.Access:
         word, *given = tree.children
         name = self.bindable(self.token(word))
-        subscripts = tuple(self.expression(self.tree(g)) for g in given if g is not None)
+        subscripts = tuple(self.subscript(self.tree(g)) for g in given if g is not None)
         root = ir.Fiber(name, len(subscripts) + 1, span=self.span(self.token(word)))
         return ir.Access(root, subscripts, span=self.span(tree))
 
@@ -359,6 +404,21 @@ class Builder:
     def token(child: Any) -> Token:
         assert isinstance(child, Token)
         return child
+
+
+def permissive(access: ir.Access) -> list[ir.Permissive]:
+    """The subscripts that may leave their axes."""
+    return [e for e in access.subscripts if isinstance(e, ir.Permissive)]
+
+
+def plain(e: ir.Expression) -> bool:
+    """Whether a subscript is made of names and numbers by operators that never fail, overflow apart."""
+    match e:
+        case ir.Call(op="+" | "-" | "*" | "min" | "max", args=args):
+            return all(map(plain, args))
+        case ir.Call(op="÷" | "%", args=(x, ir.Literal(value=int(by)))):
+            return by > 0 and plain(x)
+    return isinstance(e, ir.Literal | ir.Variable | ir.Index)
 
 
 def ended(child: Any) -> bool:

@@ -41,10 +41,13 @@ NAN: float = _NotANumber()
 Instance = tuple[tuple[str, int], ...]
 """What tells copies of a level apart: (tag, key) for each shard or private copy on the way down, outermost first."""
 
+Shift = Hashable
+"""What an index is shifted by, once it is known: an integer under the rules, an expression in a plan that is made."""
+
 _T = TypeVar("_T")
 
 
-_PLAIN = frozenset({"str", "int", "Value", "Instance", "tuple[int, ...]", "tuple[str, ...]"})
+_PLAIN = frozenset({"str", "int", "bool", "Value", "Instance", "Shift", "tuple[int, ...]", "tuple[str, ...]"})
 """The types of parts, as written, that are no nodes and hold none."""
 
 
@@ -158,12 +161,17 @@ class Fiber(Node):
 
     The surface program names root fibers only (position 1). `instance` tells copies of one level apart: the keys
     that shards, isolated fibers and private copies add on the way down (*run-time*).
+
+    A *view* of a fiber that a loop reads has at index i what the fiber has at i + `by`. If it is `open`, it goes on
+    beyond the ends of the fiber's axis, and is all fill there (*run-time*).
     """
 
     tensor: str
     level: int
     position: int = 1
     instance: Instance = ()
+    by: Shift = 0
+    open: bool = False
 
 
 @node
@@ -236,7 +244,39 @@ class Unwrap(Node):
     frame: Hashable = None
 
 
-Expression = Literal | Variable | Index | Call | Access | Unwrap
+@node
+class Permissive(Node):
+    """~e, a subscript that may lie outside of its axis; the access is missing then"""
+
+    subscript: Expression
+
+
+@node
+class Coalesce(Node):
+    """coalesce(A, e): the element, or the value of e where the access is missing"""
+
+    access: Access
+    otherwise: Expression
+
+
+@node
+class Plus(Node):
+    """i + e, the subscript of an access that the loop over i enters; e has one value in that loop (*elaborated*)"""
+
+    index: str
+    by: Expression
+
+
+@node
+class Choice(Node):
+    """ifelse(e, e₁, e₂): e₁ if e is true, else e₂; the other one is not evaluated (*elaborated*)"""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+Expression = Literal | Variable | Index | Call | Access | Unwrap | Permissive | Coalesce | Plus | Choice
 
 
 # ------------------------------------------------------------------------------------------------------------ ranges

@@ -40,7 +40,9 @@ def show(node: ir.Node) -> str:
             return "\n".join((*lines(body), *ending)) if body.statements else "\n".join(ending)
         case ir.Literal() | ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap():
             return expression(node)[0]
-        case ir.Redex(inside=ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap()):
+        case ir.Permissive() | ir.Coalesce() | ir.Plus() | ir.Choice():
+            return expression(node)[0]
+        case ir.Redex(inside=ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap() | ir.Choice()):
             return expression(node)[0]
         case ir.Whole() | ir.Range() | ir.Looplet() | ir.Parallel():
             return domain(node)
@@ -65,11 +67,21 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
         case ir.Variable(name) | ir.Index(name):
             return name, _PRIMARY
         case ir.Access(ir.Fiber(tensor, level, 1, ()), subscripts) if level == len(subscripts) + 1:
-            return f"{tensor}[{commas(subscripts)}]", _PRIMARY
+            return f"{tensor}[{commas(viewed(e))}]", _PRIMARY
         case ir.Access(f, subscripts):
             return f"access({', '.join((fiber(f), *map(show, subscripts)))})", _PRIMARY
         case ir.Unwrap(f):
             return simple(e), _PRIMARY
+        case ir.Permissive(subscript):
+            return f"~{enclosed(subscript, _UNARY)}", _UNARY
+        case ir.Coalesce(access, otherwise):
+            return f"coalesce({commas((access, otherwise))})", _PRIMARY
+        case ir.Choice(condition, then, otherwise):
+            return f"ifelse({commas((condition, then, otherwise))})", _PRIMARY
+        case ir.Plus(index, ir.Literal(int(by))) if by < 0:
+            return expression(ir.Call("-", (ir.Index(index), ir.Literal(-by))))
+        case ir.Plus(index, by):
+            return expression(ir.Call("+", (ir.Index(index), by)))
         case ir.Redex(inside, who):
             text, tightness = expression(inside)
             return f"{OPENS}{text}{CLOSES}{who}{CLOSES}", tightness
@@ -103,9 +115,21 @@ def value(v: Any) -> str:
     return literal(v) if isinstance(v, bool | int | float | Fraction) else str(v)
 
 
+def viewed(a: ir.Access) -> tuple[ir.Expression, ...]:
+    """The subscripts of an access, in which a view of a fiber is written as in the program: `~(i + 1)`."""
+    *inner, last = (*a.subscripts,) or (None,)
+    if last is None or not (a.fiber.by or a.fiber.open):
+        return a.subscripts
+    if a.fiber.by and isinstance(last, ir.Index):
+        last = ir.Plus(last.name, ir.Literal(a.fiber.by))
+    return (*inner, ir.Permissive(last) if a.fiber.open else last)
+
+
 def fiber(f: ir.Fiber) -> str:
-    """`fiber(T,l,p)`, and after the position which copy of the level is meant."""
-    return f"fiber({f.tensor},{f.level},{f.position}{copy(f.instance)})"
+    """`fiber(T,l,p)`, after the position which copy of the level is meant, and how it is viewed: `[~ + 1]`."""
+    shift = f" {'-' if f.by < 0 else '+'} {abs(f.by)}" if isinstance(f.by, int) and f.by else ""
+    view = f"[{'~' * f.open}{shift}]".replace("[ ", "[") if f.open or shift else ""
+    return f"fiber({f.tensor},{f.level},{f.position}{copy(f.instance)}){view}"
 
 
 def copy(instance: tuple[Any, ...]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from wingspan.lang import ir
-from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Statement, accesses
+from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Permissive, Plus, Statement, accesses
 
 
 def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
@@ -15,9 +15,32 @@ def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
     found: dict[Fiber, bool] = {}
     for access, updated in accesses(body):
         if access.subscripts and access.subscripts[-1] == Index(index):
-            F = access.fiber
-            found.setdefault(Fiber(F.tensor, F.level, F.position, F.instance, span=access.span), updated)
+            found.setdefault(replace(access.fiber, span=access.span), updated)
     return found
+
+
+def viewed(s: Statement, index: str, shift: Callable[[Expression], Hashable]) -> Statement:
+    """s with every access(F, j…, i + e) through a view of F, by the index alone; `shift` gives what e stands for."""
+    if not any([access.subscripts and _enters(access.subscripts[-1], index) for access, _ in accesses(s)]):
+        return s
+
+    def change(node: ir.Node) -> ir.Node:
+        if not (isinstance(node, Access) and node.subscripts and _enters(node.subscripts[-1], index)):
+            return node
+        *inner, last = node.subscripts
+        e = last.subscript if isinstance(last, Permissive) else last
+        by = shift(e.by) if isinstance(e, Plus) else 0
+        view = replace(node.fiber, by=by, open=isinstance(last, Permissive))
+        return Access(view, (*inner, Index(index, span=last.span)), span=node.span)
+
+    changed: Statement = s.map(change)
+    return changed
+
+
+def _enters(e: Expression, index: str) -> bool:
+    """Whether the loop over an index enters a view of a fiber for a subscript."""
+    inner = e.subscript if isinstance(e, Permissive) else e
+    return isinstance(inner, Plus) and inner.index == index or isinstance(e, Permissive) and inner == Index(index)
 
 
 def mentions(s: ir.Node, F: Fiber) -> bool:

@@ -246,6 +246,7 @@ def _ends(loop: ir.For) -> tuple[Any, ...]:
 _PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     ir.Call: lambda s: s.args,
     ir.If: lambda s: (s.condition,),
+    ir.Choice: lambda s: (s.condition,),
     ir.Set: lambda s: (s.value,),
     ir.Assign: lambda s: (s.value,),
     ir.Declare: lambda s: (s.init,),
@@ -269,6 +270,8 @@ def with_part(s: Any, k: int, value: Any) -> Any:
             return ir.Assign(access, op, value, span=s.span)
         case ir.Set(name, _):
             return ir.Set(name, value, span=s.span)
+        case ir.Choice(_, then, otherwise):
+            return ir.Choice(value, then, otherwise, span=s.span)
         case ir.If(_, body):
             return ir.If(value, body, span=s.span)
         case ir.For(index, ir.Range() as r, body):

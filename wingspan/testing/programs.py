@@ -57,6 +57,8 @@ class Options:
     """one in so many loops is parallel"""
     narrow: int = 0
     """one in so many leaves is narrow; 0: none"""
+    shifted: int = 5
+    """one in so many accesses that are read shifts its subscripts, and most of these may leave their axes; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -358,6 +360,27 @@ class Writer:
             subscripts.append(e)
         return f"{t.name}[{', '.join(reversed(subscripts))}]"
 
+    def read(self, here: Place, t: Tensor) -> str:
+        """An element, or what stands for it where subscripts leave their axes."""
+        if not (t.rank and here.indices and self.options.shifted and self.chance(self.options.shifted)):
+            return self.access(here, t)
+        given = [self.shifted(here) for _ in range(t.rank)]
+        if not any(e.startswith("~") for e in given):
+            return f"{t.name}[{', '.join(given)}]"
+        choices: tuple[str, ...] = (*LITERALS[t.kind], FILLS[t.kind][0])
+        same = [other for other in here.reads if other.kind == t.kind and other.rank]
+        z = self.pick(choices) if not same or self.chance(4) else self.access(here, self.pick(same), depth=0)
+        return f"coalesce({t.name}[{', '.join(given)}], {z})"
+
+    def shifted(self, here: Place) -> str:
+        """A subscript that mostly may leave its axis, and is an index then, with something added to it or not."""
+        i, j = (self.pick(here.indices)[0] for _ in range(2))
+        if self.chance(4):
+            return self.pick((i, i, f"{i} - 1", "1"))
+        k = self.pick((1, 1, 2, 3))
+        shifts = (f"{i} - {k}", f"{i} + {k}", f"{k} + {i}", f"{i} + {j} - {self.n}", f"{i} - {j} + {k}", f"{j} - {i}")
+        return self.pick((f"~{i}", f"~{i}", *(f"~({e})" for e in shifts), f"~(2 * {i} - 1)", f"~{k}", f"~v[{i}]"))
+
     def subscript(self, here: Place, indices: list[str], pure: bool, depth: int, computed: bool) -> str:
         """A subscript in 1:n; no constant if it is to be `computed`."""
         n = self.n
@@ -377,7 +400,7 @@ class Writer:
         leaves = [lambda: self.pick(LITERALS[kind])]
         kinds = ("int", "float") if kind == "float" else (kind,)
         tensors = [t for t in here.reads if t.kind in kinds]
-        leaves += [lambda: self.access(here, self.pick(tensors))] * 3 if tensors else []
+        leaves += [lambda: self.read(here, self.pick(tensors))] * 3 if tensors else []
         variables = [name for name, k in here.variables if k in kinds]
         leaves += [lambda: self.pick(variables)] if variables else []
         if kind != "bool" and here.indices:

@@ -118,7 +118,7 @@ class Cleared:
         match e:
             case ir.Literal(kind=kind):
                 return kind
-            case ir.Access(fiber=F, subscripts=subscripts):
+            case ir.Access(fiber=F, subscripts=subscripts) if F.by == 0:
                 inside = map(self._within, subscripts, self.bound.extents[F.tensor])
                 return self.bound.towers[F.tensor].kind if all(inside) else None
             case ir.Call(op=op, args=args):

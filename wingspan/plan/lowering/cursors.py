@@ -1,4 +1,7 @@
-"""Where the cursors of a loop stand, and how they move."""
+"""Where the cursors of a loop stand, and how they move.
+
+Indices are those of the loop. A view of a fiber, which the loop reads, has them shifted.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,28 @@ class Cursors:
     # ------------------------------------------------------------------------------------------------ where they stand
 
     def index(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """The index that the cursor stands at, 0 at the end of the fiber, as an expression over the cursor."""
+        """The fiber's own index that the cursor stands at, 0 at its end, as an expression over the cursor."""
         code = procedures.index(self.state.tower(F), F.level)
         results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
         return results["index"]
 
     def standing(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """The same as a register, for a fiber that may be missing."""
-        at = self.index(loop, F)
-        if F in loop.maybe:
-            at = op("select", loop.maybe[F], at, Const(0))
+        """The index that the cursor stands at, as a register; for a fiber that is missing, or at its end, no index
+        of the loop: 0, or of a view the one before the first.
+        """
+        at = self.known(loop, F)
+        if F.by != 0:
+            at = op("select", op("!=", at, Const(0)), self.shifted(F, at), op("-", loop.lo, Const(1)))
         return self.builder.keep(f"{F.tensor}{F.level - 1}.at", at, self.builder.origin(F.span, "Child"))
+
+    def known(self, loop: Loop, F: ir.Fiber) -> Expr:
+        """The fiber's own index that the cursor stands at, 0 at its end and for a fiber that is missing."""
+        at = self.index(loop, F)
+        return op("select", loop.maybe[F], at, Const(0)) if F in loop.maybe else at
+
+    def shifted(self, F: ir.Fiber, own: Expr) -> Expr:
+        """The index of the loop at which a view has what the fiber has at its own."""
+        return op("-", own, self.state.shift(F))
 
     def next_index(self, loop: Loop, F: ir.Fiber, past: Expr) -> Expr:
         """The first index from where the cursor is on at which F has a child; beyond the range if there is none.
@@ -42,7 +56,8 @@ class Cursors:
         """
         match self.index(loop, F):
             case Op(op="select", args=(more, at, Const(value=0))) if self.state.undisturbed(F.tensor):
-                ahead = op("select", op("and", loop.maybe.get(F, Const(True)), more), at, past)
+                more = op("and", loop.maybe.get(F, Const(True)), more)
+                ahead = op("select", more, self.shifted(F, at), past)
             case _:
                 standing = self.standing(loop, F)
                 ahead = op("select", op("<", standing, loop.front), past, standing)
@@ -55,18 +70,18 @@ class Cursors:
         """
         if not self.state.level(F).stretch:
             return begin
-        last = self.last(loop, F)
+        last = self.shifted(F, self.last(loop, F))
         return last if self.state.undisturbed(F.tensor) else op("max", begin, last)
 
     def last(self, loop: Loop, F: ir.Fiber) -> Expr:
-        """Where the stretch ends that the cursor stands in."""
+        """The fiber's own index at which the stretch ends that the cursor stands in."""
         code = procedures.stop(self.state.tower(F), F.level)
         results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
         return results["index"]
 
     def settled(self, loop: Loop, F: ir.Fiber) -> bool:
         """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
-        return self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
+        return F.by == 0 and self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
 
     def left(self, loop: Loop, F: ir.Fiber) -> Expr:
         """Whether there are children from where the cursor is on."""
@@ -82,36 +97,36 @@ class Cursors:
 
         The index may be any of a stretch, unless a race can have put stretches out of order.
         """
-        at, first = at or loop.index, self.index(loop, F)
+        own, first = self.state.own(F, at or loop.index), self.index(loop, F)
         if not self.state.level(F).stretch:
-            self.builder.assume(op("==", first, at))
+            self.builder.assume(op("==", first, own))
         elif self.state.undisturbed(F.tensor):
             match first:
                 case Op(op="select", args=(more, first, Const(value=0))):
                     self.builder.assume(more)
                 case _:
                     self.builder.assume(op("<", Const(0), first))
-            self.builder.assume(op("<=", first, at), op("<=", at, self.last(loop, F)))
+            self.builder.assume(op("<=", first, own), op("<=", own, self.last(loop, F)))
 
     # ---------------------------------------------------------------------------------------------------- how they move
 
     def seek(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
         """Move a cursor on to an index."""
-        self.state.run(
-            F, F.span, "Child", procedures.seek(self.state.tower(F), F.level), {"index": at}, loop.cursors[F]
-        )
+        code, own = procedures.seek(self.state.tower(F), F.level), self.state.own(F, at)
+        self.state.run(F, F.span, "Child", code, {"index": own}, loop.cursors[F])
 
     def catch_up(self, loop: Loop, F: ir.Fiber, least: Expr) -> None:
         """Move a cursor on to an index, if it has not passed that."""
-        at = self.standing(loop, F)
-        behind = op("and", op("!=", at, Const(0)), op("<", at, least))
+        at = self.builder.keep(f"{F.tensor}{F.level - 1}.at", self.known(loop, F), self.builder.origin(F.span, "Child"))
+        behind = op("and", op("!=", at, Const(0)), op("<", at, self.state.own(F, least)))
         self.builder.when(behind, partial(self.seek, loop, F, least))
 
     def advance(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
         """Move a cursor past the index, or past another one, where it has a child."""
         at = at or loop.index
         self.here(loop, F, at)
-        run = partial(self.state.run, F, F.span, "Leave", given={"index": at}, into=loop.cursors[F])
+        own = self.state.own(F, at)
+        run = partial(self.state.run, F, F.span, "Leave", given={"index": own}, into=loop.cursors[F])
         if self._drained(loop, F):
             run(procedures.drain(self.state.tower(F), F.level), reading=False)
         run(procedures.next_(self.state.tower(F), F.level))
@@ -120,4 +135,4 @@ class Cursors:
         """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
         steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
         reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]
-        return F.tensor in self.state.last and reading == [F] and loop.lo == Const(1) and not loop.cut
+        return F.by == 0 and F.tensor in self.state.last and reading == [F] and loop.lo == Const(1) and not loop.cut

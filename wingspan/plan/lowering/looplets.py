@@ -35,6 +35,7 @@ from wingspan.plan.lowering.cursors import Cursors
 from wingspan.plan.lowering.phase import Loop, Phase, Visit, small
 from wingspan.plan.lowering.state import State
 from wingspan.plan.lowering.stretches import Stretches
+from wingspan.plan.lowering.windows import Windows
 from wingspan.plan.ranges import range_of
 
 
@@ -46,12 +47,16 @@ class Coiteration:
         self.builder = state.builder
         self.cursors = Cursors(state)
         self.stretches = Stretches(state, self.cursors, visit)
+        self.windows = Windows(state, self.cursors, self.phase)
 
     # -------------------------------------------------------------------------------------------------- phases
 
     def phases(self, loop: Loop, body: ir.Statement) -> None:
         """A Sequence of phases: in each the same fibers have all of the indices, or none; comparisons are decided."""
         if self.masked(loop, body):
+            return
+        if any(F.by != 0 or F.open for F in loop.cursors):
+            self.windows.divide(loop, body, list(loop.cursors))
             return
         extents = {F: self.state.extent_of(F) for F in loop.cursors}
         least, greatest = self.builder.ranges[loop.index.name]

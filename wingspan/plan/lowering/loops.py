@@ -11,7 +11,7 @@ from functools import partial
 from wingspan.buffers import procedures
 from wingspan.buffers.staging import definitions
 from wingspan.lang import ir
-from wingspan.lang.terms import mentions, replace_access, tensors, unfurled
+from wingspan.lang.terms import mentions, replace_access, tensors, unfurled, viewed
 from wingspan.levels.base import FIBER, Level
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, Reg
@@ -39,14 +39,20 @@ class Loops:
         """for i = lo:hi do body end. The whole range lies inside `within`."""
 
         def run() -> None:
-            fibers = unfurled(body, name)
+            whole = viewed(body, name, self.shift)
+            fibers = unfurled(whole, name)
             index, front = self.builder.fresh(name), self.builder.fresh(f"{name}.front")
             first, last = within or (lo, hi)
             least, greatest = (range_of(end, self.builder.ranges) for end in (first, last))
             self.builder.ranges[index.name] = (least[0], greatest[1])
-            self.unfurl(Loop(name, index, lo, hi, last, {}, front, {}), body, list(fibers.items()))
+            self.unfurl(Loop(name, index, lo, hi, last, {}, front, {}), whole, list(fibers.items()))
 
         self.builder.when(op("<=", lo, hi) if lo != hi else Const(True), run)
+
+    def shift(self, e: ir.Expression) -> int | Expr:
+        """What is added to an index, over those of the loops around: a number, or an expression."""
+        by = self.coiteration.bound(e)
+        return int(by.value) if isinstance(by, Const) else by
 
     def unfurl(self, loop: Loop, body: ir.Statement, fibers: list[tuple[ir.Fiber, bool]]) -> None:
         """Open the fibers in order, iterate, and close those that were updated, in the reverse order."""
@@ -87,7 +93,7 @@ class Loops:
             if updating
             else procedures.unfurl(tower, F.level)
         )
-        given = {"position": fiber.position, "start": loop.lo}
+        given = {"position": fiber.position, "start": self.state.own(F, loop.lo)}
         run = partial(self.state.run, F, F.span, "Unfurl", code, given, cursor)
         there = self.builder.op("!=", fiber.position, Const(0))
         if there != Const(True):
@@ -201,7 +207,8 @@ class Loops:
         hint = f"{F.tensor}{F.level - 2}.p"
 
         def look() -> tuple[Expr, Callable[[], Instance]]:
-            results, descend = self.state.run(F, F.span, "Child", code, {"index": loop.index}, loop.cursors[F])
+            own = self.state.own(F, loop.index)
+            results, descend = self.state.run(F, F.span, "Child", code, {"index": own}, loop.cursors[F])
             return results["position"], descend
 
         if F not in loop.maybe:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
@@ -211,7 +212,22 @@ class Lowering(State):
                 return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
             case ir.Access():
                 return self.access(e)
+            case ir.Choice():
+                return self.choice(e)
         raise InternalError(f"not an expression of a bound program: {e}")
+
+    def choice(self, e: ir.Choice) -> Expr:
+        """The value of one of two expressions, of which the other one is not evaluated."""
+        test = self.expression(e.condition)
+        if isinstance(test, Const):
+            return self.expression(e.then if test.value else e.otherwise)
+        (then, yes), (otherwise, no) = (self.builder.nested(partial(self.expression, s)) for s in (e.then, e.otherwise))
+        if then.type != otherwise.type:
+            message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and where it is missing the value is none"
+            raise layout.unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
+        made, origin = self.builder.fresh("chosen", then.type), self.builder.origin(e.span, "Choose")
+        self.builder.emit(plan.When(test, (*yes, plan.Set(made, then, origin)), (*no, plan.Set(made, otherwise, origin))))
+        return made
 
     def access(self, a: ir.Access) -> Expr:
         """The element that an access reads."""
@@ -235,7 +251,8 @@ class Lowering(State):
         extent = self.extent_of(a.fiber)
         known = extent.value if isinstance(extent, Const) else "{extent}"
         message = f"{T} has the indices 1:{known} on axis {a.fiber.level - 1}, got {{index}}"
-        values = {"index": self.builder.indices[last.name], **({"extent": extent} if isinstance(extent, Reg) else {})}
+        index = self.own(a.fiber, self.builder.indices[last.name])
+        values = {"index": index, **({"extent": extent} if isinstance(extent, Reg) else {})}
         kind: Type = tower.kind  # type: ignore[assignment]
         return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), kind)
 

@@ -60,7 +60,13 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
 
 
 def _most(state: State, loop: Loop) -> int:
-    """The largest extent of the fibers: the indices of a loop over a stretch of one of them are among its indices."""
+    """The largest extent of the fibers: the indices of a loop over a stretch of one of them are among its indices.
+
+    Beyond a view that goes on outside of its axis there may be as many as the loop has.
+    """
+    if any(F.open for F in loop.cursors):
+        least, greatest = state.builder.ranges[loop.index.name]
+        return max(greatest - least + 1, 0)
     return max(range_of(state.extent_of(F), state.builder.ranges)[1] for F in loop.cursors)
 
 

@@ -107,6 +107,14 @@ class State:
         """The extent of the axis that a fiber iterates over."""
         return self.layouts[F.tensor].extents[F.level - 2]
 
+    def shift(self, F: ir.Fiber) -> Expr:
+        """What is added to an index of a view to get the fiber's own."""
+        return Const(F.by) if isinstance(F.by, int) else F.by  # type: ignore[return-value]
+
+    def own(self, F: ir.Fiber, index: Expr) -> Expr:
+        """The index of a fiber that a view has as this one."""
+        return op("+", index, self.shift(F))
+
     def level(self, F: ir.Fiber) -> Level:
         """The level that a fiber is one of."""
         return self.tower(F).levels[self.tower(F).depths[F.level]]

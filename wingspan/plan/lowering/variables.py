@@ -86,6 +86,8 @@ class _Walk:
                 return self.found.type(known[name][0])
             case ir.Access(fiber=F):
                 return self.towers[F.tensor].kind  # type: ignore[return-value]
+            case ir.Choice(then=then):
+                return self.kind(then, known)
             case ir.Call(op=op, args=args):
                 if op in COMPARISONS or op in LOGIC:
                     return "bool"

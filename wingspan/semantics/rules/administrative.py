@@ -74,7 +74,7 @@ def leave(C: Config, μ: Memory) -> Config | None:
     if frame is None:
         op = μ.handle(C, F.tensor).op
         code = procedures.next_(tower, F.level) if s.child is None else procedures.leave(tower, F.level, written, op)
-        registers = {**dict(cursor.registers), "index": s.at, **dict(s.bound)}
+        registers = {**dict(cursor.registers), "index": s.at + F.by, **dict(s.bound)}
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)
     if μ.asked:

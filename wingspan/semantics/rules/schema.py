@@ -104,6 +104,7 @@ _WORDS = frozenset(
         "for",
         "freeze",
         "if",
+        "ifelse",
         "increment",
         "kind",
         "leave",

@@ -10,7 +10,7 @@ from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal, accesses
 from wingspan.lang.printer import show
-from wingspan.lang.terms import mentions, replace_access, unfurled
+from wingspan.lang.terms import mentions, replace_access, unfurled, viewed
 from wingspan.levels.base import FIBER
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
 from wingspan.semantics.memory import Memory, fault_unless
@@ -31,6 +31,38 @@ def call(C: Config, μ: Memory) -> Config | None:
         terms = {"f": C.s.op, "g": C.s.op, "e…": C.s.args, "g(e′…)": result}
         μ.where({**terms, "⟨e, t, σ⟩ ⇒ e′ for all e": evaluated})
     return C.to(result)
+
+
+@rule("ChooseThen", ir.Choice, figure=False)
+def choose_then(C: Config, μ: Memory) -> Config | None:
+    """
+                ⟨e, t, σ⟩ ⇒ true
+    ──────────────────────────────────────────
+      ⟨ifelse(e, e₁, e₂), t, σ⟩ → ⟨e₁, t, σ⟩
+
+    What coalesce is elaborated to: e says that no subscript with ~ leaves its axis, e₁ is the access.
+    """
+    if not _truth(C):
+        return None
+    if μ.asked:
+        μ.where({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
+    return C.to(C.s.then)
+
+
+@rule("ChooseElse", ir.Choice, figure=False)
+def choose_else(C: Config, μ: Memory) -> Config | None:
+    """
+                ⟨e, t, σ⟩ ⇒ false
+    ──────────────────────────────────────────
+      ⟨ifelse(e, e₁, e₂), t, σ⟩ → ⟨e₂, t, σ⟩
+
+    The access is missing, and not evaluated.
+    """
+    if _truth(C):
+        return None
+    if μ.asked:
+        μ.where({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
+    return C.to(C.s.otherwise)
 
 
 @rule("Block", ir.Skip)
@@ -93,6 +125,9 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
 
     The cursors σ′ live in a scope of their own. Fibers are unfurled in the order of their accesses, each once. Before
     that the modifiers around a fiber take effect that have not yet: those of the root, a Mutex and what it wraps.
+
+    What is ours, not the paper's: access(F, j…, i + e) is access(Fₖ, j…, i) for a view Fₖ of F, which has at i what F
+    has at i + e. The view that ~(i + e) asks for is all fill outside of F's axis.
     """
     if isinstance(C.s, ir.Unfurl):
         return _unfurl_fiber(C, μ)
@@ -101,11 +136,12 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
     a, b = bounds(C)
     if a > b:
         return None
-    fibers = unfurled(C.s.body, C.s.index)
-    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), C.s.body, span=C.s.span)
+    body = viewed(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
+    fibers = unfurled(body, C.s.index)
+    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, span=C.s.span)
     if μ.asked:
-        found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber in fibers))
-        terms = {"i": C.s.index, "a": a, "b": b, "s": C.s.body} | ({"access(Fₖ, j…, i)": found} if found else {})
+        found = tuple(dict.fromkeys(A for A, _ in accesses(body) if A.fiber in fibers))
+        terms = {"i": C.s.index, "a": a, "b": b, "s": body} | ({"access(Fₖ, j…, i)": found} if found else {})
         μ.where({**terms, "unfurl(F₁); …; unfurl(Fₘ)": tuple(ir.Unfurl(F, a) for F in fibers) or ir.SKIP})
     if not fibers:
         return C.to(loop)
@@ -114,8 +150,20 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
     return C.to(ir.Context(ir.seq(*(ir.Unfurl(F, a, span=F.span) for F in fibers), loop), C.t, EMPTY))
 
 
+def _shift(C: Config, μ: Memory, e: ir.Expression) -> int:
+    """What is added to an index: the value of an expression over indices of the loops around."""
+    match e:
+        case ir.Index(name=name):
+            value = μ.lookup(C, name)
+        case ir.Call(op=op, args=args):
+            value = algebra.apply(op, *(_shift(C, μ, a) for a in args))
+        case _:
+            value = e.value  # type: ignore[union-attr]
+    return int(value)
+
+
 def _unfurl_fiber(C: Config, μ: Memory) -> Config:
-    F, a = C.s.fiber, C.s.start
+    F, a = C.s.fiber, C.s.start + C.s.fiber.by
     tower = μ.towers[F.tensor]
     handle = μ.handle(C, F.tensor)
     updating = handle.mode == "update"
@@ -127,9 +175,9 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
     frame = μ.go(C, frame)
     if μ.asked:
-        μ.where({"unfurl(F₁); …; unfurl(Fₘ)": ir.Unfurl(F, a)}, done=False)
+        μ.where({"unfurl(F₁); …; unfurl(Fₘ)": ir.Unfurl(F, C.s.start)}, done=False)
     if not frame.done:
-        return C.to(ir.Unfurl(F, a, frame, span=C.s.span))
+        return C.to(ir.Unfurl(F, C.s.start, frame, span=C.s.span))
     return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
 
 
@@ -163,7 +211,7 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     if not isinstance(r, ir.Looplet) or r.start > r.stop:
         return None
     rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, span=C.s.span)
-    cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if 1 <= r.start <= μ.extent(F)]
+    cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if F.open or _within(μ, F, r.start)]
     reads = tuple(F for F, updating in cursors if not updating)
     updates = tuple(F for F, updating in cursors if updating)
     body = ir.Enter(C.s.index, r.start, reads, updates, C.s.body) if cursors else C.s.body
@@ -173,6 +221,11 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     return C.to(ir.seq(iteration, rest))
 
 
+def _within(μ: Memory, F: ir.Fiber, i: int) -> bool:
+    """Whether a fiber, or a view of it, has an index."""
+    return 1 <= i + F.by <= μ.extent(F)
+
+
 @rule("Payload", ir.Enter)
 def payload(C: Config, μ: Memory) -> Config | None:
     """
@@ -180,7 +233,8 @@ def payload(C: Config, μ: Memory) -> Config | None:
     ───────────────────────────────────────────────────────────────────
       ⟨s, t, σ⟩ → ⟨s[access(fiber(T, l, p), j…, i) ↦ v], t, σ⟩
 
-    Then identities and annihilators are worked out, and updates that change nothing go (NullWrite).
+    Then identities and annihilators are worked out, and updates that change nothing go (NullWrite). A view that goes on
+    outside of its axis has the fill value as its payload there, which is ours, not the paper's.
     """
     if not C.s.reads:
         return None
@@ -210,10 +264,10 @@ def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
     """Whether a fiber that nothing reads any more has its cursor at this index, and so must be moved on."""
     cursor: Cursor = μ.lookup(C, F)
     registers = dict(cursor.registers)
-    if registers["c.p"] == 0 or μ.level(F).lookup:
+    if registers["c.p"] == 0 or μ.level(F).lookup or not _within(μ, F, C.s.at):
         return False
     frame = μ.start(C, procedures.index(μ.towers[F.tensor], F.level), F.tensor, μ.instance(C, F), **registers)
-    return bool(frame.result()["index"] == C.s.at)
+    return bool(frame.result()["index"] == C.s.at + F.by)
 
 
 @rule("Child", ir.Enter)
@@ -238,14 +292,14 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
     if μ.begun is None:
         cursor: Cursor = μ.lookup(C, F)
         registers = dict(cursor.registers)
-        if registers["c.p"] == 0:
+        if registers["c.p"] == 0 or not _within(μ, F, C.s.at):
             return None
         tower = μ.towers[F.tensor]
         if cursor.updating:
             code = procedures.enter(tower, F.level, μ.handle(C, F.tensor).op)
         else:
             code = procedures.child(tower, F.level)
-        μ.begun = μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at)
+        μ.begun = μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at + F.by)
     return μ.begun
 
 

@@ -47,8 +47,8 @@ def _require_index(C: Config, μ: Memory, a: Access) -> None:
     """A Fault if the next index of an access is out of bounds. If not, no loop has unfurled it, and C is stuck."""
     F, last = a.fiber, a.subscripts[-1]
     i = μ.lookup(C, last.name) if isinstance(last, ir.Index) else None
-    if i is not None and not 1 <= i <= μ.extent(F):
-        raise Fault(f"{F.tensor} has the indices 1:{μ.extent(F)} on axis {F.level - 1}, got {i}", a.span)
+    if i is not None and not 1 <= i + F.by <= μ.extent(F):
+        raise Fault(f"{F.tensor} has the indices 1:{μ.extent(F)} on axis {F.level - 1}, got {i + F.by}", a.span)
 
 
 @rule("Assign", ir.Assign, ir.Increment)
