@@ -397,6 +397,8 @@ class _Evaluator:
         match e:
             case ir.Literal():
                 return True
+            case ir.Coalesce():
+                return None
             case ir.Access(fiber=ir.Fiber(tensor=T)):
                 _, index = self.cell(e, scope)
                 if T in self.changing:

@@ -18,8 +18,8 @@ from wingspan.testing import kernels
 from wingspan.testing.small import small
 
 OPEN = ("hadamard", "histogram", "inner_nested", "mttkrp_dense", "mttkrp_rows", "mttkrp_sparse", "mttkrp_sparse_rows",
-        "spadd", "spgemm_gustavson", "spgemm_inner", "spgemm_nested", "spgemm_outer", "spmspv",
-        "structured_add")  # fmt: skip
+        "spadd", "spgemm_gustavson", "spgemm_inner", "spgemm_nested", "spgemm_outer", "spmspv", "stencil",
+        "stencil_2d", "structured_add")  # fmt: skip
 SPADD = str(EXAMPLES / "spadd.ws")
 
 

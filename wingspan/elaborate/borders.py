@@ -38,9 +38,7 @@ def settle_borders(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mi
     return changed
 
 
-def fills_of(
-    body: ir.Statement, towers: Mapping[str, Tower], tensors: Mapping[str, Tensor]
-) -> dict[str, ir.Literal]:
+def fills_of(body: ir.Statement, towers: Mapping[str, Tower], tensors: Mapping[str, Tensor]) -> dict[str, ir.Literal]:
     """The fill values of tensors, where they are known: of inputs, and of what is declared with one value only."""
     found: dict[str, ir.Literal | None] = {T: ir.Literal(tensor.fill) for T, tensor in tensors.items()}
     for s in body.walk():

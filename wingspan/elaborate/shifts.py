@@ -1,7 +1,7 @@
 """Subscripts that shift an index: `i + k` and `i - k`, where k has one value as the loop over i runs.
 
-Of a fiber that is read so, the loop over i enters a view: what the fiber has at i + k, the view has at i. Only where the
-sum cannot overflow is a subscript taken so, as far as the ranges of the loops around it tell.
+The loop over i then enters a *view* of the fiber that is read: the view has at i what the fiber has at i + k. A
+subscript counts as a shift only if the ranges of the loops around it tell that the sum cannot overflow.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def interval(e: ir.Expression, ranges: Ranges) -> Interval | None:
             found = _combined(_product, interval(x, ranges), interval(y, ranges))
         case ir.Call(op="÷", args=(x, ir.Literal(value=int(by)))) if by > 0:
             found = _combined(lambda a, b: (a[0] // by, b[1] // by), *[interval(x, ranges)] * 2)
-    return found if found and -LARGE < found[0] and found[1] < LARGE else None
+    return found if found and found[0] > -LARGE and found[1] < LARGE else None
 
 
 def _combined(

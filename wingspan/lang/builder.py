@@ -16,8 +16,8 @@ from lark import Token, Tree
 from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import matrix
-from wingspan.lang.layout import LIMIT, too_deep
 from wingspan.lang.ir import accesses
+from wingspan.lang.layout import LIMIT, too_deep
 from wingspan.lang.masks import MASKS
 from wingspan.lang.printer import show
 from wingspan.paths import named

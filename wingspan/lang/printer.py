@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from wingspan.lang import ir
 from wingspan.lang.algebra import literal
@@ -121,7 +121,7 @@ def viewed(a: ir.Access) -> tuple[ir.Expression, ...]:
     if last is None or not (a.fiber.by or a.fiber.open):
         return a.subscripts
     if a.fiber.by and isinstance(last, ir.Index):
-        last = ir.Plus(last.name, ir.Literal(a.fiber.by))
+        last = ir.Plus(last.name, ir.Literal(cast(int, a.fiber.by)))
     return (*inner, ir.Permissive(last) if a.fiber.open else last)
 
 

@@ -40,7 +40,7 @@ def viewed(s: Statement, index: str, shift: Callable[[Expression], Hashable]) ->
 def _enters(e: Expression, index: str) -> bool:
     """Whether the loop over an index enters a view of a fiber for a subscript."""
     inner = e.subscript if isinstance(e, Permissive) else e
-    return isinstance(inner, Plus) and inner.index == index or isinstance(e, Permissive) and inner == Index(index)
+    return (isinstance(inner, Plus) and inner.index == index) or (isinstance(e, Permissive) and inner == Index(index))
 
 
 def mentions(s: ir.Node, F: Fiber) -> bool:

@@ -226,7 +226,9 @@ class Lowering(State):
             message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and where it is missing the value is none"
             raise layout.unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
         made, origin = self.builder.fresh("chosen", then.type), self.builder.origin(e.span, "Choose")
-        self.builder.emit(plan.When(test, (*yes, plan.Set(made, then, origin)), (*no, plan.Set(made, otherwise, origin))))
+        self.builder.emit(
+            plan.When(test, (*yes, plan.Set(made, then, origin)), (*no, plan.Set(made, otherwise, origin)))
+        )
         return made
 
     def access(self, a: ir.Access) -> Expr:

@@ -34,9 +34,7 @@ Window = tuple[Expr, Expr]
 class Windows:
     """The lowering of the range of a loop; `phase` lowers a part of it in which some fibers have all indices."""
 
-    def __init__(
-        self, state: State, cursors: Cursors, phase: Callable[[Loop, ir.Statement, Fibers], None]
-    ) -> None:
+    def __init__(self, state: State, cursors: Cursors, phase: Callable[[Loop, ir.Statement, Fibers], None]) -> None:
         self.state, self.cursors, self.phase = state, cursors, phase
         self.builder = state.builder
 
@@ -48,8 +46,8 @@ class Windows:
         if not unsure:
             self.phase(loop, body, [F for F in loop.cursors if F in there])
         elif loop.single and faulting:
-            first, *others = faulting
-            rest = [F for F in unsure if F != first]
+            first = faulting[0]
+            rest = [F for F in unsure if first != F]
             self.builder.when(
                 self.test(loop, first, loop.lo),
                 partial(self.divide, loop, body, rest, [*there, first]),
@@ -101,7 +99,11 @@ class Windows:
         """Whether the body may be written anew for each part that the windows make."""
         windows = {self.window(F) for F in unsure}
         parts = 3 ** len(windows)
-        ends = [(first.value - 1, last.value) for first, last in windows if is_known(first) and is_known(last)]
+        ends = [
+            (int(first.value) - 1, int(last.value))
+            for first, last in windows
+            if isinstance(first, Const) and isinstance(last, Const)
+        ]
         if len(ends) == len(windows):
             least, greatest = self.among(loop)
             parts = 1 + len({end for each in ends for end in each if least <= end < greatest})
@@ -165,10 +167,6 @@ class Windows:
             run(rest, body)
 
         self.builder.when(op("<=", first, last), go)
-
-
-def is_known(e: Expr) -> bool:
-    return isinstance(e, Const)
 
 
 def size(body: ir.Statement) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Frame
@@ -223,7 +223,7 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
 
 def _within(μ: Memory, F: ir.Fiber, i: int) -> bool:
     """Whether a fiber, or a view of it, has an index."""
-    return 1 <= i + F.by <= μ.extent(F)
+    return 1 <= i + cast(int, F.by) <= μ.extent(F)
 
 
 @rule("Payload", ir.Enter)

@@ -1,0 +1,166 @@
+"""Subscripts `i + k`, which loops enter as views, and `~`, which reads beyond the ends of an axis.
+
+Costs are numbers of accesses to buffers, counted on the plan under the controlled scheduler.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from proofs_tests.places import EXAMPLES
+from proofs_tests.plan.test_looplets import counts
+from wingspan import api
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, ParseError, ProgramError
+from wingspan.plan.ir import walk
+from wingspan.plan.pipeline import lower
+from wingspan.testing import compare
+
+ENGINES = ("semantics", "reference", "native", "native-controlled")
+FORMATS = tuple(
+    f"{level}(Element(0))"
+    for level in ("Dense", "SparseList", "SparseDict", "SparseByteMap", "RunList", "SparseRunList",
+                  "SparseBlockList", "SparseBand", "SparseInterval", "SparsePoint")
+)  # fmt: skip
+STENCIL = """
+A = Tensor({form})
+C = Tensor({form}, {n})
+C .= 0
+for i = 1:{n}
+    C[i] = coalesce(A[~(i - 1)], 0) + A[i] + coalesce(A[~(i + 1)], 0)
+return C
+"""
+SHIFTED = """
+A = Tensor({form})
+y = Tensor(Dense(Element(0)), {length})
+y .= 0
+for k = {by}:{by}
+    for i = 1:{length}
+        y[i] += 3 * coalesce(A[~(i + k)], {z}) + coalesce(A[~(k - i)], 7)
+return y
+"""
+
+
+def vector(n: int, form: str) -> np.ndarray:
+    """Elements that the format can hold: one run, or only one of them, where that is all that it has."""
+    x = np.zeros(n, int)
+    if "Interval" in form:
+        x[n // 3 : n // 2] = 3
+    elif "Point" in form:
+        x[n // 2 : n // 2 + 1] = 4
+    else:
+        x[:] = np.random.default_rng(n).integers(-1, 3, n)
+    return x
+
+
+def agreed(bound: Elaborated) -> dict[str, np.ndarray]:
+    """The results, on which all engines agree."""
+    found = compare(bound, [api.engine(name) for name in ENGINES])
+    assert found.difference is None and not found.left_out
+    return {name: tensor.to_numpy() for name, tensor in api.run(bound, engine="native").tensors.items()}
+
+
+def elements(x: np.ndarray, at: np.ndarray, z: int) -> np.ndarray:
+    """Elements at indices from 1, and z beyond the ends."""
+    inside = (at >= 1) & (at <= len(x))
+    return np.where(inside, x[np.clip(at - 1, 0, max(len(x) - 1, 0))] if len(x) else z, z)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_a_view_has_what_the_fiber_has_further_on(form: str, n: int) -> None:
+    """Beyond its ends, where all of it lies beyond them, and with a value other than that of the format's fill."""
+    x = vector(n, form)
+    for by, z, length in list(product((-6, -1, 0, 1, 2), (0, 5), (0, 1, 4)))[n::4]:
+        made = agreed(api.bind(api.parse(SHIFTED.format(form=form, by=by, z=z, length=length)), inputs={"A": x}))
+        i = np.arange(1, length + 1)
+        assert (made["y"] == 3 * elements(x, i + by, z) + elements(x, by - i, 7)).all(), (by, z, length)
+
+
+@pytest.mark.parametrize("level", ["RunList", "SparseRunList", "SparseList"])
+def test_a_stencil_costs_runs_and_entries_and_not_indices(level: str) -> None:
+    def cost(n: int) -> object:
+        x = np.zeros(n, int)
+        x[n // 3 : n // 3 + 12 if level == "SparseList" else n // 2] = 3
+        x[-1] = 5
+        bound = api.bind(api.parse(STENCIL.format(form=f"{level}(Element(0))", n=n)), inputs={"A": x})
+        assert (agreed(bound)["C"] == np.convolve(x, [1, 1, 1], "same")).all()
+        return counts(bound)
+
+    assert cost(60) == cost(180)
+
+
+def test_the_middle_of_a_dense_stencil_compares_nothing() -> None:
+    """Three loads of A at each index but the first and the last, which have two."""
+    x = np.arange(20)
+    bound = api.bind(api.parse(STENCIL.format(form="Dense(Element(0))", n=20)), inputs={"A": x})
+    assert (agreed(bound)["C"] == np.convolve(x, [1, 1, 1], "same")).all()
+    assert counts(bound)["A.val"] == 3 * 20 - 2
+
+
+def test_many_views_do_not_make_a_plan_of_all_their_windows() -> None:
+    """Each further view adds about as much as the one before."""
+
+    def size(views: int) -> int:
+        total = " + ".join(f"coalesce(A[~(i + k{v})], {v})" for v in range(views))
+        heads = "".join(f"for k{v} = {v}:{v}\n" for v in range(views))
+        text = "A = Tensor(Dense(Element(0)))\ny = Tensor(Dense(Element(0)), 9)\ny .= 0\n"
+        text += f"{heads}for i = 1:9\ny[i] += {total}\n" + "end\n" * (views + 1) + "return y"
+        bound = api.bind(api.parse(text), inputs={"A": np.arange(1, 8)})
+        i = np.arange(1, 10)
+        assert (agreed(bound)["y"] == sum(elements(np.arange(1, 8), i + v, v) for v in range(views))).all()
+        return sum(1 for _ in walk(lower(bound).body))
+
+    two, four, eight = size(2), size(4), size(8)
+    assert eight - four < 4 * (four - two) + 200
+
+
+def test_without_a_tilde_an_index_beyond_the_end_is_a_fault() -> None:
+    """Where it is reached, and in every engine."""
+    text = "A = Tensor(SparseList(Element(0)))\ns = Scalar(0)\ns .= 0\nfor i = 1:3\ns[] += A[i + 1]\nend\nreturn s"
+    program = api.parse(text)
+    assert int(agreed(api.bind(program, inputs={"A": [1, 2, 3, 4]}))["s"]) == 9
+    for engine in ENGINES:
+        with pytest.raises(Fault, match=r"A has the indices 1:3 on axis 1, got 4"):
+            api.run(program, inputs={"A": [1, 2, 3]}, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "message"),
+    [
+        ("y[i] += A[~(i + 1)]", ParseError, r"A\[~\(i \+ 1\)\] is missing where ~ leaves the axis"),
+        ("y[~(i + 1)] += 1", ParseError, "~ stands before subscripts of what is read, and y is updated"),
+        ("y[i] += coalesce(A[i + 1], 0)", ParseError, "coalesce begins with an access that has ~ before a subscript"),
+        ("y[i] += coalesce(3, 0)", ParseError, "what stands here is none"),
+        ("y[i] += coalesce(A[~i])", ParseError, "what to take where it is missing"),
+        ("y[i] += coalesce(A[~i], A[A[i]])", ParseError, "so it cannot search here"),
+        ("y[i] += ~i", ParseError, "~ stands before a subscript"),
+        ("y[i] += coalesce(A[~i], true)", ProgramError, "A holds integers, and outside of its axes it is true"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_missing_is_one_clear_error(statement: str, error: type[Exception], message: str) -> None:
+    tensors = "A = Tensor(Dense(Element(0)), [1, 2])\ny = Tensor(Dense(Element(0)), 2)"
+    text = f"{tensors}\ny .= 0\nfor i = 1:2\n{statement}\nend"
+    with pytest.raises(error, match=message) as raised:
+        api.bind(api.parse(text))
+    assert raised.value.fix  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["stencil", "stencil_2d"])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_the_stencils_of_the_examples(name: str, n: int) -> None:
+    """On one to three threads, dealt statically and dynamically; and C computes the same."""
+    x = np.random.default_rng(n).integers(0, 3, (n, n + 1)).astype(float)
+    p = np.pad(x, 1)
+    expected = {
+        "stencil": np.pad(x[:, 0], 1)[:-2] + x[:, 0] + np.pad(x[:, 0], 1)[2:],
+        "stencil_2d": p[1:-1, 1:-1] + p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:],
+    }[name]
+    inputs = {"x": x[:, 0].astype(int)} if name == "stencil" else {"X": x}
+    for nt, sch in ((1, "static_schedule()"), (2, "dynamic_schedule(1)"), (3, "static_schedule()")):
+        bound = api.bind(EXAMPLES / f"{name}.ws", inputs=inputs, params={"nt": nt, "sch": sch})
+        (made,) = agreed(bound).values()
+        assert (made == expected).all()
