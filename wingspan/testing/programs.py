@@ -57,7 +57,7 @@ class Options:
     """one in so many loops is parallel"""
     narrow: int = 0
     """one in so many leaves is narrow; 0: none"""
-    shifted: int = 5
+    shifted: int = 0
     """one in so many accesses that are read shifts its subscripts, and most of these may leave their axes; 0: none"""
 
 
