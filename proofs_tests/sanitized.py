@@ -85,6 +85,8 @@ INPUTS: dict[str, dict[str, Any]] = {
     "spgemm_nested": {"A": A, "B": B},
     "spgemm_outer": {"A": A, "BT": B},
     "spmspv": {"A": A, "x": B.toarray()[:, 0]},
+    "stencil": {"x": runs(300, 5)},
+    "stencil_2d": {"X": A},
     "structured_add": {name: runs(800, seed).reshape(40, 20) for seed, name in enumerate("AB")},
 }
 """For each example the arrays that it needs."""

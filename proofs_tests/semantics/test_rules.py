@@ -33,6 +33,7 @@ EVERYTHING = """
             C[i, j] = w[i]
         end
         x = j
+        z = coalesce(A[~(j + 1)], 5)
         z = x + 1
         z = z + 1
         if z > 3
