@@ -105,20 +105,18 @@ def test_the_middle_of_a_dense_stencil_compares_nothing() -> None:
 
 
 def test_many_views_do_not_make_a_plan_of_all_their_windows() -> None:
-    """Each further view adds about as much as the one before."""
+    """Five windows that may overlap in any way; a body for each way would be 3⁵ of them."""
 
     def size(views: int) -> int:
-        total = " + ".join(f"coalesce(A[~(i + k{v})], {v})" for v in range(views))
-        heads = "".join(f"for k{v} = {v}:{v}\n" for v in range(views))
+        total = " + ".join(f"coalesce(A[~(i + k{v})], 0)" for v in range(views))
+        heads = "".join(f"for k{v} = {v}:{v + 1}\n" for v in range(views))
         text = "A = Tensor(Dense(Element(0)))\ny = Tensor(Dense(Element(0)), 9)\ny .= 0\n"
         text += f"{heads}for i = 1:9\ny[i] += {total}\n" + "end\n" * (views + 1) + "return y"
         bound = api.bind(api.parse(text), inputs={"A": np.arange(1, 8)})
-        i = np.arange(1, 10)
-        assert (agreed(bound)["y"] == sum(elements(np.arange(1, 8), i + v, v) for v in range(views))).all()
+        agreed(bound)
         return sum(1 for _ in walk(lower(bound).body))
 
-    two, four, eight = size(2), size(4), size(8)
-    assert eight - four < 4 * (four - two) + 200
+    assert size(5) < 8 * size(2)
 
 
 def test_without_a_tilde_an_index_beyond_the_end_is_a_fault() -> None:
@@ -178,3 +176,14 @@ def test_random_programs_that_shift_compute_the_same_in_every_engine(part: int) 
         first_seed=7_000 + part,
     )  # fmt: skip
     assert found.cases >= many(300) // 2
+
+
+@pytest.mark.parametrize("axis", ["~(i + 1), j", "i, ~(j + 1)", "~(i - 1), ~(j + 1)"])
+def test_a_view_of_a_column_ends_with_it(axis: str) -> None:
+    """Beyond lies the next column, whose elements differ from the fill value."""
+    text = "A = Tensor(Dense(Dense(Element(0))))\nY = Tensor(Dense(Dense(Element(0))), 3, 2)\nY .= 0\nfor j = 1:2\n"
+    text += f"for i = 1:3\nY[i, j] += coalesce(A[{axis}], 0)\nend\nend\nreturn Y"
+    A = np.arange(1, 7).reshape(3, 2)
+    by_row, by_column = {"~(i + 1), j": (1, 0), "i, ~(j + 1)": (0, 1)}.get(axis, (-1, 1))
+    expected = np.pad(A, 1)[1 + by_row : 4 + by_row, 1 + by_column : 3 + by_column]
+    assert (agreed(api.bind(api.parse(text), inputs={"A": A}))["Y"] == expected).all()
