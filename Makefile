@@ -6,7 +6,7 @@ SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.py
 EFFORT ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
+.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -36,10 +36,17 @@ demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product co
 	@$(BIN)/python examples/karate_check.py
 
 test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in eight minutes or so on two cores
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep and not browser'
 
 test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each
 	WINGSPAN_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
+
+test-browser: $(READY) ## look at pages in chromium and firefox: as root it installs them, else it skips what is not there
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@for each in chromium firefox-esr; do command -v $$each > /dev/null || missing="$$missing $$each"; done; \
+	if [ -n "$$missing" ]; then (apt-get update -q && apt-get install -y -q --no-install-recommends $$missing) > /dev/null || \
+	echo "skipping$$missing, which could not be installed: as root, apt-get install$$missing"; fi
+	$(BIN)/python -m pytest -n auto --dist worksteal -m browser proofs_tests/browser
 
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full

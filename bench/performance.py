@@ -155,8 +155,8 @@ def images() -> Iterator[str]:
         return
     yield "\n## Images\n"
     yield "Screenshots of this documentation, of which at least 90 % is background: `python bench/images.py FOLDER`,"
-    yield "then `python bench/structured.py FOLDER`. Ours are run lists of 64-bit elements; the arrays of NumPy and"
-    yield "OpenCV have bytes, unless it says otherwise."
+    yield "then `python bench/structured.py FOLDER`. Elements are bytes, in our run lists as in the arrays of NumPy and"
+    yield "OpenCV."
     for kernel, title in (("histogram", "Histogram of colours"), ("add", "Sum of two planes")):
         for threads in (1, 2):
             some = sorted((one for key, one in found.items() if key[:2] == (kernel, threads)), key=_pixels)

@@ -4,8 +4,8 @@
 
 FOLDER has images as bench/images.py makes them. `histogram.ws` counts the colours of each from its three planes as run
 lists, all scan lines one after the other; `structured_add.ws` adds its red plane to the green one, both halved so that
-their sum fits a byte; our elements have 64 bits. NumPy and OpenCV have the same pixels as arrays of bytes, of which
-OpenCV counts the colours in single precision. All are called in this one process, in turns, and must agree. On one
+their sum fits a byte. Elements of all are bytes: those of our run lists, of NumPy's arrays and of OpenCV's, which
+counts the colours in single precision. All are called in this one process, in turns, and must agree. On one
 thread the processor's time counts, on two the clock. Prints milliseconds, least and median, and how many times as long
 as ours each peer takes, and appends all to results/structured.jsonl.
 """
@@ -34,12 +34,15 @@ from bench.peers import Call  # noqa: E402
 
 EXAMPLES = ROOT / "examples"
 BINS = 256
+WIDE, BYTES = "RunList(Element(0))", "RunList(Element(0, u8))"
+"""Run lists as the programs declare them, and as they do here."""
 
 
 def kernel(program: str, threads: int, *, bins: int | None = None, **planes: wingspan.Tensor) -> Callable[[], Any]:
-    """A program on planes, dealt evenly; a histogram has so many bins of each colour."""
+    """A program on planes of bytes, dealt evenly; a histogram has so many bins of each colour."""
     sizes = {} if bins is None else {"n": bins}
-    called = wingspan.compile(EXAMPLES / program, params={"nt": threads, "sch": "static_schedule()", **sizes})
+    text = (EXAMPLES / program).read_text(encoding="utf-8").replace(WIDE, BYTES)
+    called = wingspan.compile(wingspan.parse(text), params={"nt": threads, "sch": "static_schedule()", **sizes})
     return lambda: called(**planes)
 
 
@@ -47,7 +50,7 @@ def histograms(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
     """Who counts colours. Results are pairs of colours, as numbers, and counts."""
     red, green, blue = (np.ascontiguousarray(pixels[..., k]) for k in range(3))
     planes = {
-        name: wingspan.Tensor.from_numpy("RunList(Element(0))", plane.reshape(-1).astype(np.int64))
+        name: wingspan.Tensor.from_numpy(BYTES, plane.reshape(-1))
         for name, plane in zip("RGB", (red, green, blue), strict=True)
     }
 
@@ -76,12 +79,9 @@ def filled(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def sums(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
     """Who adds two planes. Scan lines are columns, as in `from_file`."""
     A, B = (np.ascontiguousarray(pixels[..., k].T // 2) for k in (0, 1))
-    form = "Dense(SparseRunList(Element(0)))"
-    planes = {name: wingspan.Tensor.from_numpy(form, plane.astype(np.int64)) for name, plane in (("A", A), ("B", B))}
+    planes = {name: wingspan.Tensor.from_numpy(f"Dense(Sparse{BYTES})", plane) for name, plane in (("A", A), ("B", B))}
     yield "ours", Call(kernel("structured_add.ws", threads, **planes), lambda made: (made.to_numpy(),))
     yield "np.add", Call(lambda: np.add(A, B), lambda found: (found,))
-    wide = A.astype(np.int64), B.astype(np.int64)
-    yield "np.add, int64", Call(lambda: np.add(*wide), lambda found: (found,))
     if find_spec("cv2"):
         import cv2
 

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from proofs_tests.places import ROOT
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
 
 def tokens(page: Path) -> list[Token]:

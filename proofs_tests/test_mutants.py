@@ -20,11 +20,11 @@ AREAS = {
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
-        "wingspan/views/check.py",
+        "wingspan/dependence/advice.py", "wingspan/dependence/changes.py", "wingspan/views/check.py",
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
-        "wingspan/lang/widths.py",
+        "wingspan/lang/widths.py", "wingspan/reference.py",
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
@@ -58,6 +58,11 @@ AREAS = {
         "wingspan/written.py",
     ],
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
+    "teaching": [
+        "wingspan/notebook.py", "wingspan/semantics/rules/schema.py", "wingspan/testing/small.py",
+        "wingspan/trace/coverage.py", "wingspan/trace/derivation.py", "wingspan/views/lanes.py",
+        "wingspan/views/quiz.py", "wingspan/views/shown.py", "wingspan/views/view.py",
+    ],
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
         "wingspan/views/stepper.py", "wingspan/cli/stepping.py",
@@ -83,10 +88,11 @@ AREAS = {
     ],
     "processes": [
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
-        "wingspan/native/machine.py", "wingspan/written.py", "wingspan/explorer/_space.pyx",
+        "wingspan/written.py", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py", "wingspan/explorer/states.py",
         "wingspan/explorer/interrupts.py", "wingspan/explorer/jobs.py", "wingspan/explorer/cluster.py",
     ],
+    "docs": ["docs/"],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",

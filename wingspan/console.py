@@ -22,6 +22,7 @@ import click
 from wingspan.began import BEGAN
 from wingspan.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable
 from wingspan.explorer.interrupts import Terminated
+from wingspan.lang.algebra import literal
 from wingspan.reading import MORE
 from wingspan.views.paint import painted
 
@@ -47,7 +48,7 @@ def show(text: str, *, colours: bool = False) -> None:
 
 
 def show_json(value: dict[str, Any]) -> None:
-    """Print a result as one JSON object. Doubles that are not finite, for which JSON has no numbers, become text."""
+    """Print a result as one JSON object. Inf, -Inf and NaN, for which JSON has no numbers, become text."""
     show(as_text(value))
 
 
@@ -59,7 +60,7 @@ def as_text(value: dict[str, Any]) -> str:
 def _finite(value: Any) -> Any:
     match value:
         case float() if not math.isfinite(value):
-            return str(value)
+            return literal(value)
         case dict():
             return {name: _finite(part) for name, part in value.items()}
         case list() | tuple():

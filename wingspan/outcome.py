@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.lang.algebra import one_nan
 from wingspan.lang.ir import Value, kind_of
 
 Typed = tuple[str, Value]
@@ -27,8 +27,8 @@ class Outcome:
     def of(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Value]) -> Outcome:
         """From arrays of exact values."""
         return Outcome(
-            tuple((name, array.shape, tuple(map(_one_nan, array.flat))) for name, array in sorted(tensors.items())),
-            tuple((name, (kind_of(value), _one_nan(value))) for name, value in sorted(variables.items())),
+            tuple((name, array.shape, tuple(map(one_nan, array.flat))) for name, array in sorted(tensors.items())),
+            tuple((name, (kind_of(value), one_nan(value))) for name, value in sorted(variables.items())),
         )
 
     def values(self) -> dict[str, Any]:
@@ -38,11 +38,6 @@ class Outcome:
             for name, shape, values in self.tensors
         }
         return found | {name: plain(value) for name, (_, value) in self.variables}
-
-
-def _one_nan(value: Value) -> Value:
-    """The value; of all that are no numbers, which an engine may compute, the one that containers find equal."""
-    return value if value == value else math.nan
 
 
 def nested(array: np.ndarray) -> Any:

@@ -1,7 +1,12 @@
 """The sequential result of a program over dense NumPy arrays: the oracle that everything else is compared with.
 
 It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order
-of their indices. Values are exact: integers of 64 bits that fault when they overflow, and fractions for doubles.
+of their indices. Values are exact: integers of 64 bits that fault when they overflow, and fractions for doubles, or
+Inf, -Inf and NaN, with which it computes as IEEE 754 says.
+
+Zero times Inf or NaN is NaN, unless the zero is a literal or an element that is not stored: then it is zero. Of inputs
+the reference is told what they store. Where that decides for a tensor that the program declares, which depends on its
+format, it gives up.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
-KINDS = {"int": "a 64-bit integer", "float": "a finite double", "bool": "a boolean"}
+KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean"}
 
 RANGES = {
     f"{letter}{bits}": np.iinfo(f"{name}{bits}")
@@ -32,6 +37,10 @@ RANGES = {
     for bits in (8, 16, 32)
 }
 """What narrow cells of integers hold."""
+
+
+class Undecided(InputError):
+    """The result depends on what the format of a tensor stores, which the reference does not know."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +58,13 @@ def evaluate(
     shapes: Mapping[str, tuple[int, ...]],
     kinds: Mapping[str, str],
     tick: Callable[[], None] = lambda: None,
+    kept: Callable[[str], Array] | None = None,
 ) -> Results:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 
     `shapes` and `kinds` (`int`, `float` or `bool`, or what narrow cells hold: `u8`, `f32`, …) are those of all tensors,
     inputs and declared ones. `tick` is called before each iteration and for each element of an input; what it raises
-    ends the evaluation.
+    ends the evaluation. `kept` says which elements an input stores: all, if it is None.
 
     >>> y_i = ir.Access(ir.Fiber("y", 1), (ir.Index("i"),))
     >>> loop = ir.For("i", ir.Range(ir.Literal(1), ir.Literal(2)), ir.Assign(y_i, "+", ir.Index("i")))
@@ -66,7 +76,10 @@ def evaluate(
         if np.shape(array) != tuple(shapes[name]):
             raise InputError(f"{name} has the shape {np.shape(array)}, the program needs {tuple(shapes[name])}")
         root.tensors[name] = exact(array, kinds[name], tick)
-    _Evaluator(shapes, kinds, tick).run(body, root)
+    nodes = list(body.walk())
+    declared = {s.tensor for s in nodes if isinstance(s, ir.Declare)}
+    changing = declared | {s.access.fiber.tensor for s in nodes if isinstance(s, ir.Assign)}
+    _Evaluator(shapes, kinds, tick, kept, frozenset(changing)).run(body, root)
     return Results(root.tensors, root.variables)
 
 
@@ -99,14 +112,16 @@ def show(value: object) -> str:
         except OverflowError:
             return str(value)
         return repr(rounded) if rounded == value else str(value)
-    return str(value)
+    return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value), str(value))
 
 
 def _computed(raw: object) -> Value | None:
-    """A Python number as what programs compute with; None for what is no number or not finite."""
+    """A Python number as what programs compute with; None for what is no number."""
     if isinstance(raw, bool | int | Fraction):
         return raw
-    return Fraction(raw) if isinstance(raw, float) and math.isfinite(raw) else None
+    if not isinstance(raw, float):
+        return None
+    return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
 
 
 def _converted(value: Value, kind: str) -> Value | None:
@@ -114,7 +129,8 @@ def _converted(value: Value, kind: str) -> Value | None:
     if isinstance(value, bool) or kind == "bool":
         return value if isinstance(value, bool) and kind == "bool" else None
     if kind in ("float", "f32"):
-        return single(Fraction(value)) if kind == "f32" else Fraction(value)
+        value = value if _beyond(value) else Fraction(value)
+        return single(value) if kind == "f32" and isinstance(value, Fraction) else value
     least, most = (RANGES[kind].min, RANGES[kind].max) if kind in RANGES else (INT_MIN, INT_MAX)
     integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
     return int(value) if integral and least <= value <= most else None
@@ -141,6 +157,27 @@ def _unfit(text: str, kind: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def _beyond(value: Value) -> bool:
+    """Whether a value is Inf, -Inf or NaN: what was computed is a double for nothing else."""
+    return isinstance(value, float)
+
+
+def _extended(op: str, a: Value, b: Value) -> Value:
+    """What a ⊗ b is if one of them is Inf, -Inf or NaN, and no divisor is 0."""
+    if a != a or b != b or (op in ("÷", "%") and _beyond(a)):
+        return ir.NAN
+    if op in ("min", "max"):
+        found = a if (a < b) == (op == "min") else b
+        return found if _beyond(found) else Fraction(found)
+    if op in ("÷", "%"):
+        crosses = (a < 0 < b) or (b < 0 < a)
+        return Fraction(-1 if crosses else 0) if op == "÷" else b if crosses else Fraction(a)
+    x, y = (np.float64(v if _beyond(v) else (v > 0) - (v < 0)) for v in (a, b))
+    with np.errstate(invalid="ignore"):
+        made = float(x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y)
+    return ir.NAN if made != made else made if math.isinf(made) else Fraction(0)
 
 
 def _floored(a: Value, b: Value) -> Value:
@@ -197,6 +234,8 @@ def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
     a, b = _number(op, a, span), _number(op, b, span)
     if op in ("/", "÷", "%") and b == 0:
         raise Fault(f"division by zero: {show(a)} {op} {show(b)}", span)
+    if (_beyond(a) or _beyond(b)) and op not in ("<", "<=", ">", ">="):
+        return _extended(op, a, b)
     return _bounded(NUMERIC[op](a, b), span)
 
 
@@ -208,7 +247,7 @@ def _unary(op: str, a: Value, span: Span | None) -> Value:
     if op == "-":
         return _bounded(-a, span)
     if op == "abs":
-        return _bounded(max(a, -a), span)
+        return _bounded(-a if a < 0 else a, span)
     if op == "isqrt":
         if not isinstance(a, int) or a < 0:
             raise Fault(f"isqrt needs an integer that is not negative, got {show(a)}", span)
@@ -271,6 +310,9 @@ class _Evaluator:
     shapes: Mapping[str, tuple[int, ...]]
     kinds: Mapping[str, str]
     tick: Callable[[], None]
+    kept: Callable[[str], Array] | None
+    changing: frozenset[str]
+    """the tensors that the program declares or updates"""
 
     def run(self, s: ir.Statement, scope: _Scope) -> None:
         """Do one statement."""
@@ -282,7 +324,7 @@ class _Evaluator:
                 if _boolean("if", self.value(condition, scope), condition.span):
                     self.run(body, _Scope(scope))
             case ir.Set(name, value):
-                result = self.value(value, scope)
+                result = self.value(value, scope, typed=True)
                 (scope.binding(name) or scope).variables[name] = result
             case ir.Assign():
                 self.assign(s, scope)
@@ -307,13 +349,16 @@ class _Evaluator:
             value = _binary(s.op, array[index], value, s.span)
         array[index] = self.stored(s.access.fiber.tensor, value, s.value.span or s.span)
 
-    def value(self, e: ir.Expression, scope: _Scope) -> Value:
-        """What an expression is worth. Arguments are evaluated from left to right, always all of them."""
+    def value(self, e: ir.Expression, scope: _Scope, typed: bool = False) -> Value:
+        """What an expression is worth. Arguments are evaluated from left to right, always all of them.
+
+        `typed`: whether it is the value of a variable, whose type matters.
+        """
         match e:
             case ir.Literal(raw):
                 known = _computed(raw)
                 if known is None:
-                    raise Fault(f"{raw} is not a finite double", e.span)
+                    raise Fault(f"{raw} is no number", e.span)
                 return _bounded(known, e.span)
             case ir.Variable(name) | ir.Index(name):
                 binding = scope.binding(name)
@@ -321,9 +366,14 @@ class _Evaluator:
                     raise Fault(f"{name} has no value", e.span)
                 return binding.variables[name]
             case ir.Call(op, args):
-                first, *rest = (self.value(arg, scope) for arg in args)
+                typed = typed or op == "isqrt"
+                first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
                     return _unary(op, first, e.span)
+                if op == "*" and any(map(_beyond, (first, *rest))):
+                    for arg, factor in zip(args, (first, *rest), strict=True):
+                        if factor == 0 and self.annihilates(arg, scope, typed):
+                            return factor
                 return reduce(lambda a, b: _binary(op, a, b, e.span), rest, first)
             case ir.Access():
                 array, index = self.cell(e, scope)
@@ -331,6 +381,31 @@ class _Evaluator:
                 return found
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
+
+    def annihilates(self, e: ir.Expression, scope: _Scope, typed: bool) -> bool:
+        """Whether an expression that is zero makes a product with Inf or NaN zero. InputError if its format decides."""
+        found = self.literal(e, scope)
+        if found is None:
+            message = "zero times Inf or NaN, and the reference does not know whether this zero is stored"
+            raise Undecided(message, e.span, fix="use another engine")
+        return found and not (typed and isinstance(self.value(e, scope, typed), int))
+
+    def literal(self, e: ir.Expression, scope: _Scope) -> bool | None:
+        """Whether algebra makes a literal of an expression; None if the format of a tensor decides."""
+        match e:
+            case ir.Literal():
+                return True
+            case ir.Access(fiber=ir.Fiber(tensor=T)):
+                _, index = self.cell(e, scope)
+                if T in self.changing:
+                    return None
+                return self.kept is not None and not self.kept(T)[index]
+            case ir.Call(op=op, args=args):
+                found = [self.literal(arg, scope) for arg in args]
+                if op == "*" and any(f and self.value(arg, scope) == 0 for f, arg in zip(found, args, strict=True)):
+                    return True
+                return False if False in found else None if None in found else True
+        return False
 
     def cell(self, access: ir.Access, scope: _Scope) -> tuple[Array, tuple[int, ...]]:
         """The array that an access names and the 0-based place in it."""

@@ -658,7 +658,7 @@ def test_doubles_that_are_not_finite_are_text_in_json(wingspan, tmp_path):
         "c[] = a[1] * a[1] - a[1] * a[1]\nd[] = a[1] * a[1]\nreturn c, d"
     )
     found = wingspan("run", str(path), "--engine", "native", "--json").json
-    assert {name: tensor["values"] for name, tensor in found["tensors"].items()} == {"c": "nan", "d": "inf"}
+    assert {name: tensor["values"] for name, tensor in found["tensors"].items()} == {"c": "NaN", "d": "Inf"}
     raced = wingspan("stress", str(path), "--runs", "3", "--json").json
     assert len([end for end in raced["observed"] if end["runs"]]) == 1
 

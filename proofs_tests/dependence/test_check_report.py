@@ -265,7 +265,7 @@ def test_a_safe_report_proves_each_pair_once_below_its_loop():
     further = Advice("for j = parallel(_)", 1, TEXT)
     report = told(verdict="safe", proofs=proofs, advice=(further,))
     assert check(report) == (
-        "safe  outer.ws: its parallel loops do nothing that its formats do not support\n"
+        "safe  outer.ws: every parallel loop is supported by its formats\n"
         "\n"
         "for k = parallel(_, dev, static_schedule())  (line 6)\n"
         "  C[i, j]                   strong SIV: the distance on k is 0\n"

@@ -302,9 +302,6 @@ INPUT_MISTAKES: dict[str, tuple[type[InputError | ProgramError], dict, Mistake]]
     "x = d[1 + 0]": (InputError, {"d": [[1], [1, 2]]}, Mistake(
         "1:40", "d: the input is no array", "give rows of one length"
     )),
-    "x = d[2 - 1]": (InputError, {"d": [float("nan")]}, Mistake(
-        "1:40", "d: nan is not a finite number, and results are exact only for those", "use finite numbers"
-    )),
     "x = d[1 * 1]": (InputError, {"d": [1], "e": [1]}, Mistake("", "the program has no tensor e", "it has d, v")),
 }  # fmt: skip
 

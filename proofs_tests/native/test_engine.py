@@ -17,7 +17,8 @@ from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
 from wingspan.lang.devices import SERIAL, Device
-from wingspan.lang.words import FUNCTIONS
+from wingspan.lang.ir import NAN
+from wingspan.lang.words import FUNCTIONS, alike
 from wingspan.native.assemble import OPCODES, assemble, operate
 from wingspan.native.engine import Engine, controlled
 from wingspan.plan.ir import (
@@ -161,15 +162,33 @@ def test_doubles_become_integers_as_the_language_has_them(a):
     assert compute("int", a) == expected("int", a)
 
 
-@pytest.mark.parametrize("a", [float("inf"), float("nan")])
-def test_what_is_not_finite_is_no_integer(a):
-    assert compute("int", a) == f"{a!r} is not a 64-bit integer"
+@pytest.mark.parametrize(("a", "text"), [(float("inf"), "Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
+def test_what_is_not_finite_is_no_integer(a, text):
+    assert compute("int", a) == f"{text} is not a 64-bit integer"
+
+
+BEYOND = st.sampled_from([float("inf"), float("-inf"), NAN, 0.0, 1.5, -2.0])
+
+
+@given(st.sampled_from(["÷", "%", "/"]), BEYOND, BEYOND)
+def test_inf_and_nan_are_divided_as_the_language_has_them(op, a, b):
+    assert repr(compute(op, a, b)) == repr(expected(op, a, b))
+
+
+@given(st.sampled_from(["+", "-", "*", "min", "max", "alike"]), BEYOND, BEYOND)
+def test_private_operators_take_inf_and_nan(op, a, b):
+    """As the controlled scheduler does, and as the language does where it has the operator."""
+    result = Reg("result", "bool" if op == "alike" else "float")
+    found = run(Set(result, Op(op, (c(a), c(b))), HERE), variables=[result]).variables["result"]
+    assert alike(found, operate(op, [a, b]))
+    if op != "alike":
+        assert alike(found, algebra.apply(op, algebra.exact(a), algebra.exact(b)))
 
 
 @given(st.sampled_from(sorted(OPERATORS)), st.data())
 def test_private_operators_are_what_python_says(op, data):
-    whole = {"÷", "%", "float", "and", "or", "not", "|", *FUNCTIONS} - {"same"}
-    doubles = op not in whole and (op in ("abs", "neg", "same", "f32", "muladd") or data.draw(st.booleans()))
+    whole = {"÷", "%", "float", "and", "or", "not", "|", *FUNCTIONS} - {"same", "alike"}
+    doubles = op not in whole and (op in ("abs", "neg", "same", "alike", "f32", "muladd") or data.draw(st.booleans()))
     values = st.booleans() if op in ("and", "or", "not") else EXACT if doubles else INT64
     unary = ("abs", "neg", "not", "float", "f32", "bit", "first", "rest", "count")
     number = 3 if op == "muladd" else 1 if op in unary else 2

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
-from proofs_tests.by_hand import call, same, worth
+from proofs_tests.by_hand import call, let, run, same, worth
 from wingspan.errors import Fault
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
+from wingspan.lang.words import alike
 from wingspan.reference import INT_MAX, INT_MIN
 
 
@@ -118,6 +123,26 @@ def test_both_sides_of_a_logical_operator_are_evaluated(op, first):
         worth(call(op, first, call("==", call("÷", 1, 0), 1)))
 
 
-def test_a_double_that_is_not_finite_faults():
-    with pytest.raises(Fault, match="inf is not a finite double"):
-        worth(ir.Literal(float("inf")))
+def computed(op, a, b):
+    """a ⊗ b of values that are no literals."""
+    return run(let("x", a), let("y", b), let("z", call(op, ir.Variable("x"), ir.Variable("y")))).variables["z"]
+
+
+BEYOND: list[Any] = [math.inf, -math.inf, math.nan, 0.0, 1.5, -2.0, Fraction(10) ** 400, -(Fraction(10) ** 400)]
+
+
+@pytest.mark.parametrize("op", ["+", "-", "*", "/", "÷", "%", "min", "max", "<", "<=", "==", "!="])
+def test_inf_and_nan_are_computed_with_as_numpy_does(op: str) -> None:
+    """The reference and the rules agree, and with NumPy where all operands are doubles."""
+    numpy: Any = {
+        "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "÷": np.floor_divide, "%": np.mod,
+        "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal,
+    }[op]  # fmt: skip
+    for a, b in itertools.product(BEYOND, BEYOND):
+        if (b == 0 and op in ("/", "÷", "%")) or not any(isinstance(v, float) and not math.isfinite(v) for v in (a, b)):
+            continue
+        found = computed(op, a, b)
+        assert alike(found, algebra.apply(op, algebra.exact(a), algebra.exact(b))), (op, a, b)
+        if not any(isinstance(v, Fraction) for v in (a, b)):
+            with np.errstate(all="ignore"):
+                assert alike(found, numpy(a, b).item()), (op, a, b)

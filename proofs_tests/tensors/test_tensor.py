@@ -67,9 +67,8 @@ def test_elements_are_compared_with_the_fill_value_exactly():
 
 
 REFUSED = {
-    "inf is not a finite number": (CSC, [[np.inf]]),
-    "nan is not a finite number": (CSC, [[1.0, np.nan]]),
-    "-inf is not a finite number": ("Element(0.0)", np.array(-np.inf, dtype=object)),
+    "Inf is not a 64-bit integer, which Dense": ("Dense(Element(0))", [1.0, np.inf]),
+    "NaN is not a 64-bit integer": ("Element(0)", np.array(np.nan, dtype=object)),
     "does not hold complex128 elements": (CSC, [[1j]]),
     "does not hold <U1 elements": (CSC, [["a"]]),
     "does not hold a str: 'a'": (CSC, np.array([["a"]], dtype=object)),

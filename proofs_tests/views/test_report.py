@@ -263,7 +263,7 @@ def test_a_race_names_both_sides_the_loop_and_the_way_there():
         "    4 │ for i = parallel(1:3)",
         "      │ ───────────────────── these iterations run on 2 threads",
         "    5 │     c[1] += i",
-        "      │     ^^^^^^^^^ task 1 (i = 1) reads c.val[1], and task 2 (i = 2) can write it in the same moment",
+        "      │     ^^^^^^^^^ task 1 (i = 1) reads c.val[1] while task 2 (i = 2) may write it",
         "  first   task 1 (i = 1)  Assign  reads c.val[1]   level 1 Element of c, position 1",
         "  second  task 2 (i = 2)  Assign  writes c.val[1]  level 1 Element of c, position 1",
         "  kind    node: the same position of the same level",
@@ -277,7 +277,7 @@ def test_a_race_of_two_statements_marks_both():
     text = terminal.explore(report(verdict="race", races=(race(second=other),)))
     assert "error[race]: c[1] += i races with x = x + i: a node race" in text
     assert "^^^^^^^^^ task 1 (i = 1) reads c.val[1]\n" in text
-    assert "        ─ task 2 (i = 2) can read it in the same moment" in text
+    assert "        ─ task 2 (i = 2) may read it at the same time" in text
 
 
 def test_two_statements_that_look_alike_are_told_apart():
@@ -298,7 +298,7 @@ def test_each_kind_of_race_is_explained(kind, said):
     sides = {"first": access("1", "read", index=1), "second": access("2", "atomic update", index=2)}
     text = terminal.explore(report(verdict="race", races=(race(kind=kind, level=2, level_name="SparseList", **sides),)))
     assert said in text and f"a {kind} race on level 2 SparseList of c" in text
-    assert "task 2 (i = 2) can atomically update it" in text and "position 1, index 2" in text
+    assert "task 2 (i = 2) may atomically update it" in text and "position 1, index 2" in text
 
 
 def test_a_race_on_a_variable_has_no_level():

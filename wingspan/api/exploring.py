@@ -18,8 +18,11 @@ from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import Verdict
 from wingspan.outcome import Outcome
 from wingspan.paths import named
+from wingspan.reference import Undecided
 from wingspan.shown import Shown
 from wingspan.written import check_output
+
+UNCOMPARED = "the serial result: no result was compared with it"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +75,9 @@ def explore(
     try:
         expected = expected_of(bound, bounds.tick)
     except Stopped as stopped:  # then there is nothing left for the search either
-        left_out = (("the serial result: no result was compared with it", stopped.bound),)
+        left_out = ((UNCOMPARED, stopped.bound),)
+    except Undecided:
+        left_out = ((UNCOMPARED, "whether a zero is stored"),)
 
     def seen(finding: Race | FaultReport | Deadlock | Result) -> None:
         if found is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import prod
 
 from wingspan import reference
@@ -71,7 +72,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
     _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.width.name if tower.width.narrow else tower.kind for name, tower in bound.towers.items()}
-    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick)
+    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick, cache(lambda name: bound.inputs[name].stored()))
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:

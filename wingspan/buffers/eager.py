@@ -1,6 +1,6 @@
-"""Procedures as Python functions on a dictionary of cells: for tensors at rest, where nobody watches the accesses.
+"""Procedures as Python functions on a dictionary of cells: for tensors at rest, when nothing observes the accesses.
 
-The structured statements become Python text, statement by statement. They are run the other way by `frames`.
+The structured statements become Python text, statement by statement. `frames` runs them the other way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Run = Callable[..., tuple[tuple[Any, ...], Instance]]
 
 
 def eager(code: Code) -> Run:
-    """The whole of a procedure as one function. It is kept in the code."""
+    """The whole of a procedure as one function, which is kept in the code."""
     known: Run | None = code.__dict__.get("_eager")
     if known is None:
         known = code.__dict__["_eager"] = _Writer(code).function()
@@ -107,7 +107,7 @@ class _Writer:
                 put(f"cell = {self.cell(ref, self.text(index))}")
                 put(f"cells[cell] = fitting({made}, width_{width}, {place!r}, tensor)")
             case Acquire():
-                put("pass")  # nobody else is there
+                put("pass")  # there are no other tasks
             case Release(ref=ref, index=index):
                 put(f"cells[{self.cell(ref, self.text(index))}] = 0")
             case Sort(ref=ref, count=count):

@@ -1,7 +1,7 @@
 """Staged operations, suspended at each memory access.
 
-A `Frame` is a run of a `Code` that rests just before its next access: private instructions have already run, and
-registers that no later instruction reads are blank, so that two runs which differ only in their past are equal.
+A `Frame` is a run of a `Code` that rests just before its next access. Private instructions have already run, and
+registers that no later instruction reads are blank, so two runs that differ only in their past are equal.
 `advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
 
 
 class Cell(NamedTuple):
-    """One cell of memory: the copies of a level's buffer are told apart by their instance."""
+    """One cell of memory; the instance distinguishes the copies of a level's buffer."""
 
     tensor: str
     depth: int
@@ -38,7 +38,7 @@ Rmw = Literal["atomic", "acquire", "release"]
 
 
 class Memory(Protocol):
-    """What a frame runs on. Position and index say what the access is made for."""
+    """The memory that a frame runs on. Position and index tell what the access is made for."""
 
     def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
         """Read the cell."""
@@ -53,7 +53,7 @@ class Memory(Protocol):
 
 
 class Held(Exception):
-    """A lock cannot be taken: who holds it."""
+    """A lock cannot be taken; its holder."""
 
     def __init__(self, cell: Cell, position: int | None, holder: str) -> None:
         super().__init__(f"{cell} is held by {holder}")
@@ -71,7 +71,7 @@ class Frame(Term):
     instance: Instance
 
     def __str__(self) -> str:
-        """`@2 {value ↦ 1, r4 ↦ 0}`: the instruction that it rests before, and the registers still needed."""
+        """`@2 {value ↦ 1, r4 ↦ 0}`: the instruction before which it rests, and the registers still needed."""
         names = {slot: name for name, slot in self.code.inputs}
         held = ((names.get(slot, f"r{slot}"), self.registers[slot]) for slot in self.code.live[self.pc])
         return f"@{self.pc} {{{', '.join(f'{name} ↦ {term(bound)}' for name, bound in held)}}}"
@@ -103,7 +103,7 @@ def start(code: Code, tensor: str, instance: Instance, inputs: Mapping[str, Any]
 
 
 def advance(frame: Frame, memory: Memory) -> Frame:
-    """Perform the access that the frame rests before, and go on to the next."""
+    """Perform the access before which the frame rests, and continue to the next."""
     code, registers = frame.code, list(frame.registers)
     _perform(code.instructions[frame.pc], registers, frame.tensor, frame.instance, memory)
     pc = _settle(code, frame.pc + 1, registers, frame.tensor)
@@ -146,14 +146,14 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
 
 
 def _take(cell: Cell, position: int | None, holder: Any, path: str) -> str:
-    """What a free lock, 0, holds once it is taken: the path of the task."""
+    """The content of a free lock, 0, once it is taken: the path of the task."""
     if holder != 0:
         raise Held(cell, position, holder)
     return path
 
 
 def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:
-    """Run private instructions; where the next rest is."""
+    """Run private instructions; the place of the next rest."""
     while True:
         step = code.instructions[pc]
         if step.rests:
@@ -175,7 +175,7 @@ def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:
 
 
 def _rest(code: Code, pc: int, registers: Registers, tensor: str, instance: Instance) -> Frame:
-    """A frame that rests here, what is dead blanked."""
+    """A frame that rests here, with dead registers blanked."""
     kept: Registers = [None] * code.size
     for slot in code.live[pc]:
         kept[slot] = registers[slot]

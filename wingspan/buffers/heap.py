@@ -21,7 +21,7 @@ Heap = immutables.Map[Cell, Any]
 
 
 def without(heap: Heap, tensor: str, instance: Instance) -> Heap:
-    """The heap without a private copy: memory that nothing can reach must not tell states apart."""
+    """The heap without a private copy: unreachable memory must not distinguish states."""
     size = len(instance)
     gone = [cell for cell in heap if cell.tensor == tensor and cell.instance[:size] == instance]
     with heap.mutate() as left:
@@ -32,12 +32,12 @@ def without(heap: Heap, tensor: str, instance: Instance) -> Heap:
 
 
 def alone(cell: Cell, chain: Instance, owner: str = "") -> bool:
-    """Whether no task but the one with this chain could touch the cell while it runs.
+    """Whether no task but the one with this chain could access the cell while it runs.
 
-    An instance whose keys name all of a task's ancestry is reached by this task alone: tasks of one device under one
-    parent differ in their thread id; and so is a thread's own cell of a buffer, `owner` being the tag of its level's
-    keys. But whoever loads an isolated fiber declares, thaws and freezes all that is below, so keys from there on do
-    not count.
+    An instance whose keys name all of a task's ancestry is reached by this task alone, since tasks of one device under
+    one parent differ in their thread id. So is a thread's own cell of a buffer, `owner` being the tag of its level's
+    keys. But any task that loads an isolated fiber declares, thaws and freezes everything below, so keys from there on
+    do not count.
     """
     keys = set(_named(cell.instance))
     if len(keys) == len(cell.instance) and owner:
@@ -51,7 +51,7 @@ def _named(instance: Instance) -> Instance:
 
 
 def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
-    """Why exchanging the names of two tasks of a program is more than that; empty if it is not."""
+    """Why exchanging the names of two tasks of a program has other effects; empty if it has none."""
     for tensor, tower in towers.items():
         for level in tower.levels:
             if level.device is not None:
@@ -63,9 +63,10 @@ def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
 
 
 def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
-    """What no task has for itself; and what each has, by its path and without it: its copies and the locks it holds.
+    """What belongs to no task; and what belongs to each, by its path, without the path: its copies and the locks it
+    holds.
 
-    Of a program whose tasks are not `told_apart`: so keys before an isolated fiber are those of a task.
+    For a program whose tasks are not `told_apart`, so keys before an isolated fiber are those of a task.
     """
     own: dict[str, set[Hashable]] = defaultdict(set)
     chains: dict[Instance, Instance] = {}
@@ -92,7 +93,7 @@ def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
 
 
 def unnamed(instance: Instance, chain: Instance) -> Instance:
-    """An instance as the task with this chain would give it if it had no name, nor those that it descends from."""
+    """An instance as it would be if the task with this chain, and those that it descends from, had no names."""
     depth = 0
     while depth < min(len(instance), len(chain)) and instance[depth] == chain[depth]:
         depth += 1

@@ -1,4 +1,4 @@
-"""What a level format is: its buffers, its operations, its stability; and a tower of them.
+"""The definition of a level format: its buffers, its operations, its stability; and a tower of levels.
 
 A *storage level* holds the fibers of one axis, a *leaf* holds the elements, and a *modifier* wraps the level below it
 and has no axis of its own. A format is a tower of levels, root first; each level has a *depth* in its tower (0 is the
@@ -8,23 +8,23 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
 
     every level   declare()  assemble(p)  freeze(P)  thaw(P)            checkout()  commit()  passed on if not defined
                   coalesce(local, global_, task, m, P)  if it can be merged: for k = 1:m, fiber local[k] of the copy on
-                                                 processor task[k] joins fiber global_[k], in ascending order of the
-                                                 latter; global_[m+1] = 0. The copies are frozen, this level updating
+                                                 processor task[k] is merged into fiber global_[k], in ascending order
+                                                 of global_; global_[m+1] = 0. Copies are frozen, this level updating
     storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
-                            drain(c, i)  before next, if there is it, where nobody reads the fiber again
+                            drain(c, i)  before next, if defined, where the fiber is not read again
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
                             stop(c) → the last index of the stretch that index(c) is in; if the level has stretches
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
-                  equal(p, q) → whether two fibers hold the same; of levels that may stand below runs, leaves too
-                  copy(p, q)     fiber q becomes as fiber p is; of the same levels, if they can be merged
-    leaf          unwrap(p) → v        increment(p, v) [→ whether something was written, always if not told]
-                  adopt(t, p, q, first)  if it can be merged: element q takes what p of the copy on processor t holds;
-                                         unless that is the first, it unites it with what it has from those before
+                  equal(p, q) → whether two fibers have equal contents; of levels that may be below runs, leaves too
+                  copy(p, q)     make fiber q equal to fiber p; of the same levels, if they can be merged
+    leaf          unwrap(p) → v        increment(p, v) [→ whether something was written; always, if it returns nothing]
+                  adopt(t, p, q, first)  if it can be merged: element q takes the value of p in the copy on processor t;
+                                         unless that is the first, it combines it with its value from those before
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
-                  unbind(p)            if something is to be done when the update is over
+                  unbind(p)            if there is something to do when the update is over
 
-Arrays of entries become buffers and come back all at once, by methods in Python, where a format has them::
+Arrays of entries become buffers and vice versa in bulk, by methods in Python, if a format defines them::
 
     pack     of a leaf: fibers, values → buffers
              of a storage level: fibers, n, sizes, indices, below → buffers, fibers
@@ -32,8 +32,8 @@ Arrays of entries become buffers and come back all at once, by methods in Python
     unpack   of a leaf: find, positions → values       of a storage level: find, n, positions → children
              of a modifier: find, positions → what lies inside, for each instance
 
-They say what `declare`, updates in ascending order by thread 1 and `freeze` leave in the buffers, except for zeros, and
-what the reading operations find there. `stored` has the types. Positions and indices count from 0.
+They reproduce what `declare`, updates in ascending order by thread 1 and `freeze` leave in the buffers, except for
+zeros, and what the reading operations find there. `stored` has the types. Positions and indices count from 0.
 
 A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
 (`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
@@ -67,7 +67,7 @@ FIBER = "fiber"
 
 @dataclass(frozen=True)
 class Buffer:
-    """A growable array of a level. Cells never written read as zero, as fresh memory does; buffers never move."""
+    """A growable array of a level. Cells never written read as zero, like fresh memory; buffers never move."""
 
     name: str
     cell: Literal["position", "index", "value", "flag", "bits", "thread", "count", "lock"]
@@ -76,9 +76,9 @@ class Buffer:
     hashed: bool = False
     """whether so few of its cells are in use that an engine keeps them in a hash table"""
     own: bool = False
-    """whether of all tasks of the level's device only thread t touches cell t"""
+    """whether cell t is accessed only by thread t, of all tasks of the level's device"""
     assigned: bool = False
-    """whether cells are read only after they were written, so that memory of an earlier run need not be cleared"""
+    """whether cells are read only after they were written, so memory of an earlier run need not be cleared"""
 
 
 LISTS = (
@@ -94,7 +94,7 @@ LISTS = (
     Buffer("here", "position", "entries of copies", "how far coalesce has come in each of them"),
     Buffer("ahead", "index", "entries of copies", "the index that is there"),
 )
-"""Room for coalesce, which every level that has a child has beside its own buffers."""
+"""Room for coalesce, which every level with a child has beside its own buffers."""
 
 COUNTS = (
     Buffer("kids", "count", "pieces + 1", "how many children of the merged level are before the piece"),
@@ -103,12 +103,12 @@ COUNTS = (
 """Room for coalesce in levels whose entries are stretches."""
 
 WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, since the phase began, in this copy")
-"""What a leaf has beside its own buffers where it is copied. Only = needs it: see `Merge`."""
+"""An additional buffer of a leaf that has copies. Only = needs it: see `Merge`."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level of a tower. What a format is stands in the class, what one use of it is in the fields."""
+    """A level of a tower. The class defines the format, the fields one use of it."""
 
     leaf: ClassVar[bool] = False
     modifier: ClassVar[bool] = False
@@ -119,9 +119,9 @@ class Level:
     cursor: ClassVar[tuple[str, ...]] = ()
     """the fields of the cursor c, beside the position p"""
     assembles: ClassVar[bool] = False
-    """whether a child exists only once something below it has been written: then the iteration has a dirty flag"""
+    """whether a child exists only once something below it has been written; the iteration then has a dirty flag"""
     lookup: ClassVar[bool] = False
-    """whether every index has a child whose position is computed, so that there is nothing to step through"""
+    """whether every index has a child whose position is computed, so there is nothing to step through"""
     full: ClassVar[bool] = False
     """whether every index takes room, stored or not"""
     once: ClassVar[bool] = False
@@ -129,27 +129,29 @@ class Level:
     ascending order
     """
     turns: ClassVar[frozenset[Dependence]] = frozenset({"node", "sibling"})
-    """the dependences that do no harm to a level that is not `once` if tasks take turns in its fibers"""
+    """the dependences that are harmless to a level that is not `once` if tasks take turns in its fibers"""
     zeros: ClassVar[bool] = False
-    """whether cells of a leaf right below may be read though nobody has written them, which hold 0 then"""
+    """whether cells of a leaf right below may be read although they were never written, as 0"""
+    shared_child: ClassVar[bool] = False
+    """whether indices of a fiber have one child in common, so that only one of them is updated at a time"""
     stretch: ClassVar[Literal["", "run", "block"]] = ""
-    """what an entry of a fiber is, if it stands for a stretch of indices: a `run` has one child for all of them, a
-    `block` a child for each, one position after the other
+    """the kind of an entry that stands for a stretch of indices: a `run` has one child for all of them, a
+    `block` a child for each, at consecutive positions
     """
     fills: ClassVar[bool] = False
-    """whether a fiber may have children below which nothing was written, though it `assembles`"""
+    """whether a fiber may have children below which nothing was written, although it `assembles`"""
     numbers_arrivals: ClassVar[bool] = False
     """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
     first entered
     """
     owned: ClassVar[bool] = False
-    """whether the key of a fiber tells which thread owns it"""
+    """whether the key of a fiber determines which thread owns it"""
     continues: ClassVar[bool] = False
-    """whether the level lists the same entries as the one above, both being parts of one format: then the position of a
-    fiber is that of its first entry
+    """whether the level lists the same entries as the one above, both being parts of one format; the position of a
+    fiber is then that of its first entry
     """
     copies: ClassVar[bool] = False
-    """whether each thread updates a copy of what the level wraps, and freezing brings the copies together"""
+    """whether each thread updates a copy of what the level wraps, and freezing merges the copies"""
     late: ClassVar[bool] = False
     """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
 
@@ -160,21 +162,21 @@ class Level:
 
     @property
     def key(self) -> str:
-        """The tag of the keys that tell the instances below a modifier apart; empty if there is but one."""
+        """The tag of the keys that distinguish the instances below a modifier; empty if there is only one."""
         return "" if self.device is None else self.device.id
 
     @property
     def device(self) -> Device | None:
-        """The device that gates the level, if one does."""
+        """The device that gates the level, if any."""
         return None
 
     @property
     def packs(self) -> bool:
-        """Whether the class itself has `pack` and `unpack`; if derived from one, it may use the buffers differently."""
+        """Whether the class itself has `pack` and `unpack`; a derived class may use the buffers differently."""
         return {"pack", "unpack"} <= vars(type(self)).keys()
 
     def stability(self) -> frozenset[Dependence]:
-        """The dependences that the level supports, by the stability figure; of a modifier, those that it adds to S."""
+        """The dependences that the level supports, by the stability figure; for a modifier, those that it adds to S."""
         return NONE
 
     def __str__(self) -> str:
@@ -183,9 +185,9 @@ class Level:
 
 @dataclass(frozen=True)
 class Leaf(Level):
-    """A leaf of a tower: its fill value also says what the elements are.
+    """A leaf of a tower: its fill value also sets the type of the elements.
 
-    Without a width, cells have 64 bits, or are truth values. The fill value is one that a cell holds.
+    Without a width, cells have 64 bits, or are truth values. The fill value must fit a cell.
     """
 
     fill: Value
@@ -193,9 +195,9 @@ class Leaf(Level):
 
     leaf = True
     implied: ClassVar[bool] = False
-    """whether that there is a child is all that is known of an element"""
+    """whether the existence of a child is all that is known of an element"""
     fits: ClassVar[bool] = False
-    """whether its text makes what it stores `fit`, so that it may be given a width"""
+    """whether its text stores values through `fit`, so that it may take a width"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", self.width or USUAL[kind_of(self.fill)])
@@ -203,11 +205,11 @@ class Leaf(Level):
 
     @property
     def kind(self) -> str:
-        """int, float or bool: Python holds 0, 0.0 and False equal, leaves are not."""
+        """int, float or bool: in Python 0, 0.0 and False are equal, leaves are not."""
         return self.width.kind
 
     def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:
-        """What the buffers hold if the positions of the fibers have these values, and all others the fill value."""
+        """The buffers if the positions of the fibers have these values, and all others the fill value."""
         raise Unusual
 
     def unpack(self, find: Find, positions: np.ndarray) -> np.ndarray:
@@ -227,7 +229,8 @@ class Storage(Level):
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
     ) -> tuple[Buffers, Fibers]:
-        """What the buffers hold if the fibers visited have so many children each, at these indices; and the children.
+        """The contents of the buffers if the visited fibers have this many children each, at these indices; and the
+        children.
 
         The indices ascend in each fiber, fiber after fiber, and are below the extent n. Children that are equal may
         have one position.
@@ -235,11 +238,11 @@ class Storage(Level):
         raise Unusual
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        """The children of some fibers. Of buffers that are not in order, it may return any."""
+        """The children of some fibers. If the buffers are not in order, it may return any."""
         raise Unusual
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        """What breaks the invariant of some fibers, by fiber and entry, where their children do not show it already."""
+        """What breaks the invariant of some fibers, by fiber and entry, unless their children already show it."""
         return None
 
     def __str__(self) -> str:
@@ -255,14 +258,14 @@ class Modifier(Level):
     modifier = True
 
     def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
-        """What the buffers hold if these fibers are visited; and the key and the fibers of each instance below.
+        """The contents of the buffers if these fibers are visited; and the key and the fibers of each instance below.
 
         The visited fibers of the instances are those of this level, in the same order.
         """
         raise Unusual
 
     def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
-        """Where some fibers lie, without those that are all fill."""
+        """The places of some fibers, without those that are all fill."""
         raise Unusual
 
     def __str__(self) -> str:
@@ -284,11 +287,11 @@ class Gated(Modifier):
 
 
 MOST_AXES = 16
-"""A pass over all levels has a loop inside a loop for each axis, and Python nests no more than twenty blocks."""
+"""A pass over all levels nests a loop for each axis, and Python nests at most twenty blocks."""
 
 
 OPEN = -1
-"""What stands in a tower's shape for an extent that is left open; no axis has it."""
+"""The entry in a tower's shape for an extent that is left open; no axis has it."""
 
 
 @dataclass(frozen=True)
@@ -350,7 +353,7 @@ class Tower:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Tower], tuple[tuple[Level, ...], tuple[int, ...]]]:
-        """What is kept beside goes to no other process: hashes would be wrong there."""
+        """The cached attributes are not sent to another process: hashes would be wrong there."""
         return Tower, (self.levels, self.shape)
 
     def extent(self, depth: int) -> int:
@@ -369,11 +372,11 @@ class Tower:
 
     @cached_property
     def copied(self) -> bool:
-        """Whether there are copies of the leaf, which coalesce brings together."""
+        """Whether the leaf has copies, which coalesce merges."""
         return any(level.copies for level in self.levels)
 
     def buffers(self, depth: int) -> tuple[Buffer, ...]:
-        """The buffers of the level at a depth: its own ones, and those for coalesce. InternalError if names clash."""
+        """The buffers of the level at a depth: its own, and those for coalesce. InternalError if names clash."""
         level = self.levels[depth]
         more = () if not self.copied else (WRITTEN,) if level.leaf else (*LISTS, *level.lists)
         for name in {buffer.name for buffer in level.buffers} & {buffer.name for buffer in more}:
@@ -401,7 +404,7 @@ class Tower:
 
     @property
     def kind(self) -> str:
-        """What the elements are: int, float or bool."""
+        """The type of the elements: int, float or bool."""
         return self.leaf.kind
 
     @property
@@ -411,11 +414,11 @@ class Tower:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """What the elements are in arrays."""
+        """The type of the elements in arrays."""
         return np.dtype(self.width.dtype)
 
     def tracked(self, number: int) -> bool:
-        """Whether some level above the one with this number must know if something below it was written."""
+        """Whether some level above the one with this number needs to know if something below it was written."""
         return any(level.assembles for level in self.levels[: self.depths[number]])
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Procedures of the buffer language laid out as instructions, with what each register is still needed for."""
+"""Procedures of the buffer language as linear instructions, with the registers that are still needed at each."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class Code:
     results: tuple[tuple[str, Compute], ...]
     keys: tuple[tuple[str, Compute], ...]
     live: tuple[tuple[int, ...], ...] = field(repr=False)
-    """for each instruction the registers that it or a later one needs"""
+    """for each instruction, the registers that it or a later one needs"""
     made: tuple[Callable[..., Code], tuple[Any, ...]] | None = field(default=None, repr=False)
-    """what has made it, and of what: by this it goes to another process, where it is the one that is made there"""
+    """its maker and the arguments; another process receives these, and uses the code that is made there"""
 
     def __reduce__(self) -> tuple[Callable[..., Code], tuple[Any, ...]]:
         assert self.made is not None
@@ -97,7 +97,7 @@ def linear(procedure: Procedure, tower: Tower) -> Code:
 
 
 def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, Any]) -> str:
-    """The Python text of an expression; what has no literal gets a name among the constants."""
+    """The Python text of an expression; values without a literal get names among the constants."""
     constants["apply"] = algebra.apply
     match value:
         case Const(value=bool() | int() as constant):
@@ -131,12 +131,12 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
 
 
 def place_of(tower: Tower, depth: int) -> str:
-    """What the message of a fault at a level begins with, the name of the tensor being left open."""
+    """The beginning of the message of a fault at a level, with the name of the tensor left open."""
     return f"{{tensor}}, level {tower.numbers[depth]} {tower.levels[depth].name}: "
 
 
 def fitting(value: Any, width: Width | None, place: str, tensor: str) -> Any:
-    """What a cell holds once the value is stored there; a Fault, at a place, if its width does not hold it."""
+    """The content of a cell once the value is stored there; a Fault, at a place, if its width cannot hold it."""
     if width is None:
         return value
     if not width.holds(value):
@@ -146,7 +146,7 @@ def fitting(value: Any, width: Width | None, place: str, tensor: str) -> Any:
 
 @lru_cache(maxsize=1 << 14)
 def function(text: str, constants: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
-    """The function `run` of a text, given what its names stand for. Procedures of like towers have the same texts."""
+    """The function `run` of a text, with values for its names. Procedures of similar towers have the same texts."""
     names = dict(constants)
     exec(text, names)
     made: Callable[..., Any] = names["run"]
@@ -154,7 +154,7 @@ def function(text: str, constants: tuple[tuple[str, Any], ...]) -> Callable[...,
 
 
 class _Linearizer:
-    """Lays structured statements out as instructions, one slot a register."""
+    """Turns structured statements into instructions, with one slot per register."""
 
     def __init__(self, procedure: Procedure, tower: Tower) -> None:
         self.tower = tower
@@ -285,7 +285,7 @@ class _Linearizer:
 
 
 def liveness(instructions: Sequence[Instruction]) -> list[frozenset[int]]:
-    """For each instruction the registers that it or a later one reads before they are written again."""
+    """For each instruction, the registers that it or a later one reads before they are written again."""
     live: list[frozenset[int]] = [frozenset()] * (len(instructions) + 1)
     changed = True
     while changed:

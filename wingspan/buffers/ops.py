@@ -1,18 +1,18 @@
-"""The buffer language: what the operations of a level are written in, and what a consumer gets to see of them.
+"""The buffer language, in which the operations of a level are written, and its form for consumers.
 
 A level writes its operations as Python text (`Level.operations`). `staging.Stager` turns one operation of one level of
 a concrete tower of levels into the structured statements of this module: calls to the child level are inlined,
-extents and operators are constants, and every access to a buffer is a statement of its own. The semantics runs the
+extents and operators are constants, and every access to a buffer is a separate statement. The semantics runs the
 statements one memory access per step; a compiler prints them. Buffers never move, so growing needs no statement.
 
 The text may use::
 
     x = e      c.q = e               private registers; c is the cursor of the fiber being iterated, at position c.p
     buf[e]     buf[e] = e            a load; a store; loads happen left to right, none under and / or / if-else
-    atomic(buf, e, v)                read, combine with ⊕ and write in one step; what is written is made to fit
-    acquire(buf, e)  release(buf, e) take a lock, waiting until it is free; give it back
+    atomic(buf, e, v)                read, combine with ⊕ and write in one step; the result is made to fit
+    acquire(buf, e)  release(buf, e) take a lock, waiting until it is free; release it
     child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
-    lvl.op(…)                        another operation of this very level
+    lvl.op(…)                        another operation of the same level
     if / else, while, pass, return   return only as the last statement
     for k in parallel(a, b): …       each k from a to b, in any order or at once; parallel(a, b, w) if each is w times
                                      the work of one entry
@@ -21,27 +21,27 @@ The text may use::
     sort(buf, n)                     the first n cells in ascending order, in one step
     combine(x, v)                    x ⊕ v;  `overwrites` is true when ⊕ is =
     merge(x, v)                      the values of two copies as one: x ⊕ v, and x + v when ⊕ is -
-    fit(x)                           x as a cell of the leaf holds it, of whatever width that is; a fault if it cannot
+    fit(x)                           x as a cell of the leaf stores it, at its width; a fault if it cannot
     n, z                             this level's extent; the fill value
     thread(), threads, device        the current thread of the level's device, 0 off it; how many it has; the device
     child.leaf                       whether the child is a leaf
     + - * //, comparisons, and or not, a if e else b, numbers, True, False
     x | y                            the bits of both words; `bit(k)`, `since(x, k)`, `first(x)`, `rest(x)`,
                                      `count(x)`: see `words`
-    same(x, y)                       whether two values are the same to the bit
-    zero, blank                      what a cell never written reads as; whether that is an element: 0 is not false
+    same(x, y)                       whether two values are equal bit by bit
+    zero, blank                      the value of a cell never written; whether that is an element: 0 is not false
 
-A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. All else is an
+A name that a branch or a loop sets first is not known after it. Parameters and c.p are never set. Anything else is an
 `InternalError` when the level is staged.
 
-Iterations of a parallel loop are independent: none touches a cell that another one writes. Such loops do not nest,
+Iterations of a parallel loop are independent: none accesses a cell that another one writes. Such loops do not nest,
 begin no coalesce, and set no register that outlives an iteration. The semantics runs them in ascending order; a
 compiler may deal them to the threads of the device whose level is being frozen.
 
-`coalesce(local, global_, task, m, P)` brings copies of a level together. Its first three arguments are buffers, which
+`coalesce(local, global_, task, m, P)` merges copies of a level. Its first three arguments are buffers, which
 the operation reads by these names. Processors are numbered from 0 to P - 1, and `lvl[t].buf[e]`, `lvl[t].op(…)` is the
-level's copy on processor t, while a plain `buf[e]` is the merged level. `child.coalesce(…)` hands on the numbers.
-`child[k].coalesce(…, task', m, P')` goes to the merged child with key k; what task' calls t + P·k is the child with key
+level's copy on processor t, while a plain `buf[e]` is the merged level. `child.coalesce(…)` passes the numbers on.
+`child[k].coalesce(…, task', m, P')` goes to the merged child with key k; number t + P·k in task' is the child with key
 k of processor t. A level that begins a coalesce numbers its own children by their keys.
 """
 
@@ -84,7 +84,7 @@ class Op:
 Expr = Const | Reg | Op
 
 Keys = tuple[tuple[str, Expr], ...]
-"""What leads from the instance that a procedure starts in to another: (tag, value), outermost first."""
+"""The path from the instance in which a procedure starts to another: (tag, value), outermost first."""
 
 
 # -------------------------------------------------------------------------------------------------------- statements
@@ -101,7 +101,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Place:
-    """The position and the index that an access is made for, if it is made for one; reports classify races by them."""
+    """The position and the index that an access is made for, if any; reports classify races by them."""
 
     position: Expr | None = None
     index: Expr | None = None
@@ -137,7 +137,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Atomic:
-    """ref[index] = ref[index] ⊕ value, in one step; a fault if the width of a leaf's cells does not hold that"""
+    """ref[index] = ref[index] ⊕ value, in one step; a fault if the width of a leaf's cells cannot hold the result"""
 
     ref: Ref
     index: Expr
@@ -158,7 +158,7 @@ class Acquire:
 
 @dataclass(frozen=True)
 class Release:
-    """Give the lock ref[index] back."""
+    """Release the lock ref[index]."""
 
     ref: Ref
     index: Expr
@@ -204,7 +204,7 @@ class While:
 
 @dataclass(frozen=True)
 class Each:
-    """for reg = start:stop, iterations being independent; at once, if `pays` holds, on the threads of the device."""
+    """for reg = start:stop, with independent iterations; at once, if `pays` holds, on the threads of the device."""
 
     reg: str
     start: Expr
@@ -214,7 +214,7 @@ class Each:
     device: Device | None
 
     def in_order(self) -> tuple[Stmt, ...]:
-        """The same, one iteration after the other."""
+        """The same, one iteration after another."""
         k = Reg(self.reg)
         step = SetReg(self.reg, fold("+", k, Const(1)))
         return SetReg(self.reg, self.start), While((), fold("<=", k, self.stop), (*self.body, step))
@@ -225,7 +225,7 @@ Stmt = SetReg | Load | Store | Atomic | Acquire | Release | Sort | Check | When 
 
 @dataclass(frozen=True)
 class Procedure:
-    """A staged operation: its inputs, its body, the values it ends with, and the keys of the instance these are in."""
+    """A staged operation: its inputs, its body, its final values, and the keys of the instance of these values."""
 
     name: str
     inputs: tuple[str, ...]
@@ -242,11 +242,11 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "|": operator.or_, "f32": f32, **FUNCTIONS,
     "not": operator.not_, "and": lambda *a: all(a), "or": lambda *a: any(a), "select": lambda c, a, b: a if c else b,
 }  # fmt: skip
-"""What the private operators compute."""
+"""The results of the private operators."""
 
 
 def fold(op: str, *args: Expr) -> Expr:
-    """An operator over expressions, computed now if all of them are constants."""
+    """An operator over expressions, folded if all of them are constants."""
     if all(isinstance(a, Const) for a in args):
         return Const(COMPUTES[op](*(a.value for a in args if isinstance(a, Const))))
     match op, args:

@@ -1,8 +1,8 @@
 """The programs that consumers run: operations of a level composed with the modifiers that take effect with them.
 
 Levels are named by their number (leaf 1). Each function returns linear code, made once. Its docstring gives inputs and
-results; z (the fill value), the task, and the extents and numbers of threads that are left open are inputs of all. A
-*cursor* is what an iteration over a fiber keeps: see `cursor`. Every procedure on it runs in the instance of its fiber.
+results. z (the fill value), the task, and the extents and numbers of threads that are left open are inputs of all. A
+*cursor* is the state of an iteration over a fiber: see `cursor`. Its procedures run in the instance of the fiber.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ ALWAYS = ("z", "task")
 
 
 def cursor(tower: Tower, number: int) -> tuple[str, ...]:
-    """The registers of a cursor: its position, the level's own fields, and what the late modifiers have bound."""
+    """The registers of a cursor: its position, the level's own fields, and the bindings of the late modifiers."""
     fields = tower.levels[tower.depths[number]].cursor
     return ("c.p", *(f"c.{name}" for name in fields), *_bound(tower, tower.late(number)))
 
 
 def entered(tower: Tower, number: int) -> tuple[str, ...]:
-    """The registers with what the modifiers have bound that take effect when a child with this number is entered."""
+    """The registers with the bindings of the modifiers that take effect when a child with this number is entered."""
     return _bound(tower, tower.early(number))
 
 
 def _bound(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
-    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if it did.
+    """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if any.
 
-    The registers of a level's own text begin with a letter, so these are none of them.
+    The registers of a level's own text begin with a letter, so these never clash.
     """
     names: list[str] = []
     for depth in depths:
@@ -64,11 +64,11 @@ def _registers(names: Iterable[str]) -> tuple[tuple[str, Expr], ...]:
     return tuple((name, Reg(name)) for name in names)
 
 
-# ------------------------------------------------------------------------------------------------ modifiers on the way
+# ---------------------------------------------------------------------------------------------- modifiers on the path
 
 
 def _bind(stager: Stager, depths: range, above: Keys) -> None:
-    """Run the position in register `position` through updating modifiers; what they give is left in `_bound`."""
+    """Run the position in register `position` through updating modifiers; their results are left in `_bound`."""
     for depth in depths:
         level = stager.tower.levels[depth]
         if unbinds(stager.tower, (depth,)):
@@ -77,7 +77,7 @@ def _bind(stager: Stager, depths: range, above: Keys) -> None:
 
 
 def _bind_read(stager: Stager, depths: range, above: Keys) -> None:
-    """Run it through modifiers that read, until it is 0: then all below is fill."""
+    """Run it through reading modifiers, until it is 0: then everything below is fill."""
     for name in _bound(stager.tower, depths):
         stager.out.append(SetReg(name, Const(0)))
 
@@ -103,7 +103,7 @@ def _through(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -
 
 
 def _unbind(stager: Stager, depths: range, above: Keys) -> None:
-    """End what bound modifiers do, innermost first."""
+    """Unbind bound modifiers, innermost first."""
     for depth in reversed(depths):
         if unbinds(stager.tower, (depth,)):
             keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
@@ -111,7 +111,7 @@ def _unbind(stager: Stager, depths: range, above: Keys) -> None:
 
 
 def _if_found(stager: Stager, build: Callable[[], object]) -> None:
-    """Emit what `build` emits for a position other than 0, which says that all is fill."""
+    """Emit what `build` emits for a position other than 0, which means all fill."""
     stager.when(fold("!=", Reg("position"), Const(0)), build)
 
 
@@ -119,11 +119,11 @@ def _if_found(stager: Stager, build: Callable[[], object]) -> None:
 
 
 KEPT = 128
-"""Codes of each kind, for other towers, after which one that nobody asks for and nobody has is forgotten."""
+"""The number of codes of each kind, for other towers, after which unused ones are forgotten."""
 
 
 def procedure(make: Callable[..., Code]) -> Once[Code]:
-    """Make each code once, and let it know of what. States of a machine hold codes, which are compared by identity."""
+    """Make each code once, and record its arguments. Machine states hold codes, which are compared by identity."""
 
     @wraps(make)
     def knowing(*args: Any) -> Code:
@@ -173,7 +173,7 @@ def stop(tower: Tower, number: int) -> Code:
 
 @procedure
 def seek(tower: Tower, number: int) -> Code:
-    """cursor, index → cursor: skip what lies before the index."""
+    """cursor, index → cursor: skip everything before the index."""
     stager = Stager(tower)
     stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.late(number)))
     fields = cursor(tower, number)
@@ -209,9 +209,9 @@ def drains(tower: Tower, number: int) -> bool:
 
 @procedure
 def drain(tower: Tower, number: int) -> Code:
-    """cursor, index → cursor: forget the child at the index, which nobody reads again; then comes `next`.
+    """cursor, index → cursor: forget the child at the index, which is not read again; `next` follows.
 
-    If all children of the fiber are forgotten so, one after the other, it is as after declaring.
+    If all children of a fiber are forgotten in this way, one after another, the fiber is as after declaring.
     """
     stager = Stager(tower)
     stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.late(number)))
@@ -251,7 +251,7 @@ def open_(tower: Tower, number: int, op: str = "=") -> Code:
 
 @procedure
 def enter(tower: Tower, number: int, op: str = "=") -> Code:
-    """cursor, index → position, cursor, what the child's modifiers have bound: make the child exist, to update it."""
+    """cursor, index → position, cursor, bindings of the child's modifiers: make the child exist, to update it."""
     stager = Stager(tower, op)
     keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
     position = stager.value(tower.depths[number], "enter", (Reg("index"),), keys)
@@ -264,7 +264,7 @@ def enter(tower: Tower, number: int, op: str = "=") -> Code:
 
 @procedure
 def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
-    """cursor, index, what the child's modifiers have bound → cursor: end the update of the child at the index."""
+    """cursor, index, bindings of the child's modifiers → cursor: end the update of the child at the index."""
     stager = Stager(tower, op)
     keys = _keys(tower, tower.late(number))
     _unbind(stager, tower.early(number - 1), keys)

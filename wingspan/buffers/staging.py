@@ -40,8 +40,8 @@ from wingspan.once import Once
 _T = TypeVar("_T")
 
 GRAIN = 4096
-"""How many entries a thread should have to deal with before it is started: that takes it some 100 µs, and starting it
-some 2 µs, or 20 where others want its core.
+"""How many entries justify starting a thread: they take it about 100 µs, and starting it takes about 2 µs, or 20 on a
+busy machine.
 """
 
 Copies = Callable[[Expr], Keys]
@@ -50,14 +50,14 @@ Copies = Callable[[Expr], Keys]
 OUTLIVES = "it outlives the iteration of a parallel loop that sets it"
 
 OUTSIDE = frozenset({"n", "z", "zero", "blank", "threads", "grain", "overwrites", "copied", "child", "c"})
-"""Names that have their values from outside of an operation."""
+"""Names whose values come from outside of an operation."""
 
 INHERITED = frozenset({"checkout", "commit"})
 """Operations that a level without instances of its own passes on to its child."""
 
 
 def extent_register(depth: int) -> str:
-    """The register with the extent of the level at a depth, if that is left open; no level's text names it."""
+    """The register with the extent of the level at a depth, if it is left open; no level's text uses its name."""
     return f"{depth}.n"
 
 
@@ -100,7 +100,7 @@ class Stager:
         return f"{hint}.{self.count}"
 
     def nested(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
-        """What `build` returns, and the statements that it emits, apart from the others."""
+        """The result of `build`, and the statements that it emits, separated from the others."""
         saved, self.out = self.out, []
         result = build()
         emitted, self.out = tuple(self.out), saved
@@ -160,7 +160,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 
 class _Inliner:
-    """One inlined call: the level it belongs to, the values of its names, its instance, its copies and its place."""
+    """One inlined call: its level, the values of its names, its instance, its copies and its place."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Inliner:
         }
         self.place = Place(Reg("c.p") if iterates else self.names.get("p"), self.names.get("i"))
         self.kept: Set[str] = frozenset()
-        """the names that the parallel loop at hand may not set"""
+        """the names that the current parallel loop may not set"""
 
     def refuse(self, node: ast.AST | str, why: str = "it is not in the language") -> InternalError:
         """The error for a piece of text that cannot be staged."""
@@ -240,14 +240,14 @@ class _Inliner:
             self.statement(statement)
 
     def inner(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
-        """The statements of a branch or a loop. Names that it sets first may never be set, so they end with it."""
+        """The statements of a branch or a loop. Names that it sets first may be unset after it, so they end with it."""
         known = dict(self.names)
         _, emitted = self.stager.nested(lambda: self.block(body))
         self.names = known
         return emitted
 
     def each(self, name: str, values: list[Expr], body: list[ast.stmt]) -> None:
-        """A parallel loop; the values are its ends, and how much work an iteration is."""
+        """A parallel loop; the values are its ends, and the work of an iteration."""
         if self.stager.parallel:
             raise self.refuse(f"for {name} in parallel(…)", "it is inside of another one")
         start, stop = (self.stager.keep("end", e) if isinstance(e, Op) else e for e in values[:2])
@@ -267,7 +267,7 @@ class _Inliner:
             self.stager.out.append(When(condition, self.inner(then), self.inner(otherwise)))
 
     def assign(self, name: str, value: ast.expr) -> None:
-        """A name keeps one register for the whole operation, so that branches and loops may set it again."""
+        """A name keeps one register for the whole operation, so branches and loops may set it again."""
         if name in self.given or name in OUTSIDE:
             raise self.refuse(f"{name} = …", f"{name} has its value from outside")
         if name in self.kept:
@@ -280,7 +280,7 @@ class _Inliner:
             self.names[name] = self.stager.keep(name, given)
 
     def invoke(self, call: ast.Call) -> None:
-        """A call that stands as a statement."""
+        """A call as a statement."""
         emit = self.stager.out.append
         match call:
             case ast.Call(func=ast.Attribute()):
@@ -320,14 +320,14 @@ class _Inliner:
                 )
 
     def argument(self, e: ast.expr) -> Expr | Ref:
-        """A value or a buffer that is handed on."""
+        """A value or a buffer that is passed on."""
         match e:
             case ast.Name(id=name) if name not in self.names and (name in self.buffers or self.owns(name)):
                 return self.ref(name)
         return self.expression(e)
 
     def child(self, target: ast.expr) -> tuple[Keys, Copies | None]:
-        """The instance of the child that a call goes to, and where the child's copies are."""
+        """The instance of the child that a call goes to, and the place of the child's copies."""
         if self.level.leaf:
             raise self.refuse(target, "a leaf has no child")
         match target:
@@ -400,7 +400,7 @@ class _Inliner:
         raise self.refuse(e)
 
     def fit(self, e: ast.expr) -> Expr:
-        """A value as a cell of the leaf holds it, behind a check that it can."""
+        """A value as a cell of the leaf stores it, after a check that it fits."""
         width, value = self.stager.tower.width, self.expression(e)
         if width.rounds:
             return fold("f32", value)
@@ -413,13 +413,13 @@ class _Inliner:
         return value
 
     def narrow(self, buffer: str) -> bool:
-        """Whether there are elements in the cells of a buffer of this level that are narrower than what is computed."""
+        """Whether a buffer of this level holds elements that are narrower than computed values."""
         return self.stager.tower.width.narrow and any(
             known.name == buffer and known.cell == "value" for known in self.level.buffers
         )
 
     def load(self, ref: Ref, index: ast.expr) -> Reg:
-        """A register with what a cell holds."""
+        """A register with the content of a cell."""
         at = self.expression(index)
         reg = self.stager.fresh(ref.buffer)
         self.stager.out.append(Load(reg, ref, at, self.place))

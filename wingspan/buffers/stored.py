@@ -1,9 +1,9 @@
-"""What the buffers of a tensor in read mode hold, as arrays; and the entries of a tensor as levels see them.
+"""The contents of a tensor's buffers in read mode, as arrays; and the entries of a tensor as levels see them.
 
-`Level.pack` makes buffers of entries all at once, `Level.unpack` finds the entries again. Both see one level of one
-instance, as arrays in which positions and indices count from 0, as in NumPy and SciPy. They say once more what the
-operations of the level leave behind and read, which stay the definition: whatever arrays cannot say is `Unusual` and
-left to them.
+`Level.pack` makes buffers from entries in bulk, `Level.unpack` finds the entries again. Both see one level of one
+instance, as arrays in which positions and indices count from 0, as in NumPy and SciPy. They repeat what the operations
+of the level write and read; the operations remain the definition. Whatever arrays cannot express is `Unusual` and left
+to them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 INT32 = 2**31 - 1
-"""The largest number that arrays of 32 bits hold."""
+"""The largest number that fits arrays of 32 bits."""
 
 
 class Unusual(Exception):
@@ -24,16 +24,16 @@ class Unusual(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What the cells of a buffer hold: cell k holds `values[k - 1] + shift`, and those beyond hold zero."""
+    """The contents of a buffer: cell k holds `values[k - 1] + shift`, and cells beyond hold zero."""
 
     values: np.ndarray
     shift: int = 0
     at: np.ndarray | None = None
-    """if there are few cells in use, which ones, ascending: cell `at[k]` holds `values[k] + shift`"""
+    """if few cells are in use, their numbers, ascending: cell `at[k]` holds `values[k] + shift`"""
 
     @staticmethod
     def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
-        """A buffer of which few cells are in use, given in any order, each once."""
+        """A buffer with few cells in use, given in any order, each once."""
         order = np.argsort(cells)
         return Stored(values[order], at=cells[order])
 
@@ -43,7 +43,7 @@ class Stored:
         return Stored(np.array(values, dtype=np.int64))
 
     def take(self, places: np.ndarray, base: int = 0) -> np.ndarray:
-        """What the cells at these places hold, counted from 0, less the base; nothing is copied if that is a slice."""
+        """The contents of the cells at these places, counted from 0, minus the base; a slice is not copied."""
         shift = self.shift - base
         if self.at is None and (span := consecutive(places)) and span.stop <= len(self.values):
             found = self.values[span]
@@ -60,7 +60,7 @@ class Stored:
         return found - base if base else found
 
     def logical(self, dtype: np.dtype[Any]) -> np.ndarray:
-        """All cells from 1 on as an array of this type, without copying if they are kept so."""
+        """All cells from 1 on as an array of this type, without copying if they are stored so."""
         assert self.at is None
         if not self.shift:
             return self.values.astype(dtype, copy=False)
@@ -68,7 +68,7 @@ class Stored:
         return shifted
 
     def minus_1(self) -> np.ndarray:
-        """All cells from 1 on, as numbers that count from 0; without copying if they are kept so."""
+        """All cells from 1 on, as numbers that count from 0; without copying if they are stored so."""
         return self.values if self.shift == 1 else self.values + (self.shift - 1)
 
     def cells(self) -> Iterator[int]:
@@ -77,10 +77,10 @@ class Stored:
 
 
 Buffers = dict[str, Stored]
-"""What a level's buffers hold, by name; those that are missing hold zeros."""
+"""The contents of a level's buffers, by name; missing ones hold zeros."""
 
 Find = Callable[[str], Stored]
-"""What the buffer of a name holds."""
+"""The contents of the buffer with a name."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Below:
     """What is below the children of some fibers."""
 
     elements: Callable[[], np.ndarray]
-    """the elements below each child, a row for each; Unusual if children are not of one size"""
+    """the elements below each child, a row for each; Unusual if children differ in size"""
     nodes: Callable[[int], np.ndarray]
-    """how many children, so many axes further down, each child has"""
+    """how many descendants, this many axes further down, each child has"""
 
 
 class Fibers(NamedTuple):
@@ -115,7 +115,7 @@ class Children:
 
 
 class Inside(NamedTuple):
-    """What a modifier leads to in one instance of the level that it wraps."""
+    """The place to which a modifier leads in one instance of the level that it wraps."""
 
     key: int | None
     """what identifies the instance; None if there is only one"""
@@ -123,6 +123,14 @@ class Inside(NamedTuple):
     """which of the fibers lie there"""
     positions: np.ndarray
     """the position of each there"""
+
+
+def differ(x: np.ndarray, y: Any) -> np.ndarray:
+    """Where elements differ, NaN from NaN not."""
+    wrong: np.ndarray = np.asarray(x != y)
+    if x.dtype.kind in "fO":
+        wrong &= np.asarray((x == x) | (y == y))
+    return wrong
 
 
 def consecutive(places: np.ndarray) -> slice | None:
@@ -138,7 +146,7 @@ def narrow(largest: int) -> type:
 
 
 def computed(positions: np.ndarray, sizes: np.ndarray, n: int, indices: np.ndarray | int) -> np.ndarray:
-    """The places p·n + i of the indices i of some fibers p, fiber after fiber. Unusual if 64 bits do not hold them."""
+    """The places p·n + i of the indices i of some fibers p, fiber after fiber. Unusual if they do not fit 64 bits."""
     if (int(positions.max(initial=0)) + 1) * n >= 2**63:
         raise Unusual
     return np.repeat(np.multiply(positions, n, dtype=np.int64), sizes) + indices

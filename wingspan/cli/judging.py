@@ -84,19 +84,17 @@ USED_BY = {
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="random, pct: make N runs.  [default: 1000]")
 @click.option("--depth", type=click.IntRange(1, 10), metavar="D", help="pct: for bugs of depth D.  [default: 3]")
 @click.option("--preemptions", type=click.IntRange(min=0), metavar="P", help="bounded: at most P.  [default: 2]")
-@click.option("--seed", type=int, metavar="S", help="random, pct: what to pick by.  [default: 0]")
+@click.option("--seed", type=int, metavar="S", help="random, pct: seed of the random choices.  [default: 0]")
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: with N processes.  [default: 1]")
 @click.option("--scheduler", metavar="ADDRESS", help="graph, dpor: with the workers of this Dask scheduler.")
-@click.option(
-    "--symmetry", is_flag=True, default=None, help="graph: let tasks be exchanged; fewer states, same counts."
-)
+@click.option("--symmetry", is_flag=True, default=None, help="graph: merge states that differ only in task names.")
 @click.option("--first", is_flag=True, default=None, help="Stop at the first race, fault, deadlock or wrong result.")
 @click.option("--shortest", is_flag=True, help="Keep searching until every interleaving shown is a shortest one.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
-@click.option("--max-memory", callback=size, metavar="SIZE", help="Use no more memory than SIZE, e.g. 512M or 2G.")
-@click.option("--checkpoint", metavar="FILE", type=FILE, help="Keep the search there, every minute and when it ends.")
-@click.option("--resume", metavar="FILE", type=FILE, help="Go on with a search that was kept.")
+@click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when memory use reaches SIZE, e.g. 512M or 2G.")
+@click.option("--checkpoint", metavar="FILE", type=FILE, help="Save the search there, every minute and when it ends.")
+@click.option("--resume", metavar="FILE", type=FILE, help="Resume a saved search.")
 @click.option(
     "--graph", "drawing", metavar="FILE", type=FILE,
     help="Write the states there, as a graph: .dot, or by Graphviz .svg, .png or .pdf.",
@@ -216,7 +214,7 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
     help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
     "slides.",
 )  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="In text, a line for each private step, too.")
+@click.option("--all", "every", is_flag=True, help="In text, also a line for each private step.")
 @click.option(
     "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
 )

@@ -14,7 +14,7 @@ INFIX = {
 }  # fmt: skip
 PREFIX = {"not": "!", "neg": "-", "float": "(double)", "f32": "(double)(float)"}
 FUNCTIONS = {
-    "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same",
+    "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same", "alike": "ws_alike",
     "bit": "ws_bit", "since": "ws_since", "first": "ws_first", "rest": "ws_rest", "count": "ws_count",
 }  # fmt: skip
 SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}

@@ -95,8 +95,6 @@ WS_API __attribute__((noinline)) uint64_t ws_ask(ws_task *t, ws_buffer *b, int64
 
 WS_API inline int64_t ws_min_i64(int64_t x, int64_t y) { return y < x ? y : x; }
 WS_API inline int64_t ws_max_i64(int64_t x, int64_t y) { return y > x ? y : x; }
-WS_API inline double ws_min_f64(double x, double y) { return y < x ? y : x; }
-WS_API inline double ws_max_f64(double x, double y) { return y > x ? y : x; }
 
 /* Whether two doubles are the same to the bit. */
 WS_API inline bool ws_same(double x, double y) { return (ws_value){.f = x}.i == (ws_value){.f = y}.i; }

@@ -48,7 +48,7 @@ def breaches(sites: Iterable[Site], tower: Tower, counted: bool = True) -> Itera
     `counted`: the numbers of threads are known.
     """
     sites = tuple(sites)
-    for check in (gates, shared_gates, claims, overlaps, merges):
+    for check in (gates, shared_gates, claims, overlaps, shared_children, merges):
         yield from check(sites, tower)
     yield from order(sites, tower, counted)
 
@@ -336,6 +336,25 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             if pairs.some(upto, at):
                 reason = f"a fiber of {level_name(tower, depth)} is entered again while it is open"
                 yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))
+
+
+def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
+    """Where indices of a fiber have one child, no second one is entered before the first has been left."""
+    for depth, level in enumerate(tower.levels):
+        if not level.shared_child:
+            continue
+        j = tower.numbers[depth]
+        for one, other in twos(sites):
+            a, b = one.unfurls(j), other.unfurls(j)
+            outer = min(a, b) + 1
+            if a == b or common(one, other) < outer:
+                continue
+            pairs, upto = pairs_of(one, other, outer), (a + 1, b + 1)
+            told = (same(one.position(j), other.position(j)), apart(one.position(j - 1), other.position(j - 1)))
+            if pairs.some(upto, *told):
+                where = level_name(tower, depth)
+                reason = f"two indices of a fiber of {where} are updated at the same time, and they have one child"
+                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, told)
 
 
 # ----------------------------------------------------------------------------------------------------------- operators

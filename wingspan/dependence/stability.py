@@ -1,18 +1,20 @@
 """Stability vectors S^D: which dependences each level of a tensor supports, by the paper's figure and as repaired.
 
 Both start from what each storage level and leaf supports by itself and go through the modifiers from the leaf to the
-root. `counts` says which modifiers take effect inside of the parallel loop: "only devices which unwrap, increment, or
-unfurl the modifier may use the modifier for stability" (figure "stability").
+root, step by step; the theorem (docs/theorem.md) takes the same steps. `counts` says which modifiers take effect inside
+of the parallel loop: "only devices which unwrap, increment, or unfurl the modifier may use the modifier for stability"
+(figure "stability").
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from wingspan.errors import ProgramError
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
-from wingspan.levels.base import EVERY, Dependence, Gated
+from wingspan.levels.base import EVERY, Dependence, Level
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
@@ -37,15 +39,55 @@ def require_known(tower: Tower) -> None:
             raise ProgramError(f"the level dependence test does not know the modifier {name}", topic="format", fix=fix)
 
 
+@dataclass(frozen=True)
+class Support:
+    """What one level supports, with the modifiers around it that have been gone through so far, innermost first."""
+
+    kinds: frozenset[Dependence]
+    turns: frozenset[Dependence]
+    """the level's own `turns`, and whether it is visited `once`"""
+    once: bool
+    claimed: bool = False
+    """whether its fibers belong to threads, so that taking turns does not help"""
+    parted: bool = False
+    """whether tasks that take turns in it come to instances of their own"""
+
+    @staticmethod
+    def of(level: Level) -> Support:
+        """A storage level or leaf by itself."""
+        return Support(level.stability(), level.turns, level.once)
+
+
+Step = Callable[[Support, Level, bool], Support]
+"""What a modifier around a level makes of its support; and whether that is the very level which it wraps, or below."""
+
+
+def add(support: Support, modifier: Level, own: bool) -> Support:
+    """As printed: every modifier adds to S_k for all k up to its own level."""
+    return replace(support, kinds=support.kinds | modifier.stability())
+
+
+def protect(support: Support, modifier: Level, own: bool) -> Support:
+    """As repaired. See there."""
+    kinds = support.kinds
+    match modifier:
+        case Mutex() if support.once:
+            return support if support.parted else replace(support, kinds=kinds - {"cousin"})
+        case Mutex() if not support.claimed:
+            return replace(support, kinds=kinds | (modifier.stability() & support.turns))
+        case Isolate() | Shard():
+            shard = isinstance(modifier, Shard)
+            kinds = modifier.stability() if own else kinds | modifier.stability()
+            claimed, parted = support.claimed or (own and shard), support.parted or own or shard
+            return replace(support, kinds=kinds, claimed=claimed, parted=parted)
+        case Merge():
+            return replace(support, kinds=EVERY, parted=True)
+    return support
+
+
 def figure(tower: Tower, device: Device, counts: Counts) -> Stability:
-    """S^D as printed: every modifier adds to S_k for all k up to its own level."""
-    S = _bare(tower)
-    for depth in _modifiers(tower):
-        level, number = tower.levels[depth], tower.numbers[depth]
-        if counts(depth) and level.device in (None, device):
-            for k in range(1, number + 1):
-                S[k] |= level.stability()
-    return S
+    """S^D as printed."""
+    return _through(tower, device, counts, add)
 
 
 def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
@@ -58,38 +100,18 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
       something parts them there.
     - A gated level helps the tasks of its own device only.
     """
-    S = _bare(tower)
-    once = {k for k, depth in tower.depths.items() if tower.levels[depth].once}
-    claimed: set[int] = set()
-    parted: set[int] = set()
+    return _through(tower, device, counts, protect)
+
+
+def _through(tower: Tower, device: Device, counts: Counts, step: Step) -> Stability:
+    """Every level's support, through the modifiers from the leaf to the root."""
+    found = {number: Support.of(tower.levels[depth]) for number, depth in tower.depths.items()}
     for depth in _modifiers(tower):
-        level, number = tower.levels[depth], tower.numbers[depth]
-        if not counts(depth) or (isinstance(level, Gated) and level.device != device):
-            continue
-        match level:
-            case Mutex():
-                for k in range(1, number + 1):
-                    if k in once - parted:
-                        S[k] -= {"cousin"}
-                    elif k not in once | claimed:
-                        S[k] |= level.stability() & tower.levels[tower.depths[k]].turns
-            case Isolate() | Shard():
-                for k in range(1, number):
-                    S[k] |= level.stability()
-                S[number] = level.stability()
-                parted.add(number)
-                if isinstance(level, Shard):
-                    claimed.add(number)
-                    parted.update(range(1, number))
-            case Merge():
-                for k in range(1, number + 1):
-                    S[k] = EVERY
-                parted.update(range(1, number + 1))
-    return S
-
-
-def _bare(tower: Tower) -> Stability:
-    return {number: tower.levels[depth].stability() for number, depth in tower.depths.items()}
+        level, own = tower.levels[depth], tower.numbers[depth]
+        if counts(depth) and level.device in (None, device):
+            for k in range(1, own + 1):
+                found[k] = step(found[k], level, k == own)
+    return {number: support.kinds for number, support in found.items()}
 
 
 def _modifiers(tower: Tower) -> list[int]:

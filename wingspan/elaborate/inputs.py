@@ -15,6 +15,7 @@ from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
+from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
@@ -94,7 +95,7 @@ def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
     It shares arrays with the caller where they fit.
     """
     known = isinstance(data, Tensor) and isinstance(data.data, Frozen)
-    if known and data.tower.levels[0] == form.levels[0] and data.fill == fill:
+    if known and data.tower.levels[0] == form.levels[0] and alike(data.fill, fill):
         require_order(name, data)
         return cast(Tensor, data)
     if isinstance(data, np.ndarray) or scipy.sparse.issparse(data):

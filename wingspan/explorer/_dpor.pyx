@@ -1,19 +1,17 @@
-"""Optimal dynamic partial-order reduction: one run for each way in which the runs of a program really differ.
+"""Optimal dynamic partial-order reduction: one run for each trace of the program.
 
 Two runs are the same *trace* if one comes from the other by swapping neighbouring steps that do not conflict. Source:
-Abdulla, Aronis, Jonsson, Sagonas, "Source sets: a foundation for optimal dynamic partial order reduction" (J. ACM 2017),
-algorithm 2, with wakeup trees. It walks the nodes of a `Space`, so that going back is free.
+Abdulla, Aronis, Jonsson, Sagonas, "Source sets: a foundation for optimal dynamic partial order reduction" (J. ACM
+2017), algorithm 2, with wakeup trees. It walks the nodes of a `Space`, so that going back is free.
 
-What is not in that text:
+Not in that text:
 
-- What an event is, and which of them race, is told in `_events.pyx`. A task that waits for a lock when a run has ended
-  races with the acquisition by the holder; without this, deadlocks are lost.
-- A step that faults ends its task; the others go on. So a run can have several faults, and none is missed: whatever
-  comes after a fault comes about without it, too.
-- An event that is moved may do something else: it is what it does at the node where it comes then.
-- Parts of the tree may be searched apart (`wingspan.explorer.parts`). A task that others search the runs of *waits*: it
-  sleeps, but forbids no run in which it does not come first; so some runs end where all wait. docs/parts.md has the
-  proof that no trace is lost.
+- `_events.pyx` defines events, and which of them race. A task that waits for a lock when a run has ended races with the
+acquisition by the holder; without this, deadlocks are lost. - A step that faults ends its task; the others continue. So
+a run can have several faults, and none is missed: everything that comes after a fault also happens without it. - An
+event that is moved may do something else: it is what it does at the node where it then comes. - Parts of the tree may
+be searched separately (`wingspan.explorer.parts`). A task whose runs others search *waits*: it sleeps, but forbids no
+run in which it does not come first; so some runs end where all wait. docs/parts.md proves that no trace is lost.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -28,7 +26,7 @@ from wingspan.explorer.parts import Astray, Fork, Place
 cdef struct Frame:
     long node
     int tree          # the first child of its wakeup tree, NONE if there is none
-    long asleep       # where its flags start, one for each edge
+    long asleep       # the start of its flags, one for each edge
     bint begun
 
 cdef struct Branch:   # of a wakeup tree
@@ -41,13 +39,13 @@ cdef struct Move:
     int act
 
 cdef enum:            # why a task sleeps in a frame
-    SLEEPS = 1        # it was TAKEN in an earlier frame, and no event has concerned it since
+    SLEEPS = 1        # it was TAKEN in an earlier frame, and no event since has conflicted with it
     WAITS = 2         # likewise of GIVEN
     TAKEN = 3         # the runs in which it goes first here have been explored by this search
     GIVEN = 4         # or are explored by others
 
 
-cdef long OFTEN = 4096  # so many events are looked at between two ticks
+cdef long OFTEN = 4096  # the number of events examined between two ticks
 
 
 cdef class Dpor:
@@ -58,19 +56,19 @@ cdef class Dpor:
     cdef readonly long redundant
     """runs to an end; runs that end where all tasks sleep, of which an undivided search has none"""
     cdef public dict ends
-    """in how many executions each node was the last one, also where a task had faulted before"""
-    cdef tuple shared          # the forks on the way to what this search explores,
-    cdef int base              # so many
+    """the number of executions that ended in each node, also if a task had faulted before"""
+    cdef tuple shared          # the forks on the path to what this search explores,
+    cdef int base              # and their number
     cdef bint begun
-    cdef Events past           # of the run under way
-    cdef Frame *frame          # frame k is what there is after k events
+    cdef Events past           # of the current run
+    cdef Frame *frame          # frame k is the one after k events
     cdef int room
     cdef unsigned char *asleep
     cdef long room_asleep
     cdef Branch *branch
     cdef int branches, room_branches, spare
     cdef Move *move
-    cdef long looked           # at so many events since the last tick
+    cdef long looked           # the number of events examined since the last tick
 
     def __init__(self, Space space):
         self.space = space
@@ -92,7 +90,7 @@ cdef class Dpor:
     # --------------------------------------------------------------------------------------------------------- the walk
 
     def run(self, long most=-1):
-        """Explore all traces, or go on for so many runs more: whether that is all."""
+        """Explore all traces, or continue for this many runs: whether that is all."""
         cdef Frame *here
         cdef long last = self.executions + self.redundant + most
         if not self.begun:
@@ -111,7 +109,7 @@ cdef class Dpor:
         return False
 
     def planned(self):
-        """How many runs the wakeup trees ask for, beside the one under way."""
+        """The number of runs that the wakeup trees require, besides the current one."""
         cdef int k, branch, wanted = 0
         for k in range(self.past.count + 1):
             branch = self.frame[k].tree
@@ -121,7 +119,7 @@ cdef class Dpor:
         return wanted
 
     cdef int _tick(self, int events) except -1:
-        """Have the space stop the search, now and then."""
+        """Let the space stop the search, now and then."""
         self.looked += events
         if self.looked >= OFTEN:
             self.looked = 0
@@ -129,7 +127,7 @@ cdef class Dpor:
         return 0
 
     cdef int _begin(self, Frame *here) except -1:
-        """What to do first where no earlier run has left a wish; at the end of a run, find its races."""
+        """Choose the first step where no earlier run has left a wish; at the end of a run, find its races."""
         cdef Space space = self.space
         cdef long first = space.node[here.node].first, e, chosen = NONE
         cdef int k, able = 0
@@ -174,13 +172,13 @@ cdef class Dpor:
         return 0
 
     cdef int _enter(self, long node) except -1:
-        """A frame for a node, in which those still sleep who slept before and whom the newest event does not concern."""
+        """A frame for a node. Tasks still sleep that slept before and do not conflict with the newest event."""
         cdef Space space = self.space
         cdef Frame *above = NULL
         cdef Event *by = &self.past.event[self.past.count]
         cdef long e, k, start = 0
         cdef int depth = self.past.count, count = space.node[node].count, why
-        if depth > space.nodes + space.tasks:  # each task faults once at most
+        if depth > space.nodes + space.tasks:  # each task faults at most once
             raise Astray("a run comes back to a state it was in: the machine does not terminate")
         if depth == self.room:
             self.room *= 2
@@ -212,7 +210,7 @@ cdef class Dpor:
         return 0
 
     cdef int _back(self) except -1:
-        """Leave the newest frame and undo its event, the task of which sleeps from then on."""
+        """Leave the newest frame and undo its event, whose task sleeps from then on."""
         cdef int task = self.past.pop(), gone
         cdef Frame *here = &self.frame[self.past.count]
         gone = here.tree
@@ -224,7 +222,7 @@ cdef class Dpor:
     # ------------------------------------------------------------------------------------------------- reversing races
 
     cdef int _reverse_races(self) except -1:
-        """At the end of a run: have each race of it run the other way round, unless another run does so anyway."""
+        """At the end of a run: let each of its races run the other way round, unless another run does so anyway."""
         cdef Space space = self.space
         cdef Events past = self.past
         cdef long r, e, node = self.frame[past.count].node
@@ -240,9 +238,9 @@ cdef class Dpor:
         return 0
 
     cdef int _acquire_first(self, int task, int act) except -1:
-        """Have a task that waits for a lock acquire it before who holds it, unless its earlier steps come after that.
+        """Let a task that waits for a lock acquire it before the holder, unless its earlier steps come after that.
 
-        A failing release in between conflicts with both, and is no reason not to: the task cannot come between them.
+        A failing release in between conflicts with both, and is no obstacle: the task cannot come between them.
         """
         cdef int j = self.past.count
         while j and not self.space.relation(self.past.event[j].act, act) & LOCKS:
@@ -285,7 +283,7 @@ cdef class Dpor:
     cdef int _initial(self, int task, int act, int count) noexcept:
         """Whether the moves can begin with the next step of a task, which does `act`.
 
-        NONE if not; else at which move it comes, `count` if it comes nowhere and concerns none of them.
+        NONE if not; else the number of the move that it is, or `count` if it is none of them and conflicts with none.
         """
         cdef int x = 0, y
         while x < count and self.move[x].task != task:
@@ -299,7 +297,7 @@ cdef class Dpor:
         return self.space.related(one.task, other.task) or self.space.relation(one.act, other.act) & CONFLICT
 
     cdef int _insert(self, Frame *at, int count) except -1:
-        """Insert the moves into a frame's wakeup tree, unless it leads to a run that begins with them as it is."""
+        """Insert the moves into a frame's wakeup tree, unless it already leads to a run that begins with them."""
         cdef Space space = self.space
         cdef int parent = NONE, here = at.tree, x = 0, k
         cdef long node = at.node, edge
@@ -353,10 +351,10 @@ cdef class Dpor:
         self.branch[made] = Branch(task, NONE, NONE)
         return made
 
-    # ------------------------------------------------------------------------------------------------ a place in the tree
+    # ------------------------------------------------------------------------------------------- a position in the tree
 
     def place(self):
-        """Where the search is in the tree of runs, and what it has yet to explore."""
+        """The position of the search in the tree of runs, and what it has yet to explore."""
         cdef int k
         cdef list shared = [], own = []
         if not self.begun:
@@ -371,7 +369,7 @@ cdef class Dpor:
         return Place(tuple(shared), tuple(own), self._taken(self.past.count), wishes, self.frame[self.past.count].begun)
 
     def take_up(self, place):
-        """Go on from a place, in a search that has not begun. Astray if there is no such place."""
+        """Continue from a place, in a search that has not begun. Astray if there is no such place."""
         cdef int k = 0
         self.past.widen(max(self.past.width, self.space.tasks))
         self._enter(0)
@@ -395,7 +393,7 @@ cdef class Dpor:
             raise Astray("a search has not begun where it has been, or has nothing to do where it has not")
 
     cdef bint _awake(self, int k):
-        """Whether a task could step in frame k that is wanted by nobody."""
+        """Whether a task could step in frame k that neither sleeps there nor is in its wakeup tree."""
         cdef Frame *here = &self.frame[k]
         cdef Edge *edge = self.space.edge + self.space.node[here.node].first
         cdef long e
@@ -407,7 +405,7 @@ cdef class Dpor:
         return False
 
     cdef tuple _taken(self, int k):
-        """The tasks of which this search has explored the runs in which they go first in frame k."""
+        """The tasks that go first in frame k in runs that this search has explored."""
         cdef Frame *here = &self.frame[k]
         cdef long e, first = self.space.node[here.node].first
         cdef list found = []
@@ -427,7 +425,7 @@ cdef class Dpor:
         return 0
 
     cdef tuple _wishes(self, int branch):
-        """The ways from a branch, and from those to the right of it, to the leaves."""
+        """The paths from a branch, and from those to the right of it, to the leaves."""
         cdef list found = []
         while branch != NONE:
             path = self.space.paths[self.branch[branch].task]
@@ -437,7 +435,7 @@ cdef class Dpor:
         return tuple(found)
 
     cdef int _wish(self, int k, tuple paths) except -1:
-        """Have the wakeup tree of frame k lead this way, too."""
+        """Add this path to the wakeup tree of frame k."""
         cdef int task, parent = NONE, branch = self.frame[k].tree
         for path in paths:
             task = self.space.task(path)

@@ -6,10 +6,10 @@ cdef struct Event:
     int task
     int act
     int earlier       # the event before it of its task, 0 if there is none
-    int records       # how many records of resumed tasks there were before it
-    long races        # its races are those from here on
+    int records       # the number of records of resumed tasks before it
+    long races        # the start of its races
 
-cdef struct Record:   # a task went on because its children had ended
+cdef struct Record:   # a task continued because its children had ended
     int task
     int earlier       # the record before it of this task, NONE if there is none
 
@@ -23,7 +23,7 @@ cdef class Events:
     cdef int count
     cdef Event *event          # from 1 on
     cdef int *clock            # of event i, from i * width on: the last event of each task that happens before it, or is it
-    cdef int *race             # for each event, with which earlier events it races; then 0
+    cdef int *race             # for each event, the earlier events with which it races; then 0
     cdef unsigned char *dead   # whether the task has faulted
     cdef Record *record
     cdef int *record_clock

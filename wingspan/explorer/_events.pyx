@@ -1,8 +1,8 @@
-"""The events of the run under way: which of them happen before which, and which of them race.
+"""The events of the current run: which of them happen before which, and which of them race.
 
-An *event* is a step that others can observe, with the private steps after it. Events of tasks of which one descends
-from the other are ordered, and so is all that a task does after its children have ended: neither is a race. Of the
-events of a lock, release and next acquisition are ordered, two acquisitions in a row race.
+An *event* is a step that others can observe, with the invisible steps after it. Events of tasks of which one descends
+from the other are ordered, and so is everything that a task does after its children have ended: neither is a race. Of
+the events of a lock, a release and the next acquisition are ordered, two acquisitions in a row race.
 """
 
 from libc.stdlib cimport free
@@ -71,7 +71,7 @@ cdef class Events:
         return self.scratch[self.event[j].task] >= j
 
     cdef long _races_end(self, int i) noexcept:
-        """Where the races after those of event i begin."""
+        """The start of the races after those of event i."""
         cdef long end
         if i == 0:
             return 0
@@ -81,9 +81,9 @@ cdef class Events:
         return end + 1
 
     cdef int _happens(self, int i, int task, int act, int *clock) except -1:
-        """The clock of an event that comes as number i; the events that it races with are put where event i has them.
+        """The clock of an event that becomes number i; the events that it races with are stored where event i has them.
 
-        Events are looked at from the last on: one that is not in the clock by then is not ordered before by others.
+        Events are examined from the last on: one that is not in the clock by then is not ordered before it by others.
         """
         cdef Space space = self.space
         cdef int j, other, what
@@ -139,7 +139,7 @@ cdef class Events:
                 clock[t] = other[t]
 
     cdef int _resume(self, int resumption) except -1:
-        """Tasks went on after the newest event: what they do next happens after all that their children did."""
+        """Tasks continued after the newest event: their next steps happen after everything that their children did."""
         cdef int task
         for task in self.space.resumptions[resumption]:
             if self.records == self.room_records:

@@ -3,17 +3,17 @@ cpdef enum:
     FAULT = -2    # the step faults
     BLOCKED = -3  # the task waits for a lock
 
-cdef enum:  # what two acts are to each other
-    KNOWN = 1     # it has been worked out
-    CONFLICT = 2  # they touch one cell, and not both only read it
+cdef enum:  # the relations of two acts
+    KNOWN = 1     # it has been computed
+    CONFLICT = 2  # they access one cell, and not both only read it
     RACE = 4      # and not both of them atomically
-    ORDER = 8     # all that they conflict by is that one releases the lock that the other acquires
+    ORDER = 8     # they conflict only because one releases the lock that the other acquires
     LOCKS = 16    # both acquire one lock
     TOLD = 32     # `racing` has returned a pair of steps that do this
 
 cdef struct Node:
-    long first   # its edges are those from `first` on,
-    int count    # so many
+    long first   # the first of its edges,
+    int count    # and their number
     int by       # the task that stepped when it was found, from
     long parent  # this node; -1 for the first one
 
@@ -21,7 +21,7 @@ cdef struct Edge:
     long target
     int task
     int act
-    int resumed  # number of the tuple of tasks that went on because this step ended the last of their children
+    int resumed  # number of the tuple of tasks that continued because this step ended the last of their children
 
 cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
 

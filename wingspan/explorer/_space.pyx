@@ -1,11 +1,11 @@
-"""The states that a search has come to, as numbers: what the strategies walk on, whatever the machine.
+"""The visited states of a search, as numbers: the strategies walk on them, whatever the machine.
 
-A *node* is a state in which all steps that nobody else can observe have been taken; 0 is the first one. Its *edges* are
-the tasks that have not finished: each with the *act* that comes next, and the node that it leads to. An act is what a
-step does as far as others can tell: the cells that it touches, and how. Tasks, acts and cells are numbers, too.
+A *node* is a state in which all invisible steps have been taken; 0 is the first one. Its *edges* are
+the tasks that have not finished: each with the *act* that comes next, and the node that it leads to. An act is the
+effect of a step on others: the cells that it accesses, and how. Tasks, acts and cells are numbers, too.
 
-The machine is asked once for each edge that a search follows, so that a strategy that walks the same way many times
-pays for it in additions. Who offers nodes is a subclass, by `enter`.
+The machine is asked once for each edge that a search follows, so a strategy that walks the same path many times
+pays for it in additions. Subclasses provide nodes, by `enter`.
 """
 
 from hashlib import sha256
@@ -19,7 +19,7 @@ from libc.string cimport memset
 from wingspan.explorer.parts import Astray
 
 EFFECTS = ("read", "look", "write", "atomic", "acquire", "release")
-"""`wingspan.explorer.machine.Effect` by number; what comes before `write` leaves the cell as it is."""
+"""`wingspan.explorer.machine.Effect` by number; those before `write` leave the cell unchanged."""
 
 cdef enum:
     READ = 0
@@ -28,8 +28,8 @@ cdef enum:
     ACQUIRE = 4
     RELEASE = 5
 
-cdef long OFTEN = 1024  # so many nodes are counted between two ticks
-cdef int WIDEST = 4096  # so many acts have their relations kept; those of others are worked out each time
+cdef long OFTEN = 1024  # the number of nodes counted between two ticks
+cdef int WIDEST = 4096  # the relations of this many acts are kept; those of others are computed each time
 
 
 cdef void *more(void *old, long bytes) except NULL:
@@ -64,7 +64,7 @@ cdef class Space:
                         <size_t>self.effect, <size_t>self.up, <size_t>self.relations):
             free(<void *><size_t>pointer)
 
-    # ---------------------------------------------------------------------------------------------- what it is made of
+    # -------------------------------------------------------------------------------------------------- construction
 
     cpdef int task(self, str path) except -1:
         """The number of the task with a path."""
@@ -84,7 +84,7 @@ cdef class Space:
         return made
 
     cpdef int new_act(self, list cells, list effects) except -1:
-        """The number of a new act, which touches each of the cells (numbers) in one of `EFFECTS` (numbers)."""
+        """The number of a new act, which accesses each of the cells (numbers) in one of `EFFECTS` (numbers)."""
         cdef long end = self.touches[self.acts]
         cdef int k
         if self.acts == self.room_acts:
@@ -111,18 +111,18 @@ cdef class Space:
         return self.nodes - 1
 
     cpdef long new_edge(self, int task, int act, long target) except -1:
-        """An edge of the newest node: what `task` does next, and the target if it is known, or FAULT or BLOCKED."""
+        """An edge of the newest node: the next act of `task`, and the target if it is known, or FAULT or BLOCKED."""
         if self.edges == self.room_edges:
             self.room_edges *= 2
             self.edge = <Edge *>more(self.edge, self.room_edges * sizeof(Edge))
-        memset(&self.edge[self.edges], 0, sizeof(Edge))  # also what lies between its parts: `keep` tells all of it
+        memset(&self.edge[self.edges], 0, sizeof(Edge))  # also the padding: `keep` writes all of it
         self.edge[self.edges].target, self.edge[self.edges].task, self.edge[self.edges].act = target, task, act
         self.node[self.nodes - 1].count += 1
         self.edges += 1
         return self.edges - 1
 
     cdef int _resumed(self, long edge, tuple tasks) except -1:
-        """Note which tasks went on in a step because it ended the last of their children."""
+        """Record which tasks continued in a step because it ended the last of their children."""
         if not 0 <= edge < self.edges:
             raise IndexError(f"there is no edge {edge}")
         number = self._resumptions.setdefault(tasks, len(self.resumptions))
@@ -131,10 +131,10 @@ cdef class Space:
         self.edge[edge].resumed = number
         return number
 
-    # ------------------------------------------------------------------------------------------- what it is asked for
+    # ------------------------------------------------------------------------------------------------------- queries
 
     cdef int relation(self, int one, int other) noexcept:
-        """What two acts are to each other: CONFLICT and so on."""
+        """The relation of two acts: CONFLICT and so on."""
         cdef int wider = self.width
         cdef unsigned char *kept
         if one >= self.width or other >= self.width:
@@ -216,16 +216,16 @@ cdef class Space:
         raise NotImplementedError
 
     def tick(self):
-        """Raises what ends a search. What walks on known nodes only calls it now and then, as `enter` does each time."""
+        """Raises what ends a search. Walks on known nodes call it only now and then, `enter` calls it each time."""
 
     # ---------------------------------------------------------------------------------------------------- for Python
 
     def resumed(self, long node, int task, tuple tasks):
-        """Note which tasks (numbers) went on in a step of `task` because it ended the last of their children."""
+        """Record which tasks (numbers) continued in a step of `task` because it ended the last of their children."""
         self._resumed(self.edge_of(node, task), tasks)
 
     def ended(self, long node, int task):
-        """Whether the step of a task, which has been followed, ends it, so that a task that waits for it goes on."""
+        """Whether the step of a task, which has been followed, ends it, so that a waiting task continues."""
         cdef long edge = self.edge_of(node, task)
         if edge < 0:
             raise IndexError(f"task {task} does not step at node {node}")
@@ -260,7 +260,7 @@ cdef class Space:
             self.relations[<size_t>other * self.width + one] |= TOLD | self.relation(one, other)
 
     def moves(self, long node):
-        """What comes next at a node: a task (number), an act and the target, as far as it is known, for each task."""
+        """The next steps at a node: for each task its number, its act, and the target as far as it is known."""
         cdef long e
         if not 0 <= node < self.nodes:
             raise IndexError(f"there is no node {node}")
@@ -274,7 +274,8 @@ cdef class Space:
         return self.follow(node, self.edge_of(node, task))
 
     def flood(self, long most=-1):
-        """Follow all edges, breadth first, until none is left, or as many nodes have been found: whether none is.
+        """Follow all edges, breadth first, until none is left, or this many nodes have been found: whether none is
+        left.
 
         If nothing else has walked here, nodes are numbered by their distance from the first.
         """
@@ -293,9 +294,10 @@ cdef class Space:
         return True
 
     def tally(self, set wanted):
-        """For each of the nodes how many ways lead to it, and how likely one comes there that picks tasks at random.
+        """For each of the nodes the number of paths to it, and its probability if tasks are picked at random.
 
-        All edges must have been followed. What `tick` raises ends it. Ways are counted along a topological order (Kahn 1962), and exactly.
+        All edges must have been followed. Exceptions of `tick` end it. Paths are counted along a topological order
+        (Kahn 1962), and exactly.
         """
         cdef long n, e, target, seen = 0, last
         cdef int able
@@ -350,10 +352,10 @@ cdef class Space:
             node = self.node[node].parent
         return tasks[::-1]
 
-    # ------------------------------------------------------------------------------------------------ kept, and taken up
+    # ----------------------------------------------------------------------------------------------- saved, and resumed
 
     def keep(self):
-        """All that is not found anew by entering the nodes again in their order, as bytes by name.
+        """Everything that entering the nodes again in their order does not determine, as bytes by name.
 
         For each node `parents` (int64) and `by` (int32): where it was found, and by whose step. For each edge `targets`
         (int64) and `resumed` (int32): where it leads, and which of the `resumptions` it is.
@@ -372,7 +374,7 @@ cdef class Space:
         return {"parents": parents, "by": by, "targets": targets, "resumed": resumed}
 
     def shape(self):
-        """A digest of the edges of all nodes, without where they lead: it differs where tasks take other steps."""
+        """A digest of the edges of all nodes, without their targets: it differs if tasks take other steps."""
         cdef long n, e
         cdef bytes shape = PyBytes_FromStringAndSize(NULL, (self.nodes + 2 * self.edges) * sizeof(int32_t))
         cdef int32_t *at = <int32_t *>PyBytes_AS_STRING(shape)
@@ -383,7 +385,7 @@ cdef class Space:
         return sha256(shape).hexdigest()
 
     def reenter(self, bytes parents, bytes by):
-        """Enter the nodes of `keep` again, given that node 0 has been entered. ValueError if they are others."""
+        """Enter the nodes of `keep` again, after node 0 has been entered. ValueError if they differ."""
         cdef const int64_t *parent = <const int64_t *>PyBytes_AS_STRING(parents)
         cdef const int32_t *task = <const int32_t *>PyBytes_AS_STRING(by)
         cdef long n, e, count = len(parents) // sizeof(int64_t)
@@ -409,9 +411,9 @@ cdef class Space:
         return found
 
     def confirm(self, set checked, bytes targets, bytes resumed, list resumptions):
-        """Note where the edges of `keep` lead: of those `checked` after having followed them, of others unseen.
+        """Record the targets of the edges of `keep`: of those `checked` after following them, of others unseen.
 
-        ValueError if one leads elsewhere, or if others went on there.
+        ValueError if one leads elsewhere, or if other tasks continued there.
         """
         cdef const int64_t *target = <const int64_t *>PyBytes_AS_STRING(targets)
         cdef const int32_t *number = <const int32_t *>PyBytes_AS_STRING(resumed)

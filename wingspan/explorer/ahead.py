@@ -1,9 +1,9 @@
-"""All states, with the help of other processes: they take steps before this one asks for them.
+"""All states, with the help of other processes: they compute steps before this one asks for them.
 
-This process walks as if it were alone. It follows all edges, breadth first, and numbers the states that it comes to; so
-all that is found is what one process finds, in the same order. But most of its time would go into the invisible steps
-behind each edge. Of the nodes that wait for it the others take those, some nodes in a message, and it only looks where
-they lead. What nobody has taken, or could take, it takes itself.
+This process walks as if it were alone. It follows all edges, breadth first, and numbers the states that it reaches. So
+its findings are exactly those of one process, in the same order. But most of its time would be spent on the invisible
+steps behind each edge. The other processes compute these for nodes that are waiting, several nodes in a message, and
+this process only looks up where they lead. It computes every step that no other process has taken, or could take.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker, packed, unpacked
 
 SECONDS = 0.05
-"""So long may a processor take for a message,"""
+"""The processor time that a message may take,"""
 MOST = 64
-"""and so many nodes may it have."""
+"""and the number of nodes that it may have."""
 FEW = 8
-"""With fewer a message costs more than it need."""
+"""With fewer nodes, a message costs more than necessary."""
 AT_ONCE = 2
-"""So many messages for each process are under way, so that none waits for this one."""
+"""The number of messages under way for each process, so that none waits for this one."""
 
 
 class Message(NamedTuple):
-    """Edges that are with another process, which are all that are to be followed from some nodes."""
+    """All edges to be followed from some nodes, which another process computes."""
 
     first: int
-    """the least of the nodes"""
+    """the first of the nodes"""
     nodes: int
     edges: list[tuple[int, str]]
     taken: Future[tuple[bytes, float]]
 
 
 class Ahead:
-    """What others have taken, for `States.ahead`."""
+    """The steps that other processes have computed, for `States.ahead`."""
 
     def __init__(self, states: States[Any], submit: Submit, processes: int, interrupts: Interrupts) -> None:
         self.states, self.submit, self.processes, self.interrupts = states, submit, processes, interrupts
         self.given = 0
-        """the nodes below have been handed out, or need not be"""
+        """nodes below this number have been handed out, or need not be"""
         self.running: deque[Message] = deque()
         self.known: dict[tuple[int, str], Taken[Any]] = {}
         self.pace = 0.0
-        """seconds that a node has taken"""
+        """seconds that a node took"""
         self.deserted = False
-        """whether nobody is left who could take steps"""
+        """whether no process is left that could compute steps"""
 
     def __call__(self, node: int, path: str) -> Taken[Any] | None:
-        """Where a step of a task leads, if others have gone there. Nodes come in their order."""
+        """Where a step of a task leads, if another process has computed it. Nodes must come in ascending order."""
         if self.interrupts.count:
             raise self.interrupts.error()
         self.hand_out(node)
@@ -66,7 +66,7 @@ class Ahead:
         return self.known.pop((node, path), None)
 
     def hand_out(self, node: int) -> None:
-        """Let others go on from nodes that wait, if there are several, and if they are many or somebody is idle."""
+        """Let other processes continue from waiting nodes: from several, if they are many or a process is idle."""
         self.given = max(self.given, node)
         waiting = self.states.nodes - self.given
         if self.deserted or (waiting < 2 and not self.running):
@@ -80,7 +80,7 @@ class Ahead:
             self.give(range(self.given, min(self.given + max(1, min(size, most)), self.states.nodes)))
 
     def give(self, nodes: range) -> None:
-        """Let others go on from these nodes."""
+        """Let other processes continue from these nodes."""
         states, seconds = self.states, self.states.bounds.left()
         ways = {n: [states.paths[task] for task, _, target in states.moves(n) if target == UNKNOWN] for n in nodes}
         batch = [(states.state(n), paths) for n, paths in ways.items() if paths]
@@ -91,7 +91,7 @@ class Ahead:
             self.running.append(Message(edges[0][0], len(batch), edges, taken))
 
     def hear(self) -> None:
-        """Wait for the first message, and keep what it says; nothing if it is lost."""
+        """Wait for the first message and keep its contents, or nothing if it is lost."""
         message = self.running.popleft()
         try:
             with self.interrupts.waiting():
@@ -106,7 +106,7 @@ class Ahead:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Within, the states are told; in the end nobody need go on."""
+        """Within, the states use this object; at the end, the requests are cancelled."""
         before, self.states.ahead = self.states.ahead, self
         try:
             yield

@@ -1,4 +1,4 @@
-"""Explore all runs with few preemptions, fewest first: most bugs take no more than two (iterative context bounding)."""
+"""Explore all runs with few preemptions, fewest first: most bugs need no more than two (iterative context bounding)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wingspan.explorer.states import States
 
 
 def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
-    """Search all that takes at most so many preemptions."""
+    """Search all runs with at most this many preemptions."""
     search = Shortest(states, follow=True, limit=preemptions)
 
     def walk() -> None:

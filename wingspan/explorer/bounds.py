@@ -1,8 +1,8 @@
-"""What a command may use: time, up to a deadline, and memory. All its phases look at one `Bounds`.
+"""What a command may use: time, up to a deadline, and memory. All its phases check one `Bounds`.
 
-A search stops early, so that something is left for its verdict. Of that, a *share* is for what may be cut short:
-looking for shortest interleavings, and counting. The rest is for what may not: writing down the search and what it
-found. `states.py` says how much that takes.
+A search stops early, to leave something for its verdict. A *share* of this is for work that may be cut short: looking
+for shortest interleavings, and counting. The rest is for work that may not: writing the checkpoint and the findings.
+`states.py` estimates how much that takes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from time import monotonic
 
 SHARE, MOST_SECONDS, MOST_BYTES = 0.1, 2.0, 64 << 20
-"""So large a part of a bound is the share, but not more than this."""
+"""The share as a part of the bound, and its upper limits."""
 LOOK = 0.01
-"""Seconds between two looks at the memory, which take some millionths each."""
+"""Seconds between two checks of the memory, which take some microseconds each."""
 STATM = Path("/proc/self/statm")
 
 
 class Stopped(Exception):
-    """A bound was reached, in whatever depth of the search: which one."""
+    """A bound was reached, at any depth of the search; it names the bound."""
 
     def __init__(self, bound: str) -> None:
         super().__init__(bound)
@@ -31,7 +31,7 @@ class Stopped(Exception):
 
 
 class Bounds:
-    """Seconds, counted from `began` on, and bytes that the process may hold; None if there is no such bound."""
+    """Seconds, counted from `began`, and bytes that the process may hold; None if there is no such bound."""
 
     def __init__(self, seconds: float | None = None, memory: int | None = None, began: float | None = None) -> None:
         self.began = monotonic() if began is None else began
@@ -41,15 +41,15 @@ class Bounds:
         self.need_seconds, self.need_bytes = 0.0, 0
         """what a verdict takes, whatever is cut short"""
         self.reached = ""
-        """a bound of the search that was reached, though there is time"""
+        """a bound of the search that was reached although there is time left"""
         self._kept = 1.0
-        """how much of the share is kept for what comes next"""
+        """the part of the share that is reserved for later phases"""
         self._heeded = True
         self._next_look = -inf
         self._set()
 
     def tick(self) -> None:
-        """`Stopped` if no time is left for this phase, or no memory. To be called with every step."""
+        """`Stopped` if no time is left for this phase, or no memory. Call it with every step."""
         now = monotonic()
         if now > self.until:
             raise Stopped(self.reached if self._heeded and self.reached else "max-seconds")
@@ -59,11 +59,11 @@ class Bounds:
                 raise Stopped("max-memory")
 
     def left(self) -> float | None:
-        """Seconds that are left for this phase; None if there is no bound."""
+        """Seconds left for this phase; None if there is no bound."""
         return None if self.deadline == inf else max(self.until - monotonic(), 0.0)
 
     def need(self, seconds: float, memory: int) -> None:
-        """So much does a verdict take by now."""
+        """Record what a verdict would take now."""
         self.need_seconds, self.need_bytes = seconds, memory
         self._set()
 
@@ -79,7 +79,7 @@ class Bounds:
 
     @contextmanager
     def finishing(self, kept: float = 0.0) -> Iterator[None]:
-        """Within, there is time as there is when the search is over, but for a part of the share."""
+        """Within, there is as much time as after the search, except for a part of the share."""
         before = self._kept, self._heeded
         self._kept, self._heeded = min(kept, self._kept), False
         self._set()
@@ -91,7 +91,7 @@ class Bounds:
 
     @contextmanager
     def shared(self, processes: int) -> Iterator[None]:
-        """Within, this process and those that are forked from it are so many, with equal parts of the memory."""
+        """Within, this process and those forked from it, this many in all, divide the memory equally."""
         before, self.memory = self.memory, self.memory / processes
         self._set()
         try:
@@ -108,7 +108,7 @@ class Bounds:
 
 
 def held() -> int:
-    """The bytes that the process holds; the most that it has held, where the system does not say."""
+    """The bytes that the process holds; its peak, if the system does not report the current value."""
     try:
         return int(STATM.read_bytes().split()[1]) * resource.getpagesize()
     except OSError:

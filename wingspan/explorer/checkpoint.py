@@ -1,12 +1,12 @@
-"""A search that can be taken up where it was: after a bound, Ctrl-C, or the end of the process at any moment.
+"""A search that can be resumed: after a bound, Ctrl-C, or the end of the process at any moment.
 
-The file says which step led from which state to which, and where the strategy is. It holds no states: each is entered
-once more, by the step by which it was found.
+The file records which step led from which state to which, and the position of the strategy. It holds no states: each is
+computed again, by the step by which it was found.
 
-A digest notices damage. A file that was written on purpose is checked: every number against the program and against the
-others. Then up to `CHECKED` of the steps that lead to a state that is known are taken again, and up to `RERUN` runs are
-run again. What is beyond that cannot be checked in less time than it takes to search anew, so the verdict says that it
-is as the checkpoint says.
+A digest detects damage. A file that was written on purpose is checked: every number against the program and against the
+other numbers. Then up to `CHECKED` of the steps that lead to a known state are repeated, and up to `RERUN` runs are
+repeated. Anything beyond that cannot be checked in less time than a new search takes, so the verdict reports that it is
+taken from the checkpoint.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from wingspan.written import check_output, write_atomically
 
 FORMAT = 4
 EVERY = 60.0
-"""Seconds between two writings."""
+"""Seconds between two writes."""
 CHECKED = 10_000
-"""So many of the steps that a checkpoint has are taken again, picked at random if there are more: a second or two."""
+"""How many of a checkpoint's steps are repeated, picked at random if there are more: a second or two."""
 RERUN = 20_000
-"""A search of up to so many runs is run again on the states that are known, rather than believed."""
+"""A search of up to this many runs is repeated on the known states, instead of trusted."""
 
 NAME = b"wingspan checkpoint "
 """The first line is this, the format, and the SHA-256 of the rest: a line of JSON, and the parts of `States.keep`."""
@@ -42,20 +42,20 @@ HEAD = {
     "about": str, "strategy": str, "reason": str, "symmetry": bool, "steps": int, "shape": str,
     "resumptions": [[int]], "search": object, "sizes": {"parents": int, "by": int, "targets": int, "resumed": int},
 }  # fmt: skip
-"""What is in the JSON, by type; no number is negative. `search` is null by graph, and else has `TRACES`."""
+"""The contents of the JSON, by type; no number is negative. `search` is null for graph, otherwise it has `TRACES`."""
 
 REASON = re.compile(
     r"|symmetry is asked for|the states are few(, in one process)?|the graph has over [0-9]+ states"
     r"|there seem to be [0-9.e+]+ ± [0-9.e+]+ traces"
 )
-"""Why a strategy is picked."""
+"""Why a strategy was selected."""
 
 
 @dataclass
 class Kept:
-    """A search that was kept: its strategy, why it was picked, and what `keep` of the states and the search gave.
+    """A saved search: its strategy, the reason for it, and the results of `keep` of the states and of the search.
 
-    A search by graph is where its states are.
+    A search by graph is defined by its states.
     """
 
     strategy: str
@@ -68,7 +68,7 @@ class Kept:
     search: dict[str, Any] | None
 
     def take_up(self, states: States[Any]) -> int:
-        """Come to where the states were, whatever the bounds; how many steps are as the file says, and not checked.
+        """Restore the states, whatever the bounds; the number of steps that are taken from the file without a check.
 
         InputError if the program takes other steps.
         """
@@ -88,7 +88,7 @@ class Kept:
 
 @contextmanager
 def fitting() -> Iterator[None]:
-    """What is in a checkpoint is taken up; an InputError if that cannot be."""
+    """Within, a checkpoint is being resumed; an InputError if that is impossible."""
     try:
         yield
     except (ArithmeticError, AssertionError, InternalError, LookupError, TypeError, ValueError):
@@ -96,22 +96,22 @@ def fitting() -> Iterator[None]:
 
 
 def misfit() -> NoReturn:
-    """A checkpoint says of the program what is not so."""
+    """The checkpoint contradicts the program."""
     raise InputError("the checkpoint does not fit: the program takes other steps", fix="search anew") from None
 
 
 @dataclass
 class Checkpoint:
-    """Where a search is kept, if it is. `about` tells programs apart."""
+    """Where a search is saved, if anywhere. `about` distinguishes programs."""
 
     path: Path | None
     about: str
     last: float = field(default_factory=monotonic)
     failed: str = ""
-    """why the last writing came to nothing"""
+    """why the last write failed"""
 
     def check(self) -> None:
-        """InputError if nothing can be written there, or if a file is there that is no checkpoint."""
+        """InputError if nothing can be written there, or if the existing file is not a checkpoint."""
         if self.path is None:
             return
         check_output(self.path)
@@ -131,7 +131,7 @@ class Checkpoint:
         return self.path is not None and monotonic() - self.last >= EVERY
 
     def write(self, states: States[Any], strategy: str, reason: str, search: dict[str, Any] | None = None) -> None:
-        """Write, atomically: whoever reads finds the whole of this one, or of the one before."""
+        """Write atomically: a reader finds all of this checkpoint, or all of the one before."""
         if self.path is None:
             return
         self.last = monotonic()
@@ -142,7 +142,7 @@ class Checkpoint:
             head |= {"shape": states.shape(), "sizes": {name: len(part) for name, part in parts.items()}}
             write_atomically(self.path, sealed(head, parts))
             self.failed = ""
-        except InputError as error:  # the search goes on, and the verdict says so
+        except InputError as error:  # the search continues, and the verdict reports it
             self.failed = error.message
         except MemoryError:
             self.failed = "memory ran out"
@@ -183,7 +183,7 @@ def read(path: Path, about: str) -> Kept:
 
 
 def opened(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Head and parts of a file. ValueError if `sealed` has not made them."""
+    """Head and parts of a file. ValueError if `sealed` did not make them."""
     text, _, rest = body.partition(b"\n")
     head = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
     if not fits(head, HEAD) or not fits(head["search"], None if head["strategy"] == "graph" else TRACES):
@@ -203,14 +203,14 @@ def opened(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _number(text: str) -> int:
-    """A number as all of ours are: not negative, and of 64 bits."""
+    """A number in our form: not negative, and at most 64 bits."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ValueError
     return int(text)
 
 
 def fits(value: Any, form: Any) -> bool:
-    """Whether a value that was read from JSON is of a form: a type, None, or a list, tuple or dict of forms."""
+    """Whether a value read from JSON has a form: a type, None, or a list, tuple or dict of forms."""
     match form:
         case dict():
             same = isinstance(value, dict) and value.keys() == form.keys()

@@ -14,7 +14,7 @@ from typing import Any
 from wingspan.errors import InputError
 
 PATIENCE = 10.0
-"""Seconds in which a scheduler must answer, and in which a worker must come back after all are lost."""
+"""Seconds within which a scheduler must answer, and within which a worker must return after all are lost."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def connected(address: str) -> Iterator[Cluster]:
     except (OSError, ValueError) as error:
         wrong = str(error)
     if client is None:
-        gc.collect()  # the client that came to nothing: Dask may hang if it goes while the next one begins
+        gc.collect()  # the failed client: Dask may hang if it is collected while the next one starts
         raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
     with client:
         cluster = Cluster(client, _threads(client, address))
@@ -39,7 +39,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 
 def _threads(client: Any, address: str) -> int:
-    """How many threads the workers have. InputError if there are none, or if they cannot search."""
+    """The number of threads of the workers. InputError if there are none, or if they cannot search."""
     try:
         threads: int = sum(client.nthreads().values())
         specs = client.run(find_spec, "wingspan", on_error="ignore").values()
@@ -53,27 +53,27 @@ def _threads(client: Any, address: str) -> int:
 
 
 class Lost(Exception):
-    """An answer will not come, as its worker was lost."""
+    """An answer will not come, because its worker was lost."""
 
 
 class Deserted(Lost):
-    """No answer will come, as all workers were lost and none has come back."""
+    """No answer will come, because all workers were lost and none has returned."""
 
 
 class Cluster:
-    """The workers of a Dask cluster. Nobody waits for their answers for ever: if one is lost, it is an exception."""
+    """The workers of a Dask cluster. No caller waits for ever for an answer: a lost one raises an exception."""
 
     def __init__(self, client: Any, threads: int) -> None:
         self.client, self.threads = client, threads
         self.asked: dict[Future[Any], Any] = {}
-        """Dask's future for each answer that has not come"""
+        """Dask's future for each outstanding answer"""
 
     def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
         """The answer of some worker."""
         answer: Future[Any] = Future()
         try:
             asked = self.client.submit(do, *args, pure=False)
-        except Exception:  # Dask has several for a client that has lost its scheduler
+        except Exception:  # Dask raises several for a client that has lost its scheduler
             answer.set_exception(Deserted())
             return answer
         self.asked[answer] = asked
@@ -82,15 +82,15 @@ class Cluster:
         return answer
 
     def workers(self) -> int:
-        """How many there are now; 0 if the scheduler is gone, or does not answer."""
+        """The current number of workers; 0 if the scheduler is gone, or does not answer."""
         try:
             return len(self.client.sync(self.client.scheduler.ncores, callback_timeout=PATIENCE))
-        except Exception:  # Dask has several
+        except Exception:  # Dask raises several
             return 0
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within, answers are `Deserted` once there has been no worker for `PATIENCE`."""
+        """Within, answers become `Deserted` once there has been no worker for `PATIENCE`."""
         over = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(over,), daemon=True)
         watcher.start()
@@ -111,7 +111,7 @@ class Cluster:
 
 
 def _hear(answer: Future[Any], asked: Any) -> None:
-    """Hand on what a future of Dask's holds. In Dask's one thread for this, which must not wait for ever either."""
+    """Forward the result of a Dask future, in Dask's single callback thread, which must not wait for ever either."""
     from distributed import KilledWorker
 
     try:
@@ -125,6 +125,6 @@ def _hear(answer: Future[Any], asked: Any) -> None:
 
 
 def _give(give: Callable[[Any], None], what: Any) -> None:
-    """Give an answer, unless there is one, or nobody waits for it any more."""
+    """Set an answer, unless it is set, or no caller waits for it any more."""
     with suppress(InvalidStateError):
         give(what)

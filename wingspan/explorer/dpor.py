@@ -1,4 +1,4 @@
-"""Explore one run of each trace: of runs that differ only in the order of steps that do not conflict.
+"""Explore one run of each trace, a class of runs that differ only in the order of steps that do not conflict.
 
 The algorithm is in `_dpor.pyx`.
 """
@@ -19,9 +19,9 @@ from wingspan.explorer.parts import Place
 from wingspan.explorer.states import States
 
 SLICE = 50
-"""So many runs lie between two looks at the clock, and"""
+"""The number of runs between two checks of the clock, and"""
 LOOK_EVERY = 20
-"""so many slices between two looks at the memory."""
+"""the number of such slices between two checks of the memory."""
 
 
 class Alone:
@@ -31,10 +31,10 @@ class Alone:
         self.states = states
         self.search = Dpor(states)
         self.elsewhere = 0
-        """states that only other processes have come to, if the search was theirs before"""
+        """states that only other processes have reached, if they took part in the search before"""
 
     def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
-        """Go on until no trace is left. After a while, how many there are is estimated for who wants to know."""
+        """Continue until no trace is left. After a while, the number of traces is estimated, for progress reports."""
         states, search = self.states, self.search
         states.walked = lambda: ("trace", search.executions, search.planned(), total)
         while True:
@@ -53,18 +53,18 @@ class Alone:
         return Coverage("dpor", self.search.executions, Counter(self.search.ends), elsewhere=self.elsewhere)
 
     def keep(self) -> dict[str, Any]:
-        """Where the search is, for JSON: in the one part that there is."""
+        """The position of the search, for JSON: it has a single part."""
         return keep(self.coverage(), [self.search.place()])
 
     def take_up(self, covered: Coverage, place: Place) -> None:
-        """Go on from where a search was, whatever the number of states."""
+        """Continue from the position of an earlier search, whatever the number of states."""
         with fitting(), self.states.following():
             self.search.take_up(place)
         self.search.executions, self.search.ends = covered.executions, dict(covered.ends)
         self.elsewhere = covered.elsewhere
 
     def run_again(self, runs: int) -> None:
-        """Make so many runs, or fewer if they lead to a state that is not known, whatever the number of states."""
+        """Make this many runs, or fewer if they lead to an unknown state, whatever the number of states."""
         with self.states.following():
             self.states.max_states = self.states.nodes
             try:
@@ -75,13 +75,13 @@ class Alone:
 
 
 def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
-    """What a search of all traces has walked, and where its parts are, for JSON."""
+    """What a search of all traces has walked, and the position of its parts, for JSON."""
     ends, elsewhere = list(covered.ends.items()), covered.elsewhere
     return {"parts": parts, "executions": covered.executions, "ends": ends, "elsewhere": elsewhere}
 
 
 def kept(states: States[Any], told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
-    """What `keep` was given, now that the states are known again. InputError if it does not fit them."""
+    """The inverse of `keep`, once the states are known again. InputError if it does not fit them."""
     with fitting():
         ends = Counter(dict(told["ends"]))
         places = list(map(Place.of, told["parts"]))
@@ -96,11 +96,11 @@ def kept(states: States[Any], told: dict[str, Any]) -> tuple[Coverage, list[Plac
 
 
 def faulting(states: States[Any]) -> set[int]:
-    """The tasks whose step faults somewhere: the others go on from there, and may come where it would not fault."""
+    """The tasks whose step faults somewhere: the others continue, and may reach places where it would not fault."""
     return {task for node in range(states.nodes) for task, _, target in states.moves(node) if target == FAULT}
 
 
 def apart(places: list[Place]) -> bool:
-    """Whether no part is, or is in, another one."""
+    """Whether no part equals, or is contained in, another one."""
     ways = sorted(tuple(fork.task for fork in place.shared) for place in places)
     return not any(way == after[: len(way)] for way, after in pairwise(ways))

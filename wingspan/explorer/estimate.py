@@ -1,8 +1,8 @@
-"""How many traces there are, from a sample: an unbiased estimate, and its standard error.
+"""An unbiased estimate of the number of traces, from a sample, with its standard error.
 
-Of the runs of a trace one is the first in the order of task numbers, and sleep sets (Godefroid 1996) forbid all steps
-that lead to others. A walk that picks at random among the k steps allowed at each node, and multiplies the k, gives on
-average the number of its runs to an end: Knuth, "Estimating the efficiency of backtrack programs" (1975).
+One run of each trace is the first in the order of task numbers. Sleep sets (Godefroid 1996) forbid all steps that lead
+to the other runs. A walk picks at random among the k steps allowed at each node, and multiplies the k; the average
+product is the number of runs to an end: Knuth, "Estimating the efficiency of backtrack programs" (1975).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wingspan.explorer._space import BLOCKED, FAULT, Space
 from wingspan.explorer.parts import Astray
 
 WALKS = 100
-"""How many walks suffice to tell whether all traces can be run."""
+"""The number of walks that suffice to decide whether all traces can be run."""
 
 FEWEST, COSTLY = 10, 100_000
-"""So many walks are made in any case, and no more once they have taken so many steps."""
+"""This many walks are made in any case, and no more once they have taken this many steps."""
 
 Move = tuple[int, int, int]
-"""A task, the act that it does next, and where that leads."""
+"""A task, its next act, and the node to which that leads."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Estimate:
 
 
 def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> Estimate:
-    """The number of traces of a program, from so many walks, or fewer if they take many steps.
+    """The number of traces of a program, from this many walks, or fewer if they take many steps.
 
-    The walks enter states of the space, so a search that goes on afterwards hands in others than its own.
+    The walks enter states of the space, so a later search should use a separate space if it counts its own.
     """
     choice = random.Random(seed).choice
     sample: list[float] = []
@@ -57,7 +57,7 @@ def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> Estimate
 
 
 def walk(space: Space, choice: Callable[[list[Move]], Move]) -> float:
-    """The product of the numbers of steps to choose from on a walk; 0 if it comes to where none is allowed."""
+    """The product of the numbers of steps to choose from on a walk; 0 if it ends where none is allowed."""
     node, product, steps = 0, 1.0, 0
     asleep: dict[int, int] = {}
     dead: set[int] = set()

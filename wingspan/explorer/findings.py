@@ -1,4 +1,4 @@
-"""From what a search has come to, to its verdict."""
+"""From the findings of a search to its verdict."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
 @dataclass
 class Coverage:
-    """What a strategy has walked, beside what stands in the states."""
+    """What a strategy has walked, beyond what the states record."""
 
     strategy: str
     executions: int = 0
     ends: Counter[int] = field(default_factory=Counter)
-    """in how many executions each node was the last one"""
+    """the number of executions that ended in each node"""
     tallied: Mapping[int, tuple[int, float]] | None = None
-    """how many ways lead to each of the last nodes, and how likely one comes there; if all of them are known"""
+    """the number of paths to each end node, and its probability; if all of them are known"""
     interleavings: int | None = None
     reason: str = ""
-    """why this strategy was picked, if it was"""
+    """why this strategy was selected, if `auto` did"""
     remark: str = ""
     """what its bound means"""
     processes: int = 1
-    """so many have searched"""
+    """the number of processes that searched"""
     told_apart: str = ""
-    """why tasks have their names in all states, though they were not to"""
+    """why tasks keep their names in all states although symmetry was requested"""
     elsewhere: int = 0
-    """states that only other processes have come to, each counted by all that have"""
+    """states that only other processes have reached, counted once for each process"""
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    """what the verdict does not have, and the bound that ended the work on it"""
+    """what the verdict lacks, and the bound that ended the work on it"""
     believed: str = ""
-    """what is as the checkpoint says from which the search was taken up, as it could not be checked"""
+    """what is taken from the resumed checkpoint without a check"""
 
     @staticmethod
     def of_ends(strategy: str, states: States[Any]) -> Coverage:
@@ -55,7 +55,7 @@ class Coverage:
 
 
 def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
-    """The verdict of a search. Interleavings are shortest ones; if `exact`, of all that there are.
+    """The verdict of a search. Its interleavings are the shortest known ones, or the shortest of all if `exact`.
 
     If the states are to be drawn, it has their graph.
     """
@@ -92,7 +92,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
 
 
 def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
-    """One thing that a search has found, and the way on which it has."""
+    """One finding of a search, with the path on which it was found."""
     what, key = finding
     match what:
         case "race":
@@ -105,9 +105,9 @@ def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Dead
 
 
 def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Finding, Way]:
-    """The shortest ways; where a bound ends the search for them, those that are known, and that of others.
+    """The shortest paths; if a bound ends the search for them, those that are known, and otherwise the search's own.
 
-    Where no new state may be entered the shortest of those known can still be found.
+    The shortest known paths can be found even where no new state may be entered.
     """
     shortest = Shortest(states, follow=exact)
     try:
@@ -128,13 +128,13 @@ def joined(*remarks: str) -> str:
 
 
 def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:
-    """What was found, shortest ways first."""
+    """Findings in the order of their paths, shortest first."""
     known = [key for each, key in ways if each == what]
     return [*known, *(key for key in found if (what, key) not in ways)]
 
 
 def _way(states: States[Any], finding: Finding, node: int, who: tuple[str, ...], ways: Mapping[Finding, Way]) -> Way:
-    """A shortest way to a finding; if none is known, that on which it was found."""
+    """A shortest path to a finding; if none is known, the path on which it was found."""
     return ways.get(finding) or Shortest(states).found(finding, node, who)
 
 

@@ -1,7 +1,7 @@
-"""Explore the graph of states: equal states are merged, so every state is entered once however many ways lead to it.
+"""Explore the graph of states: equal states are merged, so every state is entered once, however many paths lead to it.
 
-The graph of a terminating program is acyclic, so the ways through it, and with them the interleavings, are counted
-exactly without walking each of them; and so is how likely each end is, if tasks are picked at random.
+The graph of a terminating program is acyclic. So the paths through it, and hence the interleavings, are counted exactly
+without walking each of them, and so is the probability of each end under a uniformly random scheduler.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from wingspan.explorer.workers import workers
 
 
 class Graph:
-    """A search of all states, by this process; others, if there are any, only take steps ahead of it."""
+    """A search of all states, by this process; other processes, if any, only compute steps ahead of it."""
 
     def __init__(self, states: States[Any], jobs: int = 1, scheduler: str | None = None) -> None:
         self.states, self.jobs, self.scheduler = states, jobs, scheduler
 
     def finish(self, kept: Checkpoint, reason: str = "") -> None:
-        """Go on until no edge is left that has not been followed."""
+        """Continue until every edge has been followed."""
         states, interrupts = self.states, Interrupts()
         if (self.jobs == 1 and self.scheduler is None) or states.expanded == states.nodes:
             return self.flood(kept, reason)
@@ -36,13 +36,13 @@ class Graph:
             self.flood(kept, reason)
 
     def flood(self, kept: Checkpoint, reason: str) -> None:
-        """Follow all edges, and write down now and then where that is."""
+        """Follow all edges, and save the position from time to time."""
         while not self.states.flood(self.states.nodes + LOOK_EVERY):
             if kept.due():
                 kept.write(self.states, "graph", reason)
 
     def coverage(self) -> Coverage:
-        """What has been walked. In a complete search interleavings are counted."""
+        """What has been walked. A complete search counts interleavings."""
         states, covered = self.states, Coverage.of_ends("graph", self.states)
         covered.processes = self.jobs
         if states.stopped_by is None:
@@ -57,4 +57,4 @@ class Graph:
         return covered
 
     def keep(self) -> None:
-        """Where the search is: where its states are."""
+        """The position of the search, which its states define."""

@@ -1,4 +1,4 @@
-"""How a run goes wrong: by a step that the rules forbid, or because tasks wait for ever."""
+"""How a run fails: by a step that the rules forbid, or because tasks wait for ever."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class FaultReport:
     rule: str
     span: Span | None
     indices: Indices
-    """the loop indices in force"""
+    """the current loop indices"""
     interleaving: str
 
     @staticmethod
     def of(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
-        """What there is to say of a step that ends in a fault."""
+        """The report of a step that ends in a fault."""
         span = fault.span or step.span
         return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving)
 
 
 @dataclass(frozen=True)
 class Deadlock:
-    """Tasks of which each waits for ever, at least one, and the interleaving that leads there."""
+    """One or more tasks, each of which waits for ever, and the interleaving that leads there."""
 
     topic: ClassVar[str] = "deadlock"
 
@@ -70,11 +70,11 @@ class Deadlock:
 
 
 Incident = FaultReport | Deadlock
-"""What ends a run badly."""
+"""A failure that ends a run."""
 
 
 class RunFault(Fault):
-    """A run ended badly: read `incident`, whose interleaving `replay` follows step by step."""
+    """A run failed: read `incident`, whose interleaving `replay` follows step by step."""
 
     def __init__(self, incident: Incident) -> None:
         super().__init__(incident.message, incident.span, topic=incident.topic)

@@ -22,11 +22,11 @@ End = Literal["finished", "fault", "deadlock", "stopped"]
 
 ENTRY = re.compile(r"(?P<task>0|[1-9][0-9]*(?:\.[1-9][0-9]*)*)(?:\*(?P<times>[1-9][0-9]{0,17}))?")
 LONGEST = 10_000_000
-"""More steps than this are taken for a slip of the pen, before they fill the memory."""
+"""More steps than this are considered a typing error, before they fill the memory."""
 
 
 class Trail:
-    """The interleaving of a run that is under way. It grows when another task steps, not with every step."""
+    """The interleaving of a run in progress. It grows when another task steps, not with every step."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[str, int]] = []
@@ -56,7 +56,7 @@ def format_interleaving(tasks: Iterable[str]) -> str:
 
 
 def parse_interleaving(text: str) -> list[str]:
-    """The tasks that a text names; spaces are free.
+    """The tasks that a text names; spaces are ignored.
 
     >>> parse_interleaving("0, 2*2, 1.3")
     ['', '2', '2', '1.3']
@@ -87,12 +87,12 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a run stopped doing what an interleaving says, and why; from there on it goes by default order."""
+    """Where a run stopped following an interleaving, and why; from there on it takes the default order."""
 
     step: int
-    """which of the steps that the interleaving names, from 1"""
+    """the number of the step in the interleaving, from 1"""
     task: str
-    """which task it names there"""
+    """the task named there"""
     reason: str
     """why that task cannot step: what it waits for, or that it or the run has ended"""
     able: tuple[tuple[str, str], ...]
@@ -113,8 +113,8 @@ class Mismatch:
 class Replay(Shown, Generic[S]):
     """One run that follows a given interleaving as far as it matches; iterate over `steps`, then read `end`.
 
-    `steps` yields every step, the invisible ones too. `state` and `choices` (what each task can do next) are those
-    of the moment; `end` is None while the run is under way. `incident` is what a fault or a deadlock is about,
+    `steps` yields every step, including the invisible ones. `state` and `choices` (what each task can do next) are the
+    current ones; `end` is None during the run. `incident` describes a fault or a deadlock,
     `mismatch` is None unless the interleaving names a task that cannot step.
     """
 
@@ -164,7 +164,7 @@ class Replay(Shown, Generic[S]):
             yield step
 
     def _choose(self, number: int) -> Step[S] | None:
-        """The next step after `number` ones: as the interleaving says, else the first; None if the run ends here."""
+        """The next step after `number` ones: by the interleaving, else of the first task; None if the run ends here."""
         enabled = [choice for choice in self.choices.values() if isinstance(choice, Step)]
         if not enabled:
             return None
@@ -189,7 +189,7 @@ class Replay(Shown, Generic[S]):
             self._miss(number, (), "the run has finished")
 
     def _miss(self, number: int, enabled: Sequence[Step[S]], reason: str) -> None:
-        """Note that what the interleaving names after `number` steps does not happen, if it names anything there."""
+        """Record that the interleaving's step after `number` steps does not happen, if it names one there."""
         if number >= self.followed:
             return
         task = self.interleaving[number]
@@ -216,9 +216,9 @@ class Replay(Shown, Generic[S]):
 
 
 def replay(machine: Machine[S], interleaving: Sequence[str] | str, *, finish: bool = True) -> Replay[S]:
-    """Follow an interleaving; when it is used up, go on with the first task that can step (`finish`) or stop there.
+    """Follow an interleaving; when it is used up, continue with the first task that can step (`finish`) or stop there.
 
-    The same where it names a task that cannot step, and `mismatch` says where and why. A fault or a deadlock ends the
-    run also when some of the interleaving is left.
+    The same happens if it names a task that cannot step; `mismatch` then gives the place and the reason. A fault or a
+    deadlock ends the run even if some of the interleaving is left.
     """
     return Replay(machine, interleaving, finish)

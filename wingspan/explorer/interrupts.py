@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP during a search: they are noted, and obeyed where nothing is left half done."""
+"""Ctrl-C, SIGTERM and SIGHUP during a search: they are recorded, and take effect where nothing is left half done."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""They end a search like Ctrl-C, within `terminating`."""
+"""These end a search like Ctrl-C, within `terminating`."""
 
 
 class Terminated(KeyboardInterrupt):
-    """One of `ENDING` has come: `number`."""
+    """One of `ENDING` arrived: `number`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -22,9 +22,9 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def terminating() -> Iterator[None]:
-    """Within, `ENDING` raise Terminated where they would just end the process; but only the main thread can do so.
+    """Within, `ENDING` raise Terminated where they would just end the process; this works in the main thread only.
 
-    After a search has noted one, more of them do nothing: timeout(1) sends it twice, and so do shells.
+    Once a search has recorded one, further ones have no effect: timeout(1) sends it twice, and so do shells.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -48,7 +48,7 @@ def _nothing(number: int, _: object) -> None:
 
 
 class Interrupts:
-    """How often Ctrl-C or a like signal has come. While `idle`, a second one is raised at once, wherever that is.
+    """How often Ctrl-C or a similar signal has arrived. While `idle`, a second one is raised at once, anywhere.
 
     A process that waits for others is idle.
     """
@@ -60,9 +60,9 @@ class Interrupts:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Within, signals are counted that are a KeyboardInterrupt so far, or counted elsewhere.
+        """Within, signals are counted that otherwise raise KeyboardInterrupt, or are counted elsewhere.
 
-        Only the main thread can do so. What is ignored or handled otherwise still is.
+        This works in the main thread only. Signals that are ignored or handled otherwise are left alone.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -88,7 +88,7 @@ class Interrupts:
             self.idle = False
 
     def error(self) -> KeyboardInterrupt:
-        """What the last signal raises where it is obeyed."""
+        """The exception that the last signal raises where it takes effect."""
         return Terminated(self._number) if self._number in ENDING else KeyboardInterrupt()
 
     def _note(self, number: int, _: object) -> None:
@@ -105,6 +105,6 @@ class Interrupts:
 
 
 def _ends_search(handler: object) -> bool:
-    """Whether this is what a signal does that may end a search."""
+    """Whether a handler is one that may end a search."""
     noting = getattr(handler, "__func__", None) is Interrupts._note
     return noting or handler in (signal.default_int_handler, _terminate)

@@ -1,7 +1,7 @@
 """All traces, by several processes: each searches a part of the tree of runs for a while.
 
-The first process knows which parts there are (`parts.py`), and goes where the others have found something: so it has
-the findings of all, and the numbers of runs that they tell. It walks on few states itself.
+The first process knows all parts (`parts.py`), and follows the paths on which the others found something. So it has all
+findings, and the numbers of runs that the others report. It visits few states itself.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Heard, Submit, Way, Worker, workers
 
 LONG, SHORT = 0.5, 0.02
-"""Seconds for which a part is searched before it is put back; and if there are not parts enough for all to search."""
+"""Seconds for which a part is searched before it is put back; the shorter one if there are too few parts for all."""
 
 LOSSES = 10
-"""So many answers of each process may be lost in a row. After that the search itself seems to end its workers."""
+"""How many answers per process may be lost in a row. After that, the search itself seems to kill its workers."""
 
 
 @dataclass
 class Team:
-    """A search by others: its parts, and what they have found."""
+    """A search by other processes: its parts, and their findings."""
 
     states: States[Any]
     jobs: int
     scheduler: str | None = None
-    """the address of Dask's, if the processes are not this machine's"""
+    """the address of Dask's scheduler, unless the processes are on this machine"""
     parts: Parts = field(default_factory=Parts)
     covered: Coverage = field(default_factory=lambda: Coverage("dpor"))
     running: dict[Future[Found], tuple[Place, int]] = field(default_factory=dict)
-    """the parts that are being searched, with so many new states at most"""
+    """the parts that are being searched, each with the most new states that it may enter"""
     heard: Heard = field(default_factory=dict)
     interrupts: Interrupts = field(default_factory=Interrupts)
     losses: int = 0
-    """answers that were lost since the last one that came"""
+    """answers that were lost since the last one that arrived"""
 
     def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
-        """Go on until no part is left. What is being searched when a bound or Ctrl-C ends it is waited for."""
+        """Continue until no part is left. When a bound or Ctrl-C ends the search, wait for the parts being searched."""
         self.states.walked = lambda: ("trace", self.covered.executions, self.planned(), total)
         if not self.parts.waiting:
             return
@@ -59,7 +59,7 @@ class Team:
             self.search(submit, kept, reason)
 
     def search(self, submit: Submit, kept: Checkpoint, reason: str) -> None:
-        """Hand out parts and hear of them."""
+        """Hand out parts and collect the answers."""
         stopped: BaseException | None = None
         while self.running or (self.parts.waiting and stopped is None):
             try:
@@ -85,12 +85,12 @@ class Team:
             raise stopped
 
     def wait(self) -> set[Future[Found]]:
-        """Those who have come to an end, at least one; or none, if a verdict is due before."""
+        """The finished parts, at least one; or none, if a verdict is due first."""
         with self.interrupts.waiting(), self.states.bounds.finishing():
             return wait(self.running, timeout=self.states.bounds.left(), return_when=FIRST_COMPLETED).done
 
     def hand_out(self, submit: Submit) -> None:
-        """Give a part to everyone who has none, if there are so many."""
+        """Give a part to every idle process, as long as there are parts."""
         while len(self.parts.waiting) + len(self.running) < self.jobs and self.parts.split():
             pass
         idle = len(self.parts.waiting) + len(self.running) < self.jobs
@@ -106,7 +106,7 @@ class Team:
             self.running[submit(Worker.search, place, seconds, most, dict(self.heard))] = place, most or 0
 
     def share(self) -> int | None:
-        """How many new states one more may come to, so that all together keep the bound."""
+        """How many new states one more process may enter, so that all together keep the bound."""
         if self.states.max_states is None:
             return None
         left = self.states.max_states - self.states.nodes - self.covered.elsewhere
@@ -114,10 +114,10 @@ class Team:
         return min(left, max(1, left // (self.jobs - len(self.running))))
 
     def hear(self, future: Future[Found]) -> None:
-        """Go where a search has found something, and count what it has walked.
+        """Follow the findings of a search, and count what it has walked.
 
-        That goes on when the search is over. If there is no time for an answer, or if it is lost, its part stays as it
-        was given.
+        This continues after the end of the search. If there is no time for an answer, or if it is lost, its part is
+        kept as it was handed out.
         """
         given, _ = self.running.pop(future)
         try:
@@ -149,7 +149,7 @@ class Team:
             raise Stopped(str(found.stopped_by))
 
     def follow(self, way: Way) -> int:
-        """The last node on a way."""
+        """The last node on a path."""
         node = 0
         for path in way:
             target = self.states.go(node, self.states.task(path))
@@ -159,11 +159,11 @@ class Team:
         return node
 
     def planned(self) -> int:
-        """How many runs the parts ask for, as far as is known."""
+        """The number of runs that the parts still require, as far as is known."""
         return sum(1 + place.planned for place in self.places())
 
     def places(self) -> list[Place]:
-        """All parts; of those that are being searched, where that began."""
+        """All parts; those that are being searched, with their initial position."""
         return [*self.parts.waiting, *(place for place, _ in self.running.values())]
 
     def coverage(self) -> Coverage:
@@ -172,5 +172,5 @@ class Team:
         return self.covered
 
     def keep(self) -> dict[str, Any]:
-        """What is left and what was found, for JSON; parts that are being searched are kept as they were given."""
+        """The remaining parts and the findings, for JSON; parts being searched are saved as they were handed out."""
         return keep(self.covered, [self.parts.current(place) for place in self.places()])

@@ -1,4 +1,4 @@
-"""What exploration asks of a machine: tasks, their next operations with footprints, and states that compare.
+"""The protocol between exploration and a machine: tasks, their next operations with access sets, comparable states.
 
 The strategies know nothing else. The paper's semantics is one machine; anything that offers these methods
 is another. Steps and touches are never changed; dataclasses that forbid it would take three times as long to build.
@@ -23,7 +23,7 @@ READING = ("read", "look")
 
 @dataclass(slots=True, unsafe_hash=True)
 class Touch:
-    """One cell that a step touches: what it does there, and where in a tensor the cell is (if it is in one)."""
+    """An access of a step to one cell: what it does there, and where in a tensor the cell is (if it is in one)."""
 
     cell: Hashable
     effect: Effect
@@ -34,19 +34,19 @@ class Touch:
     position: int | None = None
     index: int | None = None
     value: Any = None
-    """What was read or is written, for people; it takes no part in conflicts."""
+    """The value read or written, for display; conflicts ignore it."""
 
     @property
     def spot(self) -> tuple[int | None, str, str, int | None, int | None]:
-        """Where in its tensor the cell was touched."""
+        """The place of the access in its tensor."""
         return self.level, self.level_name, self.buffer, self.position, self.index
 
     def conflicts(self, other: Touch) -> bool:
-        """Same cell, and at least one of the two does more than read it."""
+        """Same cell, and at least one of the two is not a read."""
         return self.cell == other.cell and not (self.effect in READING and other.effect in READING)
 
     def races(self, other: Touch) -> bool:
-        """A conflict of which at least one side is not atomic."""
+        """A conflict with at least one side that is not atomic."""
         return self.conflicts(other) and (self.effect in PLAIN or other.effect in PLAIN)
 
 
@@ -74,8 +74,9 @@ S = TypeVar("S")
 class Step(Generic[S]):
     """One step of one task.
 
-    `visible` says whether another task could observe the step (or be observed by it); the others commute with all
-    that the other tasks can do, and a strategy may take them eagerly. A step that faults is visible: it ends the run.
+    `visible` is True if another task could observe the step (or be observed by it). Invisible steps commute with
+    everything that other tasks can do, so a strategy may take them eagerly. A step that faults is visible: it ends the
+    run.
     """
 
     task: str
@@ -85,12 +86,12 @@ class Step(Generic[S]):
     next: S | Fault
     span: Span | None = None
     indices: Indices = ()
-    """The loop indices in force, for reports."""
+    """The current loop indices, for reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A task that cannot step: what it waits for and which task holds it (None: no task will ever give it)."""
+    """A task that cannot step: what it waits for and which task holds it (None: no task will ever release it)."""
 
     task: str
     waits_for: str
@@ -103,9 +104,9 @@ class Blocked:
 class Machine(Protocol[S]):
     """Programs are finite: every sequence of steps ends.
 
-    A step changes its own task, and tasks below it, which it may begin and take on to where their next step is visible
-    or not. It never takes on a task above its own: when all children of a task have ended, that task goes on by a step
-    of its own. Strategies learn from these steps what comes after a join (docs/parts.md has all that is assumed).
+    A step advances its own task, and tasks below it, which it may start and advance to their next step, visible or not.
+    It never advances a task above its own: when all children of a task have ended, that task continues with a step of
+    its own. Strategies learn from these steps what comes after a join (docs/parts.md lists all assumptions).
     """
 
     name: str
@@ -123,7 +124,7 @@ class Machine(Protocol[S]):
         ...
 
     def step(self, state: S, task: str) -> Step[S] | Blocked:
-        """What `task` does next in `state`; states are immutable."""
+        """The next step of `task` in `state`; states are immutable."""
         ...
 
     def fingerprint(self, state: S) -> Hashable:
@@ -131,15 +132,15 @@ class Machine(Protocol[S]):
         ...
 
     def outcome(self, state: S) -> Hashable:
-        """What a finished run computed; runs that computed the same compare equal."""
+        """The result of a finished run; runs with the same result compare equal."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Nameless:
-    """What a task has of its own in a state, without its name, and the tasks that it has spawned, by their thread ids.
+    """A task's own part of a state, without its name, and the tasks that it has spawned, by their thread ids.
 
-    Where two siblings have equal ones, exchanging their names changes nothing but the names in what comes next.
+    If two siblings have equal ones, exchanging their names changes nothing but the names in what comes next.
     """
 
     own: Hashable
@@ -148,14 +149,14 @@ class Nameless:
 
 @runtime_checkable
 class Symmetric(Machine[S], Protocol[S]):
-    """A machine that can leave the names of tasks out of its states."""
+    """A machine that can remove the names of tasks from its states."""
 
     told_apart: str
-    """why it leaves no names out, if it does not: that is so in all states"""
+    """why it removes no names, if it does not; this holds for all states"""
 
     def nameless(self, state: S) -> tuple[Hashable, Nameless]:
-        """What all tasks share, without what tells of one of them; and the root task, with all of that.
+        """What all tasks share, without anything that identifies one of them; and the root task, with all of that.
 
-        Both are equal exactly for states that are the same but for the names of siblings.
+        Both are equal exactly for states that differ only in the names of siblings.
         """
         ...

@@ -1,11 +1,11 @@
-"""The tree of runs in parts, which are searched apart from one another, and what is known of the whole of it.
+"""The tree of runs in parts, which are searched independently, and what is known of the whole tree.
 
-At a node of the tree tasks go first in some order, each once. What is below each is explored by some search; a task
-sleeps in what is below those that come after it. So every trace is run in one part only, and no part needs to know what
-becomes of the others. A race between a step of a part and one on the way to it wishes for another task to go first on
-the way: that comes back with the part.
+At a node of the tree tasks go first in some order, each once. Some search explores what is below each. A task sleeps in
+what is below the tasks after it. So every trace is run in one part only, and no part depends on the results of the
+others. A race between a step of a part and one on the path to it leads to a wakeup sequence (a wish) on the path:
+another task is to go first there. The wish is returned with the part.
 
-docs/parts.md has the proof that no trace is lost.
+docs/parts.md proves that no trace is lost.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any, NamedTuple, Optional
 from wingspan.errors import InternalError
 
 TASK = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9}){0,99})?")
-"""What the path of a task looks like; empty for the root."""
+"""The form of a task's path; empty for the root."""
 
 
 class Astray(InternalError):
-    """A search is where no search can get to. It is a defect, unless a checkpoint has led it there."""
+    """A search is where no search can get. This is a defect, unless a checkpoint led it there."""
 
 
 Wish = tuple[str, ...]
-"""The tasks, by their paths, with whose steps a run is to go on: from the root of a wakeup tree to a leaf."""
+"""The tasks, by their paths, with whose steps a run is to continue: from the root of a wakeup tree to a leaf."""
 
 Open = dict[str, Optional["Open"]]
 """The tasks that go first at a node, in their order, and where they lead; None if all below has been explored."""
 
 
 class Fork(NamedTuple):
-    """A node on the way of a search."""
+    """A node on the path of a search."""
 
     taken: tuple[str, ...]
     """the tasks that have gone first before the one that steps, in this search"""
     task: str
     wishes: tuple[Wish, ...] = ()
-    """what is yet to be explored here"""
+    """the wakeup sequences that are still to be explored here"""
     given: tuple[str, ...] = ()
     """those that go first before it, in other searches"""
     later: tuple[str, ...] = ()
@@ -46,19 +46,19 @@ class Fork(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a search is in the tree. The last node is given by what follows `own`."""
+    """The position of a search in the tree (its exploration prefix). The steps after `own` lead to the last node."""
 
     shared: tuple[Fork, ...] = ()
-    """the way to its part; here it wishes for what others are to explore"""
+    """the path to its part; wishes here are for others to explore"""
     own: tuple[Fork, ...] = ()
     taken: tuple[str, ...] = ()
     wishes: tuple[Wish, ...] = ()
     begun: bool = False
-    """whether the search has looked at the last node"""
+    """whether the search has examined the last node"""
 
     @staticmethod
     def of(told: Any) -> Place:
-        """From the lists that JSON makes of it. ValueError or TypeError if it is none."""
+        """From its lists in JSON. ValueError or TypeError if they are not a place."""
         shared, own, taken, wishes, begun = told
         if not isinstance(begun, bool):
             raise TypeError
@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
     @property
     def planned(self) -> int:
-        """So many wishes wait."""
+        """The number of wishes that wait."""
         return len(self.wishes) + sum(len(fork.wishes) for fork in self.own)
 
 
@@ -95,7 +95,7 @@ def _list(told: Any) -> Any:
 
 
 class Parts:
-    """What is left to explore: `give` a part, and put `back` where its search has come to, until none is `waiting`."""
+    """What is left to explore: `give` a part, and put it `back` with its new position, until none is `waiting`."""
 
     def __init__(self, places: Iterable[Place] = (Place(),)) -> None:
         self.waiting = list(places)
@@ -113,7 +113,7 @@ class Parts:
         return self.current(self.waiting.pop())
 
     def current(self, place: Place) -> Place:
-        """A part with the way to it as it is by now."""
+        """A part with the current state of the path to it."""
         forks = []
         for here, fork in zip(self.nodes(place.shared), place.shared, strict=False):
             tasks = list(here)
@@ -123,10 +123,10 @@ class Parts:
         return place._replace(shared=tuple(forks))
 
     def back(self, place: Place, done: bool) -> None:
-        """Where the search of a part has come to, and whether that is its end.
+        """Take back a part with its new position, and whether it is finished.
 
-        Of a wish on the way there only the first task counts: others may have wished there meanwhile, so that one that
-        comes later in it waits by now.
+        Of a wish on the path to the part only the first task counts: others may have added wishes there meanwhile, so a
+        later task of it may wait by now.
         """
         nodes = self.nodes(place.shared)
         for depth, fork in enumerate(place.shared):
@@ -137,7 +137,7 @@ class Parts:
             self.waiting.append(place)
 
     def split(self) -> bool:
-        """Make parts of what a search that waits wishes for at the first node where it does; False if none does."""
+        """Divide a waiting search at the first node where it has wishes, into parts; False if none has any."""
         for n, place in enumerate(self.waiting):
             first = next((k for k, fork in enumerate(place.own) if fork.wishes), None)
             if first is None:
@@ -153,14 +153,14 @@ class Parts:
         return False
 
     def nodes(self, way: tuple[Fork, ...]) -> list[Open]:
-        """Where each of its forks is, and last where it leads."""
+        """The node of each fork on a path, and at the end the node to which it leads."""
         nodes = [self.tree]
         for fork in way:
             nodes.append(_below(nodes[-1], fork.task))
         return nodes
 
     def _add(self, here: Open, way: tuple[Fork, ...], wishes: Iterable[Wish]) -> None:
-        """Make parts of wishes at a node, but for tasks that go first there anyway."""
+        """Make parts of wishes at a node, except for tasks that go first there anyway."""
         new: dict[str, list[Wish]] = {}
         for task, *then in wishes:
             if task not in here:
@@ -171,7 +171,7 @@ class Parts:
             self.waiting.append(Place((*forks, Fork((), task)), wishes=tuple(filter(None, below))))
 
     def _close(self, way: tuple[Fork, ...]) -> None:
-        """All at the end of a way has been explored; forget nodes of which that is so."""
+        """Everything at the end of a path has been explored; forget all nodes of which that is true."""
         for here, fork in zip(reversed(self.nodes(way)[:-1]), reversed(way), strict=True):
             here[fork.task] = None
             if any(below is not None for below in here.values()):

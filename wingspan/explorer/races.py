@@ -1,7 +1,7 @@
-"""Races seen in a state: two next steps of different tasks that conflict, not both of them atomic.
+"""Races in a state: two next steps of different tasks that conflict, not both of them atomic.
 
-Conflicting steps that are both enabled in one reachable state are exactly the races of a program; looking at states
-rather than at one trace misses none of them when equal states are merged.
+Conflicting steps that are both enabled in one reachable state are exactly the races of a program. Examining states
+instead of single traces misses none of them even when equal states are merged.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ OPERATIONS: dict[Effect, str] = {
 }  # fmt: skip
 
 Key = tuple[Hashable, ...]
-"""What makes two races one: tensor, level, buffer, kind, and the places in the program."""
+"""Two races with this in common count as one: tensor, level, buffer, kind, and the places in the program."""
 
 
 def kind_of(one: Touch, other: Touch) -> str:
-    """Which dependence two accesses to one cell are: node, sibling or cousin; "" for a variable.
+    """The dependence between two accesses to one cell: node, sibling or cousin; "" for a variable.
 
-    An access without position or index is one to a whole level or fiber, and meets all that is in it.
+    An access without position or index is to a whole level or fiber, and meets everything in it.
     """
     if one.level is None:
         return ""
@@ -38,7 +38,7 @@ def kind_of(one: Touch, other: Touch) -> str:
 
 
 def place(span: Span | None) -> tuple[str, int, int, int, int]:
-    """What tells spans apart; quicker to hash than the span, and it has an order."""
+    """A key that distinguishes spans; faster to hash than the span, and ordered."""
     if span is None:
         return ("", 0, 0, 0, 0)
     return (span.source.name, span.line, span.column, span.end_line, span.end_column)
@@ -53,7 +53,7 @@ def races_of(one: Step[Any], other: Step[Any]) -> Iterator[tuple[Key, Touch, Tou
 
 
 def report_race(first: Step[Any], x: Touch, second: Step[Any], y: Touch, interleaving: str) -> Race:
-    """A race, for people."""
+    """A race, for display."""
     return Race(
         tensor=x.tensor,
         level=x.level,

@@ -1,4 +1,4 @@
-"""One run of a machine to its end, without looking for anything."""
+"""One run of a machine to its end, without a search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ S = TypeVar("S")
 def run(machine: Machine[S], progress: Callable[[int, int], None] | None = None) -> S:
     """The state after a run in which each task gets as far as it can before the next. RunFault if it does not finish.
 
-    Only that task is asked for its step, where a replay asks them all.
+    Only that task is asked for its step, whereas a replay asks all tasks.
     """
     state, trail, count = machine.initial(), Trail(), 0
     while tasks := machine.tasks(state):

@@ -32,18 +32,18 @@ Traces = Alone | Team
 """A search of all traces."""
 
 PROBE = 2_000
-"""States after which `auto` looks at traces."""
+"""The number of states after which `auto` considers traces."""
 COSTLY = 100_000
-"""Steps after which it does so with fewer states: some seconds."""
+"""The number of steps after which it does so with fewer states: some seconds."""
 FEW = 20
-"""Traces that are run before it asks how many there are; if one finding is enough, then at once, and as many runs."""
+"""Traces to run before their number is estimated; if one finding is enough, they come first, with as many runs."""
 MANY = 1e8
-"""Traces that are too many: some minutes, if no new state comes with them."""
+"""The number of traces that is too large: some minutes, if they lead to no new states."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What to search with. `random` and `pct` make so many `runs`, `pct` for bugs of a `depth`."""
+    """The parameters of a search. `random` and `pct` make this many `runs`, `pct` for bugs of a `depth`."""
 
     strategy: str = "auto"
     runs: int = 1000
@@ -51,31 +51,31 @@ class Search:
     preemptions: int = 2
     seed: int = 0
     exact: bool = False
-    """whether to go on, when all is over, until every interleaving of the verdict is a shortest one of all"""
+    """whether to continue, at the end, until every interleaving of the verdict is a shortest one of all"""
     max_states: int | None = None
     max_seconds: float | None = None
-    """from when the search is asked for until its verdict is there"""
+    """from the request for the search until its verdict is ready"""
     max_memory: int | None = None
     """bytes that the process may hold"""
     checkpoint: Path | None = None
-    """where a search by graph or dpor is kept, so that it can be taken up"""
+    """where a search by graph or dpor is saved, so that it can be resumed"""
     resume: Path | None = None
-    """a checkpoint to go on from, with the strategy that it has"""
+    """a checkpoint to continue from, with its strategy"""
     first: bool = False
-    """whether to stop when something is found: a race, a fault, a deadlock, or a result that a safe program has not"""
+    """whether to stop at the first finding: a race, a fault, a deadlock, or a result that no safe program has"""
     jobs: int = 1
-    """so many processes search all states or all traces (`graph`, `dpor` and `auto`); this process must have no other
-    threads, since it is forked
+    """the number of processes that search all states or all traces (`graph`, `dpor` and `auto`); this process must have
+    no other threads, since it is forked
     """
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
     symmetry: bool = False
-    """whether states that differ only in the names of tasks count as one: of `graph`, which `auto` takes then"""
+    """whether states that differ only in task names count as one; for `graph`, which `auto` then selects"""
     graph: bool = False
-    """whether the verdict is to have the graph of the states: of one process, and not too many"""
+    """whether the verdict is to have the graph of the states: from one process, and of limited size"""
 
     def bounds(self, began: float | None = None) -> Bounds:
-        """Those of time and memory; time is counted from `began` on, from now if that is None."""
+        """The bounds of time and memory; time is counted from `began`, or from now if that is None."""
         return Bounds(self.max_seconds, self.max_memory, began)
 
     def walk(self, states: States[Any], about: str) -> Coverage:
@@ -116,19 +116,19 @@ class Search:
         return self.jobs > 1 or self.scheduler is not None
 
     def all_states(self, states: States[Any]) -> Graph:
-        """The rest of a search of all states, with those who are to help."""
+        """The rest of a search of all states, with the processes that help."""
         return Graph(states, self.jobs, self.scheduler)
 
     def traces(self, begun: Alone) -> Traces:
-        """The rest of a search of all traces, by those who are to make it."""
+        """The rest of a search of all traces, by the processes that make it."""
         if not self.together:
             return begun
         return Team(begun.states, self.jobs, self.scheduler, Parts([begun.search.place()]), begun.coverage())
 
     def choose(self, states: States[Any], kept: Checkpoint) -> Coverage:
-        """The graph if it is small, since that tells most; else all traces, unless there seem to be too many of them.
+        """The graph if it is small, since it yields most; else all traces, unless there seem to be too many of them.
 
-        Both walk on the same states, so that what has been tried is not lost.
+        Both walk on the same states, so no work is lost.
         """
         made: Graph | Traces = Graph(states)
         reason = ""
@@ -159,7 +159,7 @@ class Search:
         return end(states, made, kept, reason)
 
     def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
-        """Take a search up, and go on."""
+        """Resume a search, and continue it."""
         if states.symmetry and not before.symmetry:
             raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
         made: Graph | Traces = self.all_states(states)
@@ -180,7 +180,7 @@ class Search:
 
         try:
             states.search(walk)
-            if not there:  # interrupted on the way there: the file stays as it is
+            if not there:  # interrupted while resuming: the file stays as it is
                 return covered_by(made, before.reason)
             covered = end(states, made, kept, before.reason)
         except Astray:
@@ -191,9 +191,9 @@ class Search:
         return covered
 
     def taken_up(self, states: States[Any], told: dict[str, Any]) -> tuple[Traces, int | None]:
-        """A search of all traces that was kept, and how many of its runs are believed; None if they were run again.
+        """A saved search of all traces, and how many of its runs are trusted; None if they were run again.
 
-        By this process, if it was never divided and nobody else is to help.
+        By this process alone, if the search was never divided and no other process is to help.
         """
         covered, places = dpor.kept(states, told)
         alone = Alone(states)
@@ -207,7 +207,7 @@ class Search:
 
 
 def believed(steps: int, runs: int | None) -> str:
-    """What a verdict says of a search that was taken up, if not all of it could be checked."""
+    """The remark of a verdict on a resumed search that could not be checked completely."""
     what = [f"{runs:,} executions"] if runs is not None else []
     what += [f"{steps:,} steps"] if steps else []
     return f"{' and '.join(what)} are as the checkpoint says, and were not repeated" if what else ""
@@ -223,9 +223,9 @@ def explore(
     found: Callable[[Race | FaultReport | Deadlock | Result], None] | None = None,
     bounds: Bounds | None = None,
 ) -> Verdict:
-    """Search a machine's runs. `expected` is the right outcome, if it is known; Ctrl-C ends with what there is.
+    """Search a machine's runs. `expected` is the right outcome, if known; Ctrl-C ends with the findings so far.
 
-    `about` tells programs apart, for checkpoints. `found` is called with each race, fault, deadlock and wrong result
+    `about` distinguishes programs, for checkpoints. `found` is called with each race, fault, deadlock and wrong result
     when it is found; its interleaving need not be a shortest one. `bounds` are those of the search, begun before it.
     """
     search = search or Search()
@@ -256,7 +256,7 @@ def explore(
 
 
 def probe(states: States[Any]) -> None:
-    """Walk to where something wrong is soon found: along some traces, which have races reversed, and some runs."""
+    """Walk where defects are likely to be found early: along some traces, with races reversed, and some runs."""
     if not states.symmetry:
         Alone(states).search.run(FEW)
     sample(states, FEW)
@@ -270,7 +270,7 @@ def covered_by(made: Graph | Traces, reason: str) -> Coverage:
 
 
 def end(states: States[Any], made: Graph | Traces, kept: Checkpoint, reason: str = "") -> Coverage:
-    """Keep where a search has come to."""
+    """Save the position of a search."""
     covered = covered_by(made, reason)
     kept.write(states, covered.strategy, reason, made.keep())
     if kept.failed:

@@ -1,4 +1,4 @@
-"""Invisible steps are taken at once: they commute with whatever the other tasks do, so their order is no choice.
+"""Invisible steps are taken at once: they commute with everything that other tasks do, so their order does not matter.
 
 The search and `replay` share this file, and so agree on which states a list of visible steps passes through.
 """
@@ -15,7 +15,7 @@ from wingspan.explorer.machine import Blocked, Machine, Step
 S = TypeVar("S")
 
 LONG = 1024
-"""From so many invisible steps of one task on, a look is kept for a loop that never ends."""
+"""From this number of invisible steps of one task on, an endless loop is watched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Settled(Generic[S]):
 
 
 def went_on(task: str, settled: Settled[S]) -> tuple[str, ...]:
-    """The tasks above one that have taken steps since it did, innermost first: it has ended, the last below them.
+    """The tasks above one that have taken steps since it did, innermost first; it was the last below them to end.
 
-    A machine takes no task on in a step of another one below it, so none is missed.
+    A machine never advances a task in a step of a task below it, so none is missed.
     """
     above = (step.task for step in settled.taken if step.task != task and _descends(task, step.task))
     return tuple(dict.fromkeys(above))
@@ -44,12 +44,12 @@ def _descends(path: str, ancestor: str) -> bool:
 def run_ahead(
     machine: Machine[S], state: S, task: str, tick: Callable[[], None], note: Callable[[Step[S]], None]
 ) -> tuple[S, Step[S] | Blocked | None]:
-    """Take the invisible steps of one task, up to its next visible or faulting one: the state there, and that one.
+    """Take the invisible steps of one task, up to its next visible or faulting step: the state there, and that step.
 
-    It is None if the task has finished or waits for its children.
+    The step is None if the task has finished or waits for its children.
 
-    `tick` is called before each step, `note` with each that is taken. They are not kept here: in a search they would
-    be most of what is in memory.
+    `tick` is called before each step, `note` with each step taken. The steps are not kept here: in a search they would
+    dominate the memory.
     """
     count = 0
     anchor: Hashable = None
@@ -75,7 +75,7 @@ class Taken(NamedTuple, Generic[S]):
 
     state: S
     steps: int
-    """invisible ones after it"""
+    """the number of invisible steps after it"""
 
 
 def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:

@@ -1,4 +1,4 @@
-"""The shortest ways to what a search has found: those with the fewest preemptions, and of them with the fewest steps.
+"""The shortest paths to the findings of a search: those with the fewest preemptions, and of these the fewest steps.
 
 A task is preempted when another one steps although it could. Interleavings with few preemptions read best: each task
 gets far before the next. Source of the measure: Musuvathi and Qadeer, "Iterative context bounding" (PLDI 2007).
@@ -19,40 +19,40 @@ from wingspan.explorer.settle import settle, went_on
 from wingspan.explorer.states import Finding, States
 
 MOST = 100_000
-"""Pairs of a node and the task that stepped last, after which the ways that the search itself has found must do."""
+"""Pairs of a node and the task that stepped last; beyond this, the paths that the search itself found are used."""
 ENOUGH = f"looking at {MOST} places"
-"""The bound that stops it then."""
+"""The bound that is then reported."""
 SETTLING = 100
-"""Private steps that are taken, where nothing may take long, to see whether one step can follow another."""
+"""Invisible steps to take, where little time is allowed, to see whether one step can follow another."""
 
 
 class Way(NamedTuple):
-    """Where a finding is, and who steps on the way there, the steps that the finding is about included."""
+    """The place of a finding, and the tasks that step on the path, including the steps that the finding is about."""
 
     state: Any
     """the machine's, before these steps"""
     tasks: list[str]
     who: tuple[str, ...]
-    """the tasks that the finding is about; of a race neither of which can follow the other, one steps"""
+    """the tasks that the finding is about; if neither side of a race can follow the other, only one steps"""
 
 
 Places = tuple[tuple[int, ...], ...]
 
 
 class Item(NamedTuple):
-    """A way to a node, by a step of `by` after the item `before` (both -1 at the start); the least one is next."""
+    """A path to a node, by a step of `by` after the item `before` (both -1 at the start); the least one is next."""
 
     preemptions: int
     steps: int
     before: int
     places: Places
-    """where all else is equal: the paths of the tasks that step"""
+    """breaks ties: the paths of the tasks that step"""
     number: int
-    """in which order the items were made: no two have the same"""
+    """the order in which the items were made: no two have the same"""
     node: int
     by: int
     task: int
-    """what the one that stepped is called at the node; -1 if it is not there"""
+    """the name, at the node, of the task that stepped; -1 if it is not there"""
     finding: Finding | None
     who: tuple[int, ...]
     """the tasks at the node that the finding is about"""
@@ -61,12 +61,12 @@ class Item(NamedTuple):
 
 
 class Shortest:
-    """Dijkstra's algorithm over pairs of a node and the task that stepped last, along the edges that are known."""
+    """Dijkstra's algorithm over pairs of a node and the task that stepped last, along the known edges."""
 
     def __init__(self, states: States[Any], follow: bool = False, limit: int | None = None) -> None:
         self.states, self.follow, self.limit = states, follow, limit
         self.cut = False
-        """whether ways with more than `limit` preemptions were left out"""
+        """whether paths with more than `limit` preemptions were omitted"""
         self.ways: dict[Finding, Way] = {}
         self._settled: list[Item] = []
         self._seen: set[tuple[int, int]] = set()
@@ -83,7 +83,7 @@ class Shortest:
             self._settle(heapq.heappop(self._heap))
 
     def find(self) -> dict[Finding, Way]:
-        """The shortest way to each finding, the shortest of all first. `Stopped` after `MOST` pairs, or by a bound."""
+        """The shortest path to each finding, the shortest of all first. `Stopped` after `MOST` pairs, or by a bound."""
         states = self.states
         wanted = self._wanted = set(states.findings())
         if wanted:
@@ -101,7 +101,7 @@ class Shortest:
                 self._look(item, len(self._settled) - 1)
         return self.ways
 
-    # -- one step of it
+    # -- a single step
 
     def _push(
         self, preemptions: int, steps: int, node: int, by: int, task: int, before: int,
@@ -113,14 +113,14 @@ class Shortest:
         heapq.heappush(self._heap, item)
 
     def _place(self, task: int) -> tuple[int, ...]:
-        """The path of a task as numbers, which do not depend on the order in which tasks were met."""
+        """The path of a task as numbers, which do not depend on the order in which tasks were found."""
         if task not in self._places:
             path = self.states.paths[task] if task >= 0 else ""
             self._places[task] = tuple(map(int, path.split("."))) if path else ()
         return self._places[task]
 
     def _settle(self, item: Item) -> bool:
-        """Go on from an item, unless its pair has been settled before."""
+        """Continue from an item, unless its pair has been settled before."""
         if (item.node, item.task) in self._seen:
             return False
         self._seen.add((item.node, item.task))
@@ -140,7 +140,7 @@ class Shortest:
         return True
 
     def moves(self, node: int) -> dict[int, tuple[int, int]]:
-        """The act of each task that has not finished, and where it leads."""
+        """The act of each task that has not finished, and the node to which it leads."""
         if node not in self._moves:
             self._moves[node] = {task: (act, target) for task, act, target in self.states.moves(node)}
         return self._moves[node]
@@ -150,7 +150,7 @@ class Shortest:
         return int(last not in (task, -1) and self.moves(node).get(last, (0, BLOCKED))[1] != BLOCKED)
 
     def _look(self, item: Item, here: int) -> None:
-        """What is found at an item's node, each at the cost of the steps that it takes from there."""
+        """The findings at an item's node, each at the cost of the steps from there."""
         for finding, who in self.states.at.get(item.node, ()):
             tasks = tuple(map(self.states.task, who))
             cost = item.preemptions + sum(self._preempts(item.node, item.task, task) for task in tasks)
@@ -164,7 +164,7 @@ class Shortest:
                         self._race(item, here, ("race", key), one, other)
 
     def _race(self, item: Item, here: int, finding: Finding, one: int, other: int) -> None:
-        """The two in both orders; if none can follow the other, the way ends with the first."""
+        """The two in both orders; if neither can follow the other, the path ends with the first."""
         orders = ((one, other), (other, one))
         tick = self.states.tick
         possible = [(order, again) for order in orders if (again := self._follows(item.node, *order, tick)) is not None]
@@ -174,7 +174,7 @@ class Shortest:
             self._push(cost, item.steps + take, item.node, -1, -1, here, finding, (first, second), take)
 
     def found(self, finding: Finding, node: int, who: tuple[str, ...]) -> Way:
-        """The way on which the search has found something at a node, and on by the tasks there. It takes few steps."""
+        """The path on which the search found something at a node, continued by the tasks there. Takes few steps."""
         state, way = self.states.state(node), self.states.way(node)
         if finding[0] != "race":
             return Way(state, [*way, *who], who)
@@ -186,9 +186,9 @@ class Shortest:
         return Way(state, [*way, who[0]], who)
 
     def _follows(self, node: int, first: int, second: int, tick: Callable[[], None]) -> int | None:
-        """How many preemptions it takes that `second` comes right after `first`; None if it cannot, or does not race.
+        """The number of preemptions if `second` comes right after `first`; None if it cannot, or does not race.
 
-        No new node is made for it. Acts of nodes with other names do not compare.
+        No new node is made for it. Acts of nodes with other names are not comparable.
         """
         act, target = self.moves(node)[first]
         if target == FAULT:
@@ -206,7 +206,7 @@ class Shortest:
         return None
 
     def _called(self, node: int, task: int) -> int:
-        """What a task is called at the node to which its step leads; -1 if it is not there, as it has ended."""
+        """The name of a task at the node to which its step leads; -1 if it has ended and is not there."""
         if self.states.ended(node, task):
             return -1
         if not self.states.symmetry:
@@ -229,7 +229,7 @@ class Shortest:
         return Way(state, [*tasks, *who[: item.take]], who)
 
     def _followed(self, line: list[Item]) -> tuple[Any, list[str], dict[str, str]]:
-        """A run along a line of items: where it ends, who steps there, and what tasks of the last node are called."""
+        """A run along a line of items: its last state, the tasks that step, and the names of tasks at the last node."""
         states, machine = self.states, self.states.machine
         state = settle(machine, machine.initial(), tick=states.tick).state
         tasks: list[str] = []

@@ -1,4 +1,4 @@
-"""The states that a search has come to, and the steps between them, as plain data: what can be drawn."""
+"""The states that a search has visited, and the steps between them, as plain data for drawing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
 
 
 def state_graph(states: States[Any]) -> StateGraph:
-    """All that is known. The machine is asked once more for every step."""
+    """Everything known. The machine is asked once more for every step."""
     numbers = range(states.nodes)
     nodes = tuple(_node(states, number) for number in numbers)
     return StateGraph(nodes, tuple(edge for number in numbers for edge in _edges(states, number)))

@@ -1,7 +1,7 @@
-"""The states of a machine as a `Space`, and what is found in them: outcomes, faults, deadlocks, races.
+"""The states of a machine as a `Space`, and the findings in them: outcomes, faults, deadlocks, races.
 
-Every strategy walks on one. Each new state is looked at once, when it is found; so the findings are those of the states
-that a strategy has come to, and do not depend on how it came there.
+Every strategy walks on one. Each new state is examined once, when it is found. So the findings are those of the states
+that a strategy has visited, and do not depend on the path there.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Status:
-    """How far a search is."""
+    """The progress of a search."""
 
     unit: str
-    """what it explores: state, trace or run"""
+    """what it counts: state, trace or run"""
     errors: int
     """different races, faults and deadlocks found"""
     explored: int
     planned: int
-    """what it knows that it still has to explore"""
+    """how many it knows that it still has to explore"""
     seconds: float
     total: Estimate | None = None
-    """how many there seem to be in all"""
+    """the estimated number in all"""
 
 
 Progress = Callable[[Status], None]
 """Called now and then during a search."""
 
 LOOK_EVERY = 256
-"""So many new states lie between two calls of `progress`."""
+"""The number of new states between two calls of `progress`."""
 KEEP = 10_000
-"""So many states have their next steps kept until they are asked for; those of more are computed anew."""
+"""The next steps of this many states are kept until they are needed; for further states they are computed again."""
 
 NODE, RESULT, ERROR, DRAWN = 2e-6, 1e-4, 2e-3, 1e-3
-"""Seconds that a verdict takes for each node, result, other finding, and node that is drawn: more than was measured;"""
+"""Seconds that a verdict takes for each node, result, other finding, and node that is drawn, above the measurements;"""
 NODE_BYTES, FINDING_BYTES = 300, 4_000
 """and bytes."""
 
 MOST_DRAWN = 1_000
-"""A graph has no more states: Graphviz takes minutes for it, and nobody can read it."""
+"""The largest graph that is drawn: Graphviz takes minutes for it, and nobody can read it."""
 
 NUMBERS = {effect: number for number, effect in enumerate(EFFECTS)}
 
 
 Finding = tuple[str, Hashable]
-"""What can be found: a `result`, `fault`, `deadlock` or `race`, and which one."""
+"""A possible finding: a `result`, `fault`, `deadlock` or `race`, and which one."""
 
 
 class States(Space, Generic[S]):
-    """The states that a search has come to. `Stopped` is raised where a bound forbids to go on."""
+    """The states that a search has visited. `Stopped` is raised where a bound forbids to continue."""
 
     def __init__(
         self,
@@ -80,37 +80,37 @@ class States(Space, Generic[S]):
         self.machine = machine
         self.drawn = drawn
         self.symmetry = False
-        """whether states that differ only in the names of tasks count as one; not to be changed once there are some"""
+        """whether states that differ only in task names count as one; fixed once there are states"""
         self._symmetric = cast("Symmetric[S]", machine)
         self.max_states = max_states
         self.bounds = bounds or Bounds()
         self.first = False
         """whether to stop at the first finding"""
         self.expected: Hashable | None = None
-        """the right outcome, if it is known"""
+        """the right outcome, if known"""
         self.sighted: Callable[[Finding], None] = lambda finding: None
-        """called with each finding when it is found: a race, a fault, a deadlock, or a result that should not be"""
+        """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
         self.freezes = False
-        """whether to keep Python's garbage collector from looking through all states again and again"""
+        """whether to keep Python's garbage collector from scanning all states again and again"""
         self.progress = progress
         self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
         self.ahead: Callable[[int, str], Taken[S] | None] = lambda node, path: None
-        """where a step of a task leads from a node, if somebody else has found that out"""
+        """where a step of a task leads from a node, if another process has computed it"""
         self.started = monotonic()
         self.stopped_by: str | None = None
         self.interrupts = Interrupts(idle=True)
         self.finished: dict[Hashable, list[int]] = {}
-        """for each outcome the nodes that have it"""
+        """for each outcome, the nodes that have it"""
         self.faults: dict[tuple[str, Span | None], list[tuple[int, str]]] = {}
-        """for each message and place the nodes, and the tasks that fault there"""
+        """for each message and place, the nodes, and the tasks that fault there"""
         self.deadlocks: dict[tuple[Blocked, ...], list[int]] = {}
         self.races: dict[Key, tuple[int, str, str]] = {}
-        """for each race the first node found that has it, and the two tasks"""
+        """for each race, the first node found that has it, and the two tasks"""
         self.pairs: dict[tuple[int, int], set[Key]] = {}
-        """for two acts the races that they are"""
+        """for two acts, the races between them"""
         self.at: dict[int, list[tuple[Finding, tuple[str, ...]]]] = {}
-        """what is found at a node, and the task that faults there"""
+        """the findings at a node, and the task that faults there"""
         self._names: dict[tuple[int, int], str | None] = {}
         self._numbers: dict[Hashable, int] = {}
         self._states: list[S] = []
@@ -119,10 +119,11 @@ class States(Space, Generic[S]):
         self._cells: dict[Hashable, int] = {}
 
     def search(self, walk: Callable[[], object]) -> None:
-        """Enter the first state, unless that is known, and walk on; `stopped_by` says what cut it short, if any.
+        """Enter the first state, unless it is known, and walk on; `stopped_by` names what cut the walk short, if
+        anything.
 
-        Ctrl-C or a like signal ends it before the next step. A second one is a KeyboardInterrupt, and leaves the states
-        half done.
+        Ctrl-C or a similar signal ends it before the next step. A second one is a KeyboardInterrupt, and leaves the
+        states half done.
         """
         self.stopped_by = None
         self.interrupts.count = 0
@@ -140,13 +141,13 @@ class States(Space, Generic[S]):
         self.stopped_by = self.stopped_by or self.bounds.reached or None
 
     def tick(self) -> None:
-        """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C or a like signal."""
+        """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C or a similar signal."""
         if self.interrupts.count:
             raise self.interrupts.error()
         self.bounds.tick()
 
     def begin(self) -> None:
-        """Enter the first state, unless that is known."""
+        """Enter the first state, unless it is known."""
         self.tick()
         if not self.nodes:
             settled = settle(self.machine, self.machine.initial(), tick=self.tick)
@@ -154,14 +155,14 @@ class States(Space, Generic[S]):
             self._arrive(settled, self._mark(settled.state), -1, -1)
 
     def apart(self) -> States[S]:
-        """Other states of the same machine, none of which counts here, within the bounds of time and memory."""
+        """A separate set of states of the same machine, not counted here, within the same bounds of time and memory."""
         other = States(self.machine, bounds=self.bounds)
         other.interrupts = self.interrupts
         other.begin()
         return other
 
     def enter(self, node: int, task: int) -> int:
-        """The node that a step leads to. If a bound forbids it, nothing has been counted."""
+        """The node to which a step leads. If a bound forbids it, nothing has been counted."""
         before = self.steps
         try:
             return self._enter(node, task)
@@ -172,7 +173,7 @@ class States(Space, Generic[S]):
     def _enter(self, node: int, task: int) -> int:
         """Running the task ahead nearly always settles the state.
 
-        If the result is known then it is settled: the other tasks need not be asked, and none above goes on.
+        If the resulting state is known, it is settled: the other tasks need not be asked, and no task above continues.
         """
         self.tick()
         path = self.paths[task]
@@ -196,13 +197,13 @@ class States(Space, Generic[S]):
         return found
 
     def _mark(self, state: S) -> Hashable:
-        """What tells a state from all that are not to count as the same."""
+        """What distinguishes a state from all that do not count as the same."""
         if not self.symmetry:
             return self.machine.fingerprint(state)
         return symmetry.mark(*self._symmetric.nameless(state))
 
     def name(self, node: int, task: int) -> str | None:
-        """What a task is called at the node to which its step leads, if there is symmetry; None if it has ended."""
+        """The name of a task at the node to which its step leads, if there is symmetry; None if it has ended."""
         if (node, task) not in self._names:
             step = self.step(node, self.paths[task])
             assert not isinstance(step.next, Fault)
@@ -211,7 +212,7 @@ class States(Space, Generic[S]):
         return self._names[node, task]
 
     def renamed(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
-        """What the tasks of a state are called in another that counts as the same; of one of them it may be known."""
+        """The names of a state's tasks in another state that counts as the same; that of one task may be known."""
         states = [self._symmetric.nameless(state)[1] for state in (one, other)]
         if last is not None:
             states = [symmetry.pointed(root, path) for root, path in zip(states, last, strict=True)]
@@ -219,7 +220,7 @@ class States(Space, Generic[S]):
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Go where a search has been before: no number of states stops that and no finding, only time and memory."""
+        """Within, a search retraces its steps: only time and memory stop it, no number of states and no finding."""
         most, self.max_states = self.max_states, None
         try:
             with self.bounds.finishing():
@@ -233,13 +234,13 @@ class States(Space, Generic[S]):
         self.bounds.finish()
 
     def _need(self) -> None:
-        """Say what a verdict takes by now."""
+        """Estimate what a verdict would take now."""
         results, errors = len(self.finished), len(self.races) + len(self.faults) + len(self.deadlocks)
         seconds = (NODE + DRAWN * self.drawn) * self.nodes + RESULT * results + ERROR * errors
         self.bounds.need(seconds, NODE_BYTES * self.nodes + FINDING_BYTES * (results + errors))
 
     def look(self) -> None:
-        """Report how far the search is, and see what it needs to end in time."""
+        """Report the progress of the search, and estimate what it needs to end in time."""
         self._need()
         if self.freezes:
             gc.collect(1)
@@ -253,7 +254,7 @@ class States(Space, Generic[S]):
         return "state", self.nodes, self.nodes - self.expanded, None
 
     def findings(self) -> dict[Finding, int]:
-        """All that has been found, each with the first node that has it."""
+        """All findings, each with the first node that has it."""
         found: dict[Finding, int] = {("result", outcome): nodes[0] for outcome, nodes in self.finished.items()}
         found |= {("fault", key): places[0][0] for key, places in self.faults.items()}
         found |= {("deadlock", key): nodes[0] for key, nodes in self.deadlocks.items()}
@@ -266,17 +267,17 @@ class States(Space, Generic[S]):
         return [*found, *chain(*self.deadlocks.values(), *self.finished.values())]
 
     def step(self, node: int, path: str) -> Step[S]:
-        """What a task that can step does next at a node."""
+        """The next step of a task that can step at a node."""
         step = self.choice(node, path)
         assert isinstance(step, Step)
         return step
 
     def choice(self, node: int, path: str) -> Step[S] | Blocked:
-        """What a task that has not finished does next at a node, or what it waits for."""
+        """The next step of a task that has not finished at a node, or what it waits for."""
         return self.machine.step(self.state(node), path)
 
     def state(self, node: int) -> S:
-        """The state that a node was found as."""
+        """The state as which a node was found."""
         return self._states[node]
 
     def _kept_step(self, node: int, path: str) -> Step[S] | None:
@@ -287,7 +288,7 @@ class States(Space, Generic[S]):
         return step
 
     def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> int:
-        """A new node; what there is to say of it is noted."""
+        """A new node, with its findings recorded."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
         if self.drawn and self.nodes >= MOST_DRAWN:
@@ -317,14 +318,14 @@ class States(Space, Generic[S]):
         return node
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
-        """The number of what a step does at a place in the program."""
+        """The number of an act: what a step does at a place in the program."""
         if label not in self._acts:
             cells = [self._cells.setdefault(cell, len(self._cells)) for cell, _ in touches]
             self._acts[label] = self.new_act(cells, [NUMBERS[effect] for _, effect in touches])
         return self._acts[label]
 
     def _examine(self, node: int, settled: Settled[S], steps: dict[str, Step[S]]) -> list[Finding]:
-        """Note what is to be said of a node; what is wrong with the program, and was not known before."""
+        """Record the properties of a node; the defects of the program that were not known before."""
         new: list[Finding] = []
         if not settled.choices:
             outcome = self.machine.outcome(settled.state)

@@ -1,8 +1,8 @@
-"""States that differ only in which of several siblings does what: one of them stands for all.
+"""States that differ only in which of several siblings does what: one of them represents all.
 
-The names of tasks have no meaning of their own: exchange those of two siblings throughout a state, and whatever could
-happen still can, with the names exchanged. So equal ways lead on, as many of them, to the same results, and to the same
-faults, races and deadlocks but for names. Machines say what is left of a state without names (`Symmetric`).
+The names of tasks have no meaning of their own. If the names of two siblings are exchanged throughout a state, whatever
+could happen still can, with the names exchanged. So equally many paths lead on, to the same results, and to the same
+faults, races and deadlocks up to names. Machines define what remains of a state without names (`Symmetric`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from wingspan.explorer.machine import Nameless
 
 
 def mark(shared: Hashable, root: Nameless) -> Hashable:
-    """Equal exactly for states that are the same but for the names of siblings."""
+    """Equal exactly for states that differ only in the names of siblings."""
     return shared, _kind(root)
 
 
 def _kind(task: Nameless) -> Hashable:
-    """Equal exactly for tasks that are the same but for names, with all below them."""
+    """Equal exactly for tasks that are the same up to names, including all tasks below them."""
     return task.own, frozenset(Counter(map(_kind, task.below)).items())
 
 
 def names(one: Nameless, other: Nameless) -> dict[str, str]:
-    """What the tasks of a state are called in another one that is the same but for names.
+    """The names of a state's tasks in another state that differs only in names.
 
-    Where siblings are equal, the first one is called as the first one there is.
+    If siblings are equal, the first one gets the name of the first one there.
     """
     return dict(_pairs("", one, "", other))
 
@@ -49,7 +49,7 @@ def _child(path: str, q: int) -> str:
 
 
 def pointed(root: Nameless, path: str) -> Nameless:
-    """The same with the task of a path told from all others, if there is one."""
+    """The same with the task of a path, if there is one, distinguished from all others."""
     if not path:
         return Nameless((root.own, True), root.below)
     first, _, rest = path.partition(".")

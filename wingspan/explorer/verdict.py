@@ -1,4 +1,4 @@
-"""What a search found, and how far it went."""
+"""The findings of a search, and its extent."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ class Race:
     first: AccessReport
     second: AccessReport
     interleaving: str
-    """a shortest one that puts the two back to back, as its last two steps; if the first faults, it is the last"""
+    """a shortest one with the two as its last two steps, back to back; if the first faults, it is the last"""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One outcome, in how many interleavings it comes about, and a shortest one."""
+    """One outcome, the number of interleavings that lead to it, and a shortest one."""
 
     outcome: Any
-    """whatever the machine calls an outcome; hashable"""
+    """the machine's outcome; hashable"""
     interleavings: int | None
     """the exact number, if the strategy counts them and the search is complete"""
     interleaving: str
     executions: int = 0
-    """how many of the search's executions end so"""
+    """how many of the search's executions end in it"""
     probability: float | None = None
-    """how likely it comes about if each time one of the tasks that can step is picked at random; if so, too"""
+    """its probability under a uniformly random scheduler; known under the same conditions"""
 
 
 @dataclass(frozen=True)
 class StateNode:
-    """A state that a search has come to, in which all steps that no other task can observe have been taken."""
+    """A visited state, in which all invisible steps have been taken."""
 
     outcome: Any
-    """that of the runs that finish here; None if none does"""
+    """of the runs that finish here; None if none does"""
     races: tuple[tuple[str, str], ...]
     """the pairs of tasks whose next steps race"""
     waiting: tuple[Blocked, ...]
@@ -87,12 +87,12 @@ class StateEdge:
     touches: tuple[Touch, ...]
     span: Span | None
     indices: Indices
-    """the loop indices in force"""
+    """the current loop indices"""
 
 
 @dataclass(frozen=True)
 class StateGraph:
-    """The states that a search has come to, in that order, the first one first; and all steps from them."""
+    """The states that a search has visited, in that order, the first one first; and all steps from them."""
 
     nodes: tuple[StateNode, ...]
     edges: tuple[StateEdge, ...]
@@ -101,7 +101,7 @@ class StateGraph:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """What a search found. `complete` is True only if every interleaving is covered."""
+    """The findings of a search. `complete` is True only if every interleaving is covered."""
 
     verdict: str
     complete: bool
@@ -121,19 +121,19 @@ class Verdict(Shown):
     deadlocks: tuple[Deadlock, ...]
     """each set of waiting tasks once, with a shortest interleaving"""
     reason: str = ""
-    """why this strategy was picked, if it was not asked for"""
+    """why `auto` selected this strategy, if it did"""
     remark: str = ""
     """what the bound of the strategy means, if it has one"""
     processes: int = 1
-    """so many have searched; a state counts, with the steps to it, for each that has come to it"""
+    """the number of processes that searched; a state and its steps count once for each process that reached it"""
     symmetry: bool = False
-    """whether states that differ only in the names of tasks count as one; of deadlocks that do one at least is there"""
+    """whether states that differ only in task names count as one; of deadlocks that do, at least one is reported"""
     told_apart: str = ""
-    """why that is not so though it was asked for"""
+    """why that is not so although it was requested"""
     left_out: tuple[tuple[str, str], ...] = ()
-    """what is not there, and the bound that left no time or memory for it"""
+    """what is missing, and the bound that left no time or memory for it"""
     graph: StateGraph | None = None
-    """if it was asked for"""
+    """if requested"""
 
 
 def judge(
@@ -144,7 +144,7 @@ def judge(
     faults: Sequence[FaultReport],
     deadlocks: Sequence[Deadlock],
 ) -> str:
-    """The worst that was found; when nothing was, `safe` after a complete search and `incomplete` otherwise."""
+    """The worst finding; without any, `safe` after a complete search and `incomplete` otherwise."""
     if faults:
         return "fault"
     if deadlocks:

@@ -1,4 +1,4 @@
-"""Explore some runs, picked at random: `random` walks, and PCT, whose runs find what takes few orderings with a bound.
+"""Explore some random runs: `random` walks, and PCT, which finds bugs of few orderings with a bounded probability.
 
 PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs"
 (ASPLOS 2010).
@@ -22,7 +22,7 @@ Picker = Callable[[list[int]], int]
 
 
 def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
-    """So many runs, in each state of which every task that can step is equally likely to."""
+    """This many runs, in each state of which all tasks that can step are equally likely to."""
     pick = random.Random(seed).choice
     covered = Coverage("random")
     _walk(states, covered, runs, lambda: pick)
@@ -31,9 +31,9 @@ def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
 
 
 def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) -> Coverage:
-    """So many runs by PCT: tasks have random priorities, and `depth` - 1 times the one that is running becomes last.
+    """This many runs by PCT: tasks have random priorities, and `depth` - 1 times the running task becomes last.
 
-    When it does is picked among as many steps as the longest run before has had; the bound is that of the runs that had
+    The moments are picked from as many steps as the longest earlier run had; the bound applies to the runs that had
     no more.
     """
     covered, rng = Coverage("pct"), random.Random(seed)
@@ -87,14 +87,14 @@ class Priorities:
 
 
 def sample(states: States[Any], runs: int, seed: int = 0) -> None:
-    """Walk on some runs, picked at random, as the beginning of another search."""
+    """Make some random runs, as the beginning of another search."""
     pick = random.Random(seed).choice
     for _ in range(runs):
         _run(states, pick)
 
 
 def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[], Picker]) -> None:
-    """Run `runs` times from the first state; a run ends with a fault, too."""
+    """Run `runs` times from the first state; a fault also ends a run."""
 
     def walk() -> None:
         while covered.executions < runs:

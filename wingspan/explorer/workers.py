@@ -1,4 +1,4 @@
-"""Who searches with the first process: processes of this machine, or the workers of a Dask cluster."""
+"""The helpers of the first process: processes of this machine, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -34,46 +34,46 @@ from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States
 
 WORKERS = 0.5
-"""A part of the share: workers may use the rest of it, so that this one is left to follow what they have found."""
+"""A part of the share: workers may use the rest, so the first process has time to follow their findings."""
 
 Way = list[str]
-"""The tasks that step on the way to a state, by their paths."""
+"""The tasks that step on the path to a state, by their paths."""
 
 
 @dataclass
 class Found:
-    """What a search of a part has found, and where it has come to."""
+    """The findings of the search of a part, and its new position."""
 
     place: Place
     done: bool
     executions: int
     ends: list[tuple[Way, int]]
-    """ways to ends, and how many of the executions end so"""
+    """paths to ends, and how many of the executions end there"""
     news: list[Way]
-    """ways past all that this worker has found, but for what has been heard of it"""
+    """paths to all findings of this worker, except those that were already reported"""
     worker: str
     told: int
-    """which worker it was, and how much of what it has found is heard of with this answer"""
+    """which worker it was, and how many of its findings are reported with this answer"""
     states: int
     steps: int
     stopped_by: str | None
 
 
 Heard = dict[str, int]
-"""How much of what each worker has found was in answers that have come: a cluster may lose one, and ask again."""
+"""How many findings of each worker were in answers that arrived: a cluster may lose an answer, and ask again."""
 
 T = TypeVar("T")
 
 
 class Submit(Protocol):
-    """Have a worker do something."""
+    """Run a method on a worker."""
 
     def __call__(self, do: Callable[..., T], *args: Any) -> Future[T]:
         """`do` is a method of Worker."""
 
 
 class Worker:
-    """Does one thing at a time; it knows the states that it has come to in parts that it has searched."""
+    """Does one thing at a time; it knows the states of the parts that it has searched."""
 
     def __init__(self, states: States[Any]) -> None:
         self.states = states
@@ -82,7 +82,7 @@ class Worker:
         self.before = len(self.found)
 
     def search(self, place: Place, seconds: float, most: int | None, heard: Heard) -> Found:
-        """Go on from a place for a while, or up to so many new states."""
+        """Continue from a place for a while, or up to this many new states."""
         states, search, until = self.states, Dpor(self.states), monotonic() + seconds
         nodes, steps, done = states.nodes, states.steps, False
         states.max_states = None if most is None else nodes + most
@@ -111,7 +111,7 @@ class Worker:
         )
 
     def ends(self, search: Dpor) -> list[tuple[Way, int]]:
-        """A way to an end for each result, or whatever else is found there, and how many executions end so."""
+        """A path to an end for each result and each set of findings at an end, and how many executions end so."""
         ways: dict[tuple[Finding, ...], Way] = {}
         times: dict[tuple[Finding, ...], int] = {}
         for node, number in search.ends.items():
@@ -121,7 +121,7 @@ class Worker:
         return [(way, times[found]) for found, way in ways.items()]
 
     def news(self, heard: int) -> list[Way]:
-        """The way on which each finding was found, and a shortest one that is known; not of the first ones, so many."""
+        """The path on which each finding was found, and a shortest known one; skips the findings already reported."""
         nodes = self.states.findings()
         self.found |= dict.fromkeys(nodes)
         new = list(self.found)[heard:]
@@ -135,10 +135,10 @@ class Worker:
         return [*ways, *(shortest[each].tasks for each in new if each in shortest)]
 
     def take_ahead(self, batch: bytes, seconds: float | None) -> tuple[bytes, float]:
-        """From each state let some tasks take a step, and the invisible ones after it; and the processor's seconds.
+        """From each state let some tasks take a step, and the invisible ones after it; also the processor's seconds.
 
-        What is not done in so many by the clock, or cannot be done, is None: the first process comes to it itself.
-        Equal states come back as one.
+        A step that takes too long by the clock, or fails, is None: the first process computes it itself.
+        Equal states are returned as one.
         """
         machine, began = self.states.machine, thread_time()
         until = inf if seconds is None else monotonic() + seconds
@@ -163,7 +163,7 @@ class Worker:
 
 
 def packed(states: list[Any]) -> bytes:
-    """States and what belongs to them, to be sent: what several of them have in common goes once."""
+    """States and what belongs to them, to be sent: parts that several of them share are sent once."""
     try:
         return pickle.dumps(states, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, RecursionError, TypeError) as error:
@@ -171,14 +171,14 @@ def packed(states: list[Any]) -> bytes:
 
 
 def unpacked(states: bytes) -> list[Any]:
-    """What `packed` was given."""
+    """The inverse of `packed`."""
     found: list[Any] = pickle.loads(states)
     return found
 
 
 @contextmanager
 def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
-    """So many processes, or the workers of the Dask scheduler at an address, all of them for 1; and how many it is."""
+    """This many processes, or the workers of the Dask scheduler at an address, all of them for 1; and their number."""
     if scheduler is None:
         with processes(states, jobs) as submit:
             yield submit, jobs
@@ -189,7 +189,7 @@ def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[t
 
 @contextmanager
 def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
-    """So many processes, forked from this one, each with the states that are known by now."""
+    """This many processes, forked from this one, each with the states known so far."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
     if multiprocessing.current_process().daemon:
@@ -227,14 +227,14 @@ def _pool(states: States[Any], jobs: int) -> ProcessPoolExecutor:
 
 
 class _Fork(multiprocessing.context.ForkProcess):
-    """A process that SIGTERM may not end, so what would send it that kills it."""
+    """A process that SIGTERM may not end, so whatever would send SIGTERM kills it."""
 
     def terminate(self) -> None:
         self.kill()
 
 
 class _Forks(multiprocessing.context.ForkContext):
-    """Forks processes, and knows which."""
+    """Forks processes, and records which."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -248,11 +248,11 @@ class _Forks(multiprocessing.context.ForkContext):
 _worker: Worker
 
 PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl(2): the signal that a process gets when the thread ends that forked it."""
+"""Of Linux's prctl(2): the signal that a process gets when the thread that forked it ends."""
 
 
 def _begin(states: States[Any]) -> None:
-    """In a process that was forked. It leaves signals that reach all to the first one, and ends when that does."""
+    """Runs in a forked process: leave signals that reach all to the first process, and end when that does."""
     global _worker
     for number in (signal.SIGINT, *ENDING):
         if signal.getsignal(number) != signal.SIG_DFL:
@@ -281,7 +281,7 @@ def _here(do: Callable[..., T], *args: Any) -> T:
 
 @contextmanager
 def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]:
-    """The threads of a Dask cluster's workers, and how many there are. They get the machine pickled."""
+    """The threads of a Dask cluster's workers, and their number. They get the machine pickled."""
     with connected(address) as there:
         # sent with each request: data that is scattered is lost with the last worker that has it
         search, sent = uuid4().hex, packed([machine])
@@ -292,7 +292,7 @@ _thread = threading.local()
 
 
 def _there(search: str, machine: bytes, do: Callable[..., T], *args: Any) -> T:
-    """In a thread of a cluster's worker, which may have taken part in the same search before."""
+    """Runs in a thread of a cluster's worker, which may have taken part in the same search before."""
     if getattr(_thread, "search", None) != search:
         _thread.search, _thread.worker = search, Worker(States(unpacked(machine)[0]))
     return do(_thread.worker, *args)

@@ -1,8 +1,12 @@
 """What the operators compute, exactly, and the identities by which programs simplify.
 
-Integers have 64 bits and overflow is a fault; doubles are rationals, so that no result depends on rounding.
+Integers have 64 bits and overflow is a fault; doubles are rationals, so that no result depends on rounding, or `Inf`,
+`-Inf` and `NaN`, with which IEEE 754 computes: `Inf - Inf`, `0 * Inf` and whatever has an operand NaN are NaN, min and
+max included.
+
 Identities act on literals that stand in the program: those written, and the fill values that `Payload` puts there.
-A value computed at run time never counts as one, so a stored zero is data, in every engine.
+A value computed at run time never counts as one, so a stored zero is data, in every engine: times Inf it is NaN, and a
+literal 0 times Inf is 0.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from fractions import Fraction
+from functools import reduce
+from typing import Any
 
 from wingspan.errors import Fault
 from wingspan.lang.ir import (
+    NAN,
     SKIP,
     Assign,
     Block,
@@ -29,13 +36,26 @@ from wingspan.lang.ir import (
     kind_of,
     seq,
 )  # fmt: skip
+from wingspan.lang.words import alike
 
 INT64 = range(-(2**63), 2**63)
 
 
 def exact(value: Value) -> Value:
-    """A double as the rational that it is."""
-    return Fraction(value) if isinstance(value, float) else value
+    """A double as the rational that it is, or as infinity or `NAN`."""
+    if not isinstance(value, float):
+        return value
+    return Fraction(value) if math.isfinite(value) else one_nan(value)
+
+
+def one_nan(value: Value) -> Value:
+    """The value; of all NaNs the one that containers find equal."""
+    return value if value == value else NAN
+
+
+def _infinite(value: Value) -> bool:
+    """Whether a value is no rational: infinite or NaN."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def double(value: Value) -> Value:
@@ -52,6 +72,8 @@ def literal(value: Value) -> str:
     """A value as a program writes it: a rational as a double where that is exact, else as a quotient."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if _infinite(value):
+        return "NaN" if value != value else "Inf" if value > 0 else "-Inf"
     if not isinstance(value, Fraction):
         return repr(value)
     return repr(double(value)) if _is_double(value) else f"{value.numerator}/{value.denominator}"
@@ -88,7 +110,7 @@ def convert(value: Value, kind: str) -> Value:
         return _int64(value) if have == "int" else exact(value)  # type: ignore[arg-type]
     if kind == "float" and have == "int":
         return Fraction(value)
-    if kind == "int" and have == "float" and value == int(value):
+    if kind == "int" and have == "float" and not _infinite(value) and value == int(value):
         return _int64(int(value))
     raise Fault(f"{show(value)} is not a {KINDS[kind]}")
 
@@ -106,6 +128,16 @@ def _divide(x: Value, y: Value) -> Value:
     return Fraction(x) / Fraction(y)
 
 
+def least(x: Any, y: Any) -> Any:
+    """The smaller of two numbers, the first of equal ones; NaN if one is."""
+    return y if y < x or y != y else x
+
+
+def greatest(x: Any, y: Any) -> Any:
+    """The larger of two numbers, the first of equal ones; NaN if one is."""
+    return y if y > x or y != y else x
+
+
 _ARITHMETIC: dict[str, Callable[..., Value]] = {
     "+": lambda x, *y: x + y[0] if y else x,
     "-": lambda x, *y: x - y[0] if y else -x,
@@ -113,8 +145,8 @@ _ARITHMETIC: dict[str, Callable[..., Value]] = {
     "/": _divide,
     "÷": lambda x, y: x // y,
     "%": lambda x, y: x % y,
-    "min": lambda *x: min(x),
-    "max": lambda *x: max(x),
+    "min": lambda *x: reduce(least, x),
+    "max": lambda *x: reduce(greatest, x),
     "abs": abs,
     "isqrt": math.isqrt,
 }
@@ -143,10 +175,24 @@ def apply(op: str, *args: Value) -> Value:
         raise Fault("division by zero")
     if op == "isqrt" and not (isinstance(args[0], int) and args[0] >= 0):
         raise Fault(f"isqrt needs an integer of at least 0, got {show(args[0])}")
+    if any(map(_infinite, args)):
+        return one_nan(_beyond(op, *args))
     if any(isinstance(a, Fraction | float) for a in args):
         return Fraction(_ARITHMETIC[op](*(exact(a) for a in args)))
     result = _ARITHMETIC[op](*args)
     return _int64(result) if isinstance(result, int) else result
+
+
+def _beyond(op: str, x: Value, *y: Value) -> Value:
+    """What arithmetic gives where an operand is infinite or NaN: of the finite ones at most the sign matters."""
+    if op in ("min", "max", "abs") or not y:
+        return exact(_ARITHMETIC[op](x, *y))
+    if op in ("÷", "%") and not _infinite(x) and y[0] == y[0]:
+        falls = x != 0 and (x < 0) != (y[0] < 0)
+        return Fraction(-falls) if op == "÷" else y[0] if falls else exact(Fraction(x))
+    left, right = (a if _infinite(a) else float((a > 0) - (a < 0)) for a in (x, y[0]))
+    made = left / right if op == "/" else math.nan if op in ("÷", "%") else _ARITHMETIC[op](left, right)
+    return exact(made)
 
 
 def _require(op: str, args: tuple[Value, ...], what: str, good: Callable[[Value], bool]) -> None:
@@ -164,8 +210,8 @@ ANNIHILATOR: dict[str, Value] = {"*": 0, "&&": False, "||": True}
 
 
 def is_literal(e: Expression, value: Value) -> bool:
-    """Whether `e` is a literal equal to `value`; 0 and 0.0 are, 0 and false are not."""
-    return isinstance(e, Literal) and e.value == value and isinstance(e.value, bool) == isinstance(value, bool)
+    """Whether `e` is a literal equal to `value`, NaN to NaN; 0 and 0.0 are, 0 and false are not."""
+    return isinstance(e, Literal) and alike(e.value, value) and isinstance(e.value, bool) == isinstance(value, bool)
 
 
 def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False) -> Statement:
@@ -208,17 +254,24 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
         return e
     args = tuple(simplify_expression(a, typed or e.op == "isqrt", nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
-    if len(literals) == len(args):
-        try:
-            return Literal(apply(e.op, *(exact(a.value) for a in literals)), span=e.span)
-        except Fault:
-            return e
+    if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
+        return _folded(e, literals)
     for zero in literals:
         if e.op in ANNIHILATOR and is_literal(zero, ANNIHILATOR[e.op]) and not (typed and zero.kind == "int"):
             return Literal(zero.value, span=e.span)
+    if len(literals) == len(args):
+        return _folded(e, literals)
     if len(args) == 2 and e.op in IDENTITY:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
             drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op != "-")
             if drops and not ((typed or nested) and isinstance(a, Literal) and a.kind == "float"):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)
+
+
+def _folded(e: Call, literals: list[Literal]) -> Expression:
+    """An operator over literals, worked out unless that is a fault."""
+    try:
+        return Literal(apply(e.op, *(exact(a.value) for a in literals)), span=e.span)
+    except Fault:
+        return e

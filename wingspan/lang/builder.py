@@ -324,7 +324,7 @@ class Builder:
                 "this integer does not fit 64 bits", span, fix="write it as a double, 1e30, or choose a smaller one"
             )
         value = float(text)
-        if math.isinf(value):
+        if math.isinf(value) and "Inf" not in text:
             raise ParseError("this number is larger than every double", span, fix="the largest is about 1.8e308")
         return value
 

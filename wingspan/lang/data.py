@@ -11,7 +11,7 @@ from wingspan.errors import ParseError, Source, Span
 from wingspan.lang import ir
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>[^\s;,#]+)")
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 
 
 def matrix(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:

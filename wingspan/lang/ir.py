@@ -20,7 +20,23 @@ from wingspan.errors import Span
 from wingspan.lang.devices import Device, Schedule, Task
 
 Value = int | bool | float | Fraction
-"""64-bit integers, booleans, and doubles (`float` as written, `Fraction` once computed with: values are exact)."""
+"""64-bit integers, booleans, and doubles (`float` as written, `Fraction` once computed with: values are exact).
+
+Infinities stay floats, and every NaN is `NAN`.
+"""
+
+
+class _NotANumber(float):
+    """A NaN that containers find equal to itself, also after it went to another process."""
+
+    def __new__(cls) -> _NotANumber:
+        return super().__new__(cls, "nan")
+
+    def __reduce__(self) -> str:
+        return "NAN"
+
+
+NAN: float = _NotANumber()
 
 Instance = tuple[tuple[str, int], ...]
 """What tells copies of a level apart: (tag, key) for each shard or private copy on the way down, outermost first."""
@@ -177,6 +193,8 @@ class Literal(Node):
 
     def __post_init__(self) -> None:
         self.kind = kind_of(self.value)  # type: ignore[misc]
+        if type(self.value) is float and self.value != self.value:
+            self.value = NAN  # type: ignore[misc]
 
 
 @node

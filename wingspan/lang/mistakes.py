@@ -21,6 +21,8 @@ RESERVED = frozenset(
         "parallel",
         "true",
         "false",
+        "Inf",
+        "NaN",
         "min",
         "max",
         "isqrt",

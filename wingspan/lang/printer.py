@@ -19,6 +19,9 @@ INDENT = "    "
 OPENS, CLOSES = "\ue000", "\ue001"
 """Around the text of an `ir.Redex`; its task stands between two of the latter. No program has these characters."""
 
+DIGITS = frozenset("0123456789IN")
+"""What numbers without a sign begin with, Inf and NaN among them."""
+
 _PRECEDENCE = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "÷": 5, "%": 5} | dict.fromkeys(
     ("==", "!=", "<", "<=", ">", ">="), 3
 )
@@ -73,7 +76,7 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
         case ir.Call("-" | "!" as sign, (operand,)):
             text, tightness = expression(operand)
             # A minus directly on a number would be read as the number's sign.
-            number = sign == "-" and isinstance(operand, ir.Literal) and text[0].isdigit()
+            number = sign == "-" and isinstance(operand, ir.Literal) and text[0] in DIGITS
             return sign + (f"({text})" if number or tightness < _UNARY else text), _UNARY
         case ir.Call(op, args) if op in _PRECEDENCE and len(args) > 1:
             own = _PRECEDENCE[op]

@@ -83,7 +83,7 @@ def f32(x: Any) -> Any:
     largest double.
     """
     if isinstance(x, float) or x == 0:
-        return c_float(x).value if isinstance(x, float) else x
+        return c_float(x).value if isinstance(x, float) and x == x else x
     size = abs(x)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     exponent -= size < Fraction(2) ** exponent

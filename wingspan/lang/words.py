@@ -40,5 +40,10 @@ def same(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (bit, since, first, rest, count, same)}
+def alike(x: Any, y: Any) -> bool:
+    """Whether two values are equal, or both NaN."""
+    return bool(x == y or (x != x and y != y))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (bit, since, first, rest, count, same, alike)}
 """What texts of levels call by these names."""

@@ -28,6 +28,7 @@ from wingspan.buffers.stored import (
     Unusual,
     computed,
     consecutive,
+    differ,
     narrow,
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "Unusual",
     "computed",
     "consecutive",
+    "differ",
     "narrow",
 ]
 

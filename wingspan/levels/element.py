@@ -54,7 +54,7 @@ VALUES = f"""{GROUPS}
     def unwrap(p):
         return val[p]
     def equal(p, q):
-        return val[p] == val[q]
+        return alike(val[p], val[q])
     def copy(p, q):
         val[q] = val[p]
         if overwrites and copied:

@@ -35,7 +35,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import APPENDED, skipping
-from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Leaf, Level, Storage, Stored
+from wingspan.levels.base import (
+    COUNTS,
+    Below,
+    Buffer,
+    Buffers,
+    Children,
+    Fibers,
+    Find,
+    Leaf,
+    Level,
+    Storage,
+    Stored,
+    differ,
+)  # fmt: skip
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, sums
 
@@ -156,7 +169,7 @@ class RunList(Storage):
     ) -> tuple[Buffers, Fibers]:
         filled, values = sizes > 0, below.elements()
         first, last = firsts(sizes), np.cumsum(sizes)[filled] - 1
-        blank = (values == _fill(self)).all(axis=1)
+        blank = np.logical_not(differ(values, _fill(self))).all(axis=1)
         before: np.ndarray = np.full(len(indices), -1, dtype=np.int64)  # the index of the child before
         before[1:] = indices[:-1]
         before[first] = -1
@@ -164,7 +177,7 @@ class RunList(Storage):
         new, begins, ends = np.zeros((3, len(indices)), dtype=np.bool_)
         begins[1:] = gap[1:] & ~blank[:-1]  # a run of fill begins before the child
         begins[first] = gap[first]
-        new[1:] = (values[1:] != values[:-1]).any(axis=1)  # the child begins a run
+        new[1:] = differ(values[1:], values[:-1]).any(axis=1)  # the child begins a run
         new[first] = True
         new[gap] = ~blank[gap]
         ends[last] = (indices[last] < n - 1) & ~blank[last]  # a run of fill begins after it

@@ -52,6 +52,7 @@ class SparseInterval(Storage):
 
     cursor = ("i", "last", "before")
     assembles = True
+    shared_child = True
     stretch = "run"
     turns = NONE
     buffers = (

@@ -48,6 +48,7 @@ class SparsePoint(Storage):
 
     cursor = ("i",)
     assembles = True
+    shared_child = True
     turns = frozenset({"node"})
     buffers = (Buffer("idx", "index", "positions", "the index of the entry of fiber p, 0 if it has none"),)
     operations = (

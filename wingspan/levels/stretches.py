@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from wingspan.levels.base import GROUPS, Below, Children, Unusual
+from wingspan.levels.base import GROUPS, Below, Children, Unusual, differ
 from wingspan.levels.sorted_keys import PIECES
 
 HOLDS = """
@@ -237,7 +237,7 @@ def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -
     new[1:] = np.diff(indices) != 1
     if below is not None:
         values = below.elements()
-        new[1:] |= (values[1:] != values[:-1]).any(axis=1)
+        new[1:] |= differ(values[1:], values[:-1]).any(axis=1)
     new[firsts(sizes)] = True
     return new
 

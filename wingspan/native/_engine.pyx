@@ -1,6 +1,6 @@
 """The register machine: runs the instructions of `assemble` on threads of the system, without the interpreter's lock.
 
-What an instruction means is said in `assemble.OPCODES`, what the runtime does in runtime.h. Arguments are trusted:
+`assemble.OPCODES` defines the instructions, runtime.h the runtime. Arguments are trusted:
 `engine` checks them.
 """
 
@@ -22,7 +22,7 @@ cdef enum:  # in the order of assemble.OPCODES
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
     FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
     INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
-    FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME
+    FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME, FLOAT_ALIKE
     FLOAT_F32
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
     TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
@@ -37,8 +37,8 @@ OPCODE_COUNT = COUNT_OF_OPCODES
 
 cdef enum:
     COLUMNS = 6
-    HEAD = 2  # what a frame has before its registers: the code, and where to begin
-    PATIENCE = 1 << 24  # jumps backwards after which private work looks for signals
+    HEAD = 2  # the words of a frame before its registers: the code, and the start
+    PATIENCE = 1 << 24  # jumps backwards after which private work checks for signals
 
 cdef struct Instructions:
     const int64_t *table
@@ -56,7 +56,7 @@ cdef inline bint undefined(ws_task *t) noexcept nogil:
 cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t pc, bint controlled) noexcept nogil:
     """Run a task from instruction pc to its end, and stop the run if it fails; controlled, to its next rest or failure.
 
-    Returns the number of the instruction where that is.
+    Returns the number of the instruction at which it stops.
     """
     cdef const int64_t *table = code.table
     cdef const int64_t *row = table + COLUMNS * pc
@@ -123,9 +123,9 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
         elif op == FLOAT_MUL:
             r[row[1]].f = r[row[2]].f * r[row[3]].f
         elif op == FLOAT_MIN:
-            r[row[1]].f = r[row[3]].f if r[row[3]].f < r[row[2]].f else r[row[2]].f
+            r[row[1]].f = ws_min_f64(r[row[2]].f, r[row[3]].f)
         elif op == FLOAT_MAX:
-            r[row[1]].f = r[row[3]].f if r[row[3]].f > r[row[2]].f else r[row[2]].f
+            r[row[1]].f = ws_max_f64(r[row[2]].f, r[row[3]].f)
         elif op == INT_BITS:
             r[row[1]].i = r[row[2]].i | r[row[3]].i
         elif op == INT_BIT:
@@ -140,6 +140,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].i = ws_count(r[row[2]].i)
         elif op == FLOAT_SAME:
             r[row[1]].i = r[row[2]].i == r[row[3]].i
+        elif op == FLOAT_ALIKE:
+            r[row[1]].i = ws_alike(r[row[2]].f, r[row[3]].f)
         elif op == FLOAT_MULADD:
             r[row[1]].f = ws_muladd_f64(r[row[2]].f, r[row[3]].f, r[row[4]].f)
         elif op == FLOAT_ABS:
@@ -233,7 +235,7 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
 
 
 cdef bint attempt(ws_value *r, const int64_t *row) noexcept nogil:
-    """Run an operator that may not be defined; false if it is not, and then nothing has changed."""
+    """Run an operator that may be undefined; false if it is, and then nothing has changed."""
     cdef int64_t op = row[0], x = r[row[2]].i, y = r[row[3]].i, n = 0
     cdef double v = r[row[2]].f, w = r[row[3]].f
     cdef bint good

@@ -1,11 +1,11 @@
 """Plans as linear code: one table of instructions over a file of registers, which the engine runs.
 
 A *slot* is one of the 8 bytes of the register file: each register has one, each constant, and each part of an
-expression. Constants are there from the start, so that operands are slots throughout. An instruction is a row of six
-numbers, the opcode and r, a, b, c, d; `OPCODES` says what they mean.
+expression. Constants are stored at the start, so every operand is a slot. An instruction is a row of six
+numbers, the opcode and r, a, b, c, d; `OPCODES` defines them.
 
 A controlled run stops before the *rests*: the accesses to buffers, `par`, `done` and `halt`. It also stops before the
-instructions that *need help* because they are about instances, which whoever controls the run keeps: `child`, `fresh`
+instructions that *need help* because they are about instances, which the controller of the run keeps: `child`, `fresh`
 and `drop`. All other instructions are private to the task.
 """
 
@@ -68,7 +68,7 @@ OPCODES = {
     **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
     "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
-    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu",
+    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu", "float alike": "wuu",
     "float f32": "wu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
@@ -76,7 +76,7 @@ OPCODES = {
     "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
     **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
     "check": ".u",  # a fault unless a
-    # control: go on at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
+    # control: continue at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
     "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
     # accesses to buffer c of instance a
     "load": "wuu.",  # r = buffer[b]
@@ -96,8 +96,8 @@ OPCODES = {
     "joined": ".",  # next after a par: r is true if it was true at the end of one of the tasks
     "halt": "",
 }  # fmt: skip
-"""What instructions do, and what r, a, b, c, d are: a slot written, a slot used, or the number itself. An instruction's
-opcode is its place in this list.
+"""The instructions and the meaning of r, a, b, c, d: a slot written, a slot used, or the number itself. An
+instruction's opcode is its place in this list.
 """
 
 NUMBER = {name: number for number, name in enumerate(OPCODES)}
@@ -117,7 +117,7 @@ class Code:
     slots: Mapping[str, int]
     """the slot of each register"""
     types: tuple[Type, ...]
-    """what each slot holds; truth values are the integers 0 and 1"""
+    """the type of each slot; truth values are the integers 0 and 1"""
     initial: bytes
     """the register file at the start"""
     table: NDArray[np.int64]
@@ -125,12 +125,12 @@ class Code:
     statements: tuple[Stmt | None, ...]
     """the statement that each instruction performs; None if it only helps to perform one"""
     uses: tuple[frozenset[int], ...]
-    """the slots that each instruction wants to be known, besides those that it reads"""
+    """the slots whose values each instruction needs, besides those that it reads"""
     constants: frozenset[int]
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """The slots whose contents matter at each instruction, bit k standing for slot k; those of constants apart."""
+        """The slots whose contents matter at each instruction, bit k for slot k; without those of constants."""
         return tuple(_live(self))
 
     @cached_property
@@ -141,7 +141,7 @@ class Code:
 
     @cached_property
     def private(self) -> Mapping[Reg, str]:
-        """The tensor of each register that holds an instance of a task's own."""
+        """The tensor of each register that holds an instance private to a task."""
         fresh = (s for s in walk(self.plan.body) if isinstance(s, Fresh))
         return {s.reg: self.plan.groups[s.group].tensor for s in fresh}
 
@@ -155,7 +155,7 @@ class Code:
         return {}
 
     def kept(self, pc: int) -> tuple[NDArray[np.int64], int]:
-        """The slots whose contents matter at an instruction, and how many bytes lie before those of instances."""
+        """The slots whose contents matter at an instruction, and the number of bytes before those of instances."""
         if pc not in self._kept:
             bits = self.live[pc]
             live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
@@ -165,15 +165,15 @@ class Code:
         return self._kept[pc]
 
     def rests(self, pc: int) -> bool:
-        """Whether a controlled run stops before this instruction as others can notice it."""
+        """Whether a controlled run stops before this instruction, because other tasks can observe it."""
         return int(self.table[pc, 0]) in _RESTS
 
     def needs_help(self, pc: int) -> bool:
-        """Whether whoever controls the run has to perform this private instruction."""
+        """Whether the controller of the run must perform this private instruction."""
         return int(self.table[pc, 0]) in _HELPED
 
     def get(self, registers: bytes, reg: Reg) -> Value:
-        """What a register holds in a register file."""
+        """The value of a register in a register file."""
         slot = self.slots[reg.name]
         return decoded(self.types[slot], registers, slot)
 
@@ -183,7 +183,7 @@ class Code:
         return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
 
     def given(self, parameters: Mapping[str, int]) -> Code:
-        """The code with what its plan leaves open, by the names of the plan's parameters."""
+        """The code with values for what its plan leaves open, by the names of the plan's parameters."""
         initial = self.initial
         for name, reg in self.plan.parameters:
             initial = self.put(initial, reg, parameters[name])
@@ -200,7 +200,7 @@ class Code:
                 return operate(op, [self.value(registers, a) for a in args])
 
     def left(self, registers: bytes) -> Left:
-        """What a run leaves behind that ends with these registers."""
+        """The results of a run that ends with these registers."""
         return left(self.plan, [self.value(registers, e) for e in self.plan.ends])
 
 
@@ -210,7 +210,7 @@ def pack(value: Value, type_: Type) -> bytes:
 
 
 def operate(op: str, args: list[Any]) -> Value:
-    """A private operator over values: integers wrap around, and by 0 they give 0."""
+    """A private operator over values: integers wrap around, and dividing them by 0 gives 0."""
     if op in ("÷", "%") and args[1] == 0:
         return 0
     result: Value = COMPUTES[op](*args)
@@ -235,7 +235,7 @@ def assemble(plan: Plan) -> Code:
 
 
 class _Assembler:
-    """What has been emitted so far."""
+    """The instructions emitted so far."""
 
     def __init__(self, plan: Plan) -> None:
         self.slots: dict[str, int] = {}
@@ -243,9 +243,9 @@ class _Assembler:
         self.contents: list[bytes] = []
         self.constants: dict[tuple[Type, bytes], int] = {}
         self.parts: dict[tuple[Type, int], int] = {}
-        """for each type its slots for parts of expressions, which every statement uses again"""
+        """for each type, its slots for parts of expressions, which all statements reuse"""
         self.taken: dict[Type, int] = {}
-        """how many of them the statement at hand has used"""
+        """how many of them the current statement has used"""
         self.rows: list[list[int]] = []
         self.statements: list[Stmt | None] = []
         self.uses: list[frozenset[int]] = []
@@ -284,7 +284,7 @@ class _Assembler:
     # ------------------------------------------------------------------------------------------------- expressions
 
     def operand(self, e: Expr) -> int:
-        """The slot with the value of an expression, once what has been emitted is run."""
+        """The slot with the value of an expression, once the emitted instructions have run."""
         match e:
             case Const(value=value):
                 return self.constant(value, e.type)
@@ -294,7 +294,7 @@ class _Assembler:
                 return self.operation(e, None, None)
 
     def operation(self, e: Op, r: int | None, statement: Stmt | None) -> int:
-        """The same for an operator, with the value in slot r if it is given."""
+        """The same for an operator, with the value in slot r if given."""
         name, args = _instruction(e)
         operands = [self.operand(a) for a in args]
         if r is None:
@@ -305,7 +305,7 @@ class _Assembler:
     # -------------------------------------------------------------------------------------------------- statements
 
     def emit(self, name: str, statement: Stmt | None, *operands: int, uses: Iterable[Expr] = ()) -> int:
-        """Append an instruction, which also wants the values of `uses` to be known; its number."""
+        """Append an instruction, which also needs the values of `uses`; its number."""
         self.rows.append([NUMBER[name], *operands, *[0] * (5 - len(operands))])
         self.statements.append(statement)
         self.uses.append(frozenset(self.slot(reg) for e in uses for reg in registers(e)))
@@ -348,18 +348,18 @@ class _Assembler:
             case Drop(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
             case Room():
-                pass  # every store asks for itself
+                pass  # every store checks by itself
             case Unite():
                 self.block(by_entries(s))
             case Unpack():
                 self.block(by_bits(s))
             case Prefetch():
-                pass  # for processors
+                pass  # a hint to processors
             case _:
                 self.access(s)
 
     def unless(self, condition: Expr) -> int:
-        """Append a jump to somewhere, which is taken unless the condition holds; its number."""
+        """Append a jump that is taken unless the condition holds, with its target left open; its number."""
         name, args = _fused("unless", condition)
         return self.emit(name, None, 0, *map(self.operand, args))
 
@@ -408,7 +408,7 @@ class _Assembler:
 
 
 def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
-    """The instruction that an operator is, and its operands."""
+    """The instruction of an operator, and its operands."""
     if e.op == "select":
         name, tested = _fused("select", e.args[0])
         return name, (*tested, *e.args[1:])
@@ -420,7 +420,7 @@ def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
 
 
 def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
-    """The instruction of this name that tests a condition, and what it takes: two integers to compare if it can."""
+    """The instruction of this name that tests a condition, and its operands: two integers to compare if possible."""
     match condition:
         case Op(op=op, args=(x, y)) if x.type != "float":
             for fused, args in ((op, (x, y)), (_MIRRORED.get(op), (y, x))):
@@ -430,13 +430,13 @@ def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
 
 
 def _used(s: Stmt) -> Iterator[Expr]:
-    """The expressions that a statement uses, those included that only reports do."""
+    """The expressions that a statement uses, including those only for reports."""
     yield from operands(s)
     yield from told(s)
 
 
 def _live(code: Code) -> list[int]:
-    """For each instruction the slots, constants apart, that it or one after it may use before writing them."""
+    """For each instruction, the slots without constants that it or a later one may use before writing them."""
     opcodes = list(OPCODES.items())
     used, written, follows = [], [], []
     for pc, ((number, *row), uses) in enumerate(zip(code.table.tolist(), code.uses, strict=True)):
@@ -461,7 +461,7 @@ def _live(code: Code) -> list[int]:
 
 
 def _next(name: str, row: list[int], pc: int) -> tuple[int, ...]:
-    """The instructions that may come after this one, `row` being what its row has after the opcode."""
+    """The instructions that may come after this one; `row` is its row without the opcode."""
     r, a = row[:2]
     match name:
         case "jump" | "back":

@@ -1,6 +1,6 @@
 """Plans on threads of the system: arrays into buffers, the run, and buffers as arrays.
 
-An input's array is used as it is where the plan only reads the buffer, and copied where the plan writes it. Results are
+An input's array is used in place if the plan only reads the buffer, and copied if the plan writes it. Results are
 views of the engine's memory, which lives as long as one of them does; then the engine uses it for its next run.
 """
 
@@ -31,7 +31,7 @@ if len(OPCODES) != _engine.OPCODE_COUNT:
 def controlled(code: Code) -> Callable[[int, bytes], tuple[int, bytes]]:
     """Runs private instructions, from one with these registers: where it stops, and with what registers.
 
-    That is before a rest, before an instruction that needs help, and before one that is a fault (`faults.undefined`).
+    It stops before a rest, before an instruction that needs help, and before one that faults (`faults.undefined`).
     """
     return _engine.Program(code.table, len(code.types)).settle
 
@@ -56,11 +56,10 @@ class Engine:
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
-        """Run the plan on inputs in read mode, which `inputs` hands over.
+        """Run the plan on inputs in read mode, which `inputs` provides.
 
-        `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
-        `layout.bounds`. A Fault if the run meets one; KeyboardInterrupt and the like end it, too. No task goes on after
-        that.
+        `parameters` are the plan's, by name, and `sizes` are the resulting limits of its buffers: see `layout.bounds`.
+        Raises the Fault that a run meets; KeyboardInterrupt and the like end it, too. No task continues after that.
         """
         lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
         registers = (self.code.given(parameters) if parameters else self.code).initial
@@ -73,12 +72,12 @@ class Engine:
 
 
 def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:
-    """An array that the engine can read where it is."""
+    """An array that the engine can read in place."""
     return stored if buffer not in written and _as_it_is(stored, buffer) else None
 
 
 def _as_it_is(stored: Stored, buffer: Buffer) -> bool:
-    """Whether the engine can read an array where it is."""
+    """Whether the engine can read an array in place."""
     array = stored.values
     if stored.at is not None or not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:
         return False

@@ -1,4 +1,4 @@
-"""What the engine's faults are in the words of the language: the same message as every other engine's."""
+"""The engine's faults in the words of the language: the same message as every other engine's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wingspan.runtime.results import exact
 
 
 def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
-    """A `Compute` that is not defined, or a `Check` that does not hold, with these registers."""
+    """The fault of a `Compute` that is not defined, or a `Check` that does not hold, with these registers."""
     match s:
         case Check(message=message, values=values):
             return at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
@@ -24,7 +24,7 @@ def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
 
 
 def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
-    """What made a run stop at an instruction, -1 being before the first: `kind` with its two values."""
+    """Why a run stopped at an instruction, -1 being before the first: `kind` with its two values."""
     s = code.statements[pc] if pc >= 0 else None
     x, y = struct.unpack("<2q", values)
     match kind, s:

@@ -1,11 +1,10 @@
 """The buffers of a plan as one value, the heap, and the accesses of a plan performed on it.
 
-Cells have the names that the rules give them (`levels.frames.Cell`), so that reports on the two machines read alike.
+Cells have the same names as under the rules (`levels.frames.Cell`), so reports on the two machines read alike.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
-from wingspan.lang.ir import Instance, Value
+from wingspan.lang.ir import NAN, Instance, Value
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels import Tower
 from wingspan.native.assemble import Code
@@ -41,7 +40,8 @@ ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
 """What cells hold that were never written."""
 
 DOUBLES: dict[str, Callable[[float, float], float]] = {
-    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,
+    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "min": algebra.least, "max": algebra.greatest,
 }  # fmt: skip
 """⊕ of doubles, which are rounded."""
 
@@ -56,7 +56,7 @@ class SharedVariable(Cell):
 
 
 class Instances:
-    """The numbers that registers hold for instances. The root instances have 0, as registers do from the start."""
+    """The numbers by which registers hold instances. The root instances have 0, as registers do at the start."""
 
     def __init__(self) -> None:
         self._paths: list[Instance] = [()]
@@ -69,7 +69,7 @@ class Instances:
         """The number of an instance."""
         found = self._numbers.get(path)
         if found is None:
-            with self._lock:  # a machine may be searched by several threads
+            with self._lock:  # several threads may search one machine
                 if path not in self._numbers:
                     self._paths.append(path)
                     self._numbers[path] = len(self._paths) - 1
@@ -97,7 +97,7 @@ class Instances:
 
 
 class Memory:
-    """The heap during one step of one task. It notes what the step touches, and whether others could observe it."""
+    """The heap during one step of one task. It records the step's accesses, and whether others could observe it."""
 
     def __init__(
         self, heap: Heap, code: Code, instances: Instances, towers: Mapping[str, Tower], task: str, chain: Instance
@@ -168,7 +168,7 @@ class Memory:
         self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None = None, index: int | None = None
     ) -> None:
         if ref.buffer.type == "float":
-            value = float(value) if value == value else math.nan  # the one NaN that equals itself in containers
+            value = float(value) if value == value else NAN
         self._touch(cell, ref, effect, value, position, index)
         self.heap = self.heap.set(cell, value)
 
@@ -181,13 +181,13 @@ class Memory:
         self.visible = self.visible or not self._private(cell, ref)
 
     def _private(self, cell: Cell, ref: Ref) -> bool:
-        """Whether no other task that runs now could touch the cell, or none could write it."""
+        """Whether no other running task could access the cell, or none could write it."""
         owner = self.towers[cell.tensor].levels[cell.depth].key if ref.buffer.own else ""
         return ref.frozen or alone(cell, self.chain, owner)
 
 
 def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> Value:
-    """old ⊕ new, or old plus so many times new, as a cell of the buffer holds it. A Fault if an integer overflows."""
+    """old ⊕ new, or old plus `times`·new, as a cell of the buffer stores it. A Fault if an integer overflows."""
     width = WIDTHS[buffer.width]
     if buffer.type == "float":
         return width.rounded(DOUBLES[op](old, new) if times is None else muladd(old, times, new))  # type: ignore[no-any-return]

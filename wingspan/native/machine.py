@@ -1,6 +1,6 @@
-"""The plan as a machine to explore: its code under a controlled scheduler, one access to a buffer a step.
+"""The plan as a machine to explore: its code under a controlled scheduler, one access to a buffer per step.
 
-The engine runs what is private to a task at once: from one access up to the next, and into the tasks of a parallel
+The engine runs everything private to a task at once: from one access to the next, and into the tasks of a parallel
 region. So tasks rest before accesses, before instructions that will fault, and at a region. When all tasks of a region
 have ended, the task that spawned them leaves it by a step of its own.
 """
@@ -8,7 +8,6 @@ have ended, the task that spawned them leaves it by a step of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from math import nan
 from typing import Any, NamedTuple
 
 import immutables
@@ -34,9 +33,9 @@ from wingspan.tensors.tensor import Cells, Tensor
 
 
 class Running(NamedTuple):
-    """A task: the instruction it rests before, what its registers hold that matters there, the tasks it waits for.
+    """A task: the instruction before which it rests, its registers that matter there, the tasks it waits for.
 
-    Instances stand here by what they are: their numbers differ from process to process.
+    Instances are stored here as themselves: their numbers differ from process to process.
     """
 
     pc: int
@@ -56,9 +55,7 @@ class State(NamedTuple):
 
 
 def _state(cells: dict[Cell, Any], root: Running) -> State:
-    """A state from another process: a NaN is this one's, which equals itself."""
-    for cell in [cell for cell, value in cells.items() if value != value]:
-        cells[cell] = nan
+    """A state from another process."""
     return State(immutables.Map(cells), root)
 
 
@@ -75,7 +72,7 @@ class Native:
         self.told_apart = told_apart(bound.body, bound.towers)
 
     def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
-        """To another process goes the plan; its code is made there."""
+        """Another process gets the plan, and makes its code there."""
         return of_plan, (self.code.plan, self.bound)
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
@@ -110,7 +107,7 @@ class Native:
         return Step(task, rule, tuple(memory.touches), visible, following, s.origin.span, indices)
 
     def _indices(self, origin: Origin, registers: bytes) -> Iterator[tuple[str, int | Stretch]]:
-        """The loop indices in force; those of a run that the step stands for as its ends."""
+        """The current loop indices; those of a run that the step stands for as its ends."""
         ends = dict(origin.ends)
         for name, e in origin.indices:
             first = int(self.code.value(registers, e))
@@ -137,11 +134,11 @@ class Native:
         return State(memory.heap, running)
 
     def fingerprint(self, state: State) -> Hashable:
-        """The state itself: what is dead has been left out of it."""
+        """The state itself: dead registers have already been removed."""
         return state
 
     def nameless(self, state: State) -> tuple[Hashable, Nameless]:
-        """The heap and the tree of tasks, each with what it has for itself; thread ids are numbers like others."""
+        """The heap and the tree of tasks, each with its own part; thread ids are numbers like others."""
         if self.told_apart:
             return state, Nameless(None)
         shared, own = dealt(state.heap)
@@ -149,7 +146,7 @@ class Native:
         return (shared, frozenset(own.items())), root
 
     def outcome(self, state: State) -> Hashable:
-        """What the outputs hold, and the variables of the outermost scope, whatever the buffers look like."""
+        """The contents of the outputs, and the variables of the outermost scope, independent of the buffers' layout."""
         tensors = {name: tensor.to_exact() for name, tensor in self.results(state).items()}
         return Outcome.of(tensors, self.variables(state))
 
@@ -175,7 +172,7 @@ class Native:
     # --------------------------------------------------------------------------------------------------- private work
 
     def _proceed(self, pc: int, registers: bytes, chain: Instance, memory: Memory) -> Running:
-        """A task from here on up to its next rest, and its tasks up to theirs if it has any."""
+        """A task from here up to its next rest, and its tasks up to theirs if it has any."""
         while True:
             pc, registers = self._settle(pc, registers)
             s = None if pc in self.code.ends else self.code.statements[pc]
@@ -203,7 +200,7 @@ class Native:
             pc += 1
 
     def _join(self, s: Par, pc: int, registers: bytes, children: Sequence[Running]) -> tuple[int, bytes]:
-        """Where a task goes on, and with which registers, when its tasks have finished."""
+        """Where a task continues, and with which registers, when its tasks have finished."""
         ends = [self._registers(child) for child in children]
         for reg in s.joined:
             registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
@@ -215,7 +212,7 @@ class Native:
         return all(task.pc in self.code.ends for task in tasks)
 
     def _leaves(self, running: Running, path: str) -> list[str]:
-        """The paths of the tasks below one that can step, or its own if there are none and it has not ended."""
+        """The paths of the tasks below one that can step; its own if there are none and it has not ended."""
         if running.pc in self.code.ends:
             return []
         found: list[str] = []
@@ -234,7 +231,7 @@ class Native:
         return line, tuple(chain)
 
     def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
-        """A task that rests here, without what is dead."""
+        """A task that rests here, without its dead registers."""
         slots, plain = self.code.kept(pc)
         kept = np.frombuffer(registers, np.int64)[slots].tobytes()
         return Running(pc, kept[:plain], self._instances.named(kept[plain:]), children)
@@ -247,7 +244,7 @@ class Native:
         return registers.tobytes()
 
     def _nameless(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> Nameless:
-        """A task and those below it; taken from `own`, what each has in the heap, by paths."""
+        """A task and those below it; consumes `own`, the part of the heap that belongs to each, by paths."""
         below = []
         for q, child in enumerate(running.children, start=1):
             s = self.code.statements[running.pc]

@@ -21,18 +21,18 @@ from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.tensor import Tensor
 
 LIKE = 64
-"""Codes that are kept for programs that are bound again, with other elements in their inputs."""
+"""The number of codes that are kept for programs that are bound again, with other elements in their inputs."""
 
 _CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
 _like: OrderedDict[Hashable, Code] = OrderedDict()
-"""the last codes, by all that they depend on; the one that was asked for last is last"""
+"""the last codes, by everything that they depend on; the most recently used is last"""
 _LOCK = Lock()
 
 
 def code_of(bound: Elaborated, dealt: bool = True) -> Code:
-    """The code of a bound program, compiled when it is first asked for; see `lower`.
+    """The code of a bound program, compiled on first use; see `lower`.
 
-    It depends on the elements of no input: programs that differ only there share it.
+    It depends on no elements of an input: programs that differ only there share it.
     """
     dealt = dealt and any(map(_deals, bound.towers.values()))
     codes = _CODES.setdefault(bound, {})
@@ -40,7 +40,7 @@ def code_of(bound: Elaborated, dealt: bool = True) -> Code:
 
 
 def _shared(bound: Elaborated, dealt: bool) -> Code:
-    """The code of a program that is like this one, if it is kept; otherwise a new one."""
+    """The code of a similar program, if it is kept; otherwise a new one."""
     key = depends_on(bound), staging.GRAIN, dealt
     with _LOCK:
         if key in _like:
@@ -56,9 +56,9 @@ def _shared(bound: Elaborated, dealt: bool) -> Code:
 
 
 def _deals(tower: Tower) -> bool:
-    """Whether it can pay for operations of levels to deal iterations to tasks: those that bring copies together.
+    """Whether it can pay for operations of levels to deal iterations to tasks: those that merge copies.
 
-    These have as many iterations as there are entries in all copies together, at most.
+    These have at most as many iterations as there are entries in all copies together.
     """
     devices = [level.on for level in tower.levels if isinstance(level, Gated)]
     most = prod(max(n, 1) for n in tower.shape) * prod(D.nthreads + 2 for D in devices)
@@ -69,7 +69,7 @@ class Compiled:
     """The plan of a program with its inputs; it may run any number of times."""
 
     def __init__(self, bound: Elaborated, *, racy: bool = False) -> None:
-        """`racy`: tasks may race, and ask for cells that no safe run has."""
+        """`racy`: tasks may race, and access cells that no safe run has."""
         self.bound = bound
         self._engine = Engine(code_of(bound))
         self._sizes = unbounded(self._engine.plan) if racy else None
@@ -80,7 +80,7 @@ class Compiled:
     ) -> tuple[dict[str, Tensor], dict[str, Value]]:
         """Run once: every tensor updated or returned, and the variables of the outermost scope.
 
-        The tensors look at the engine's memory. A Fault if the run meets one.
+        The tensors are views of the engine's memory. Raises the Fault that a run meets.
         """
         results = self._engine.run(self._given, sizes=self._sizes, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables

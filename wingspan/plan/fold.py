@@ -16,7 +16,7 @@ def op(name: str, *args: Expr) -> Expr:
     """A private operator over expressions, worked out now where that is certain."""
     values = [a.value for a in args if isinstance(a, Const)]
     if len(values) == len(args):
-        folded = Const(COMPUTES[name](*values))
+        folded = Const(algebra.one_nan(COMPUTES[name](*values)))
         if folded.type != "int" or folded.value in algebra.INT64:
             return folded
     match name, args:

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang import words
+from wingspan.lang.algebra import greatest, least
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import f32
@@ -81,14 +82,14 @@ class Op:
 
 Expr = Const | Reg | Op
 
-TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"})
+TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same", "alike"})
 OPERATORS = (
     TRUTHS
     | words.FUNCTIONS.keys()
     | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
 )
 """Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg, same,
-f32 and muladd, which are of doubles.
+alike, f32 and muladd, which are of doubles.
 """
 
 
@@ -106,7 +107,7 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "and": operator.and_, "or": operator.or_, "not": operator.not_,
-    "min": min, "max": max, "abs": abs, "neg": operator.neg,
+    "min": least, "max": greatest, "abs": abs, "neg": operator.neg,
     "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "|": operator.or_, "muladd": muladd,
     **words.FUNCTIONS,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What other extension modules know of the memory of a run."""
+"""The memory of a run, as other extension modules use it."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -19,10 +19,10 @@ cdef class Memory:
     cdef ws_shape *shapes
     cdef int64_t count
     cdef bint opened
-    cdef ws_task outside  # whoever prepares a run
+    cdef ws_task outside  # for the preparation of a run
     cdef list borrowed
     cdef uint64_t spare  # bytes that are counted as spare
-    cdef object signal  # what the handler of a signal has raised during the run
+    cdef object signal  # the exception of a signal handler during the run
 
     cdef bint place(self, Piece piece) except -1
     cdef bint fill(self, ws_buffer *b, const void *contents, size_t bytes)

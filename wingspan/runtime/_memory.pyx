@@ -1,7 +1,7 @@
-"""The memory of a run: the buffers of all instances, for whatever runs a plan, and the threads that run it.
+"""The memory of a run: the buffers of all instances, for any kind of plan, and the threads that run it.
 
-Instances are known by their addresses, which are good as long as their memory. What the runtime does is said in runtime.h.
-Arguments are trusted: whoever calls checks them.
+Instances are known by their addresses, which are valid as long as their memory. runtime.h describes the runtime.
+Arguments are trusted: callers check them.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
@@ -15,11 +15,12 @@ from wingspan.runtime.runtime cimport *
 
 
 cdef class Piece:
-    """What one buffer of an input holds: an array with one axis, in one piece, which is not empty.
+    """The contents of one buffer of an input: an array with one axis, in one piece, which is not empty.
 
-    `root` is the group of the tensor's root, `way` are the (group, key) from there to the buffer's instance, `number` is
-    that of the buffer. What is `lent` is read where it is, whatever its width, and a cell's value is its number + shift;
-    else the array is as wide as the buffer, and copied. Of a hashed buffer, cells `at` hold the numbers in the array.
+    `root` is the group of the tensor's root, `way` are the (group, key) from there to the buffer's instance, `number`
+    is that of the buffer. A `lent` array is read in place, whatever its width, and a cell's value is its number +
+    shift; otherwise the array is as wide as the buffer, and copied. Of a hashed buffer, cells `at` hold the numbers in
+    the array.
     """
 
     def __cinit__(self, int64_t root, tuple way, int64_t number, array, bint lent, int64_t shift=0, at=None):
@@ -30,7 +31,7 @@ cdef class Piece:
 
 
 cdef class Memory:
-    """The buffers of a run, which are given back with the object.
+    """The buffers of a run, which are freed with the object.
 
     Groups are (parent or -1, keys, buffers), buffers are (width, hashed, bound, kept), as in `plan`; `limit` and `reservation`
     are in bytes.
@@ -75,7 +76,7 @@ cdef class Memory:
         self.borrowed = []
 
     def reset(self, uint64_t limit):
-        """Make all cells zero, but those that are kept, for another run; whether it may use as much as there is."""
+        """Make all cells zero, except those that are kept, for another run; whether it may use as much as there is."""
         __atomic_sub_fetch(self.state.spare, self.spare, __ATOMIC_RELAXED)
         self.spare = 0
         with nogil:
@@ -84,7 +85,7 @@ cdef class Memory:
         return ws_charge(&self.state, 0)
 
     def fault(self):
-        """Why nothing came of the last call: the fault and its two values."""
+        """Why the last call failed: the fault and its two values."""
         return self.outside.fault, self.outside.values[0].i, self.outside.values[1].i
 
     def root(self, int64_t group):
@@ -92,7 +93,7 @@ cdef class Memory:
         return <uintptr_t>ws_root(&self.outside, group)
 
     def hand(self, tuple pieces):
-        """Let buffers hold what is handed over; how many pieces there is room for."""
+        """Let buffers hold what is given; the number of pieces for which there is room."""
         cdef Piece piece
         cdef int64_t count = 0
         for piece in pieces:
@@ -163,7 +164,7 @@ cdef class Memory:
         return bytes(found)
 
     def cells(self, uintptr_t instance, int64_t number, owner):
-        """The cells of a buffer from 1 on, as something that NumPy takes without copying; `owner` lives as long."""
+        """The cells of a buffer from 1 on, in a form that NumPy takes without copying; `owner` lives as long."""
         cdef Cells made = Cells.__new__(Cells)
         made.buffer = &(<ws_instance *>instance).buffers[number]
         made.owner = owner
@@ -171,9 +172,10 @@ cdef class Memory:
         return made
 
     def run(self, uintptr_t body, bytes given, size_t results, bint in_order, bint yields, uint64_t seed):
-        """Run a function of compiled C on the values given; what it leaves in their place, and the fault or None.
+        """Run a function of compiled C on the given values; the values that it leaves in their place, and the fault or
+        None.
 
-        See `drive` for how. The fault is (what, its two values, where), and if there is a buffer that it is about
+        See `drive` for how. The fault is (what, its two values, where), and if it concerns a buffer
         (group, number), or None.
         """
         cdef bytes left = PyBytes_FromStringAndSize(NULL, max(<size_t>len(given), 8 * results))
@@ -195,16 +197,17 @@ cdef class Memory:
         return None
 
     def told(self, size_t count):
-        """So many values that the task with the fault has told of it."""
+        """The values, this many, that the failing task has recorded."""
         if self.state.registers == NULL:
             return b""
         return PyBytes_FromStringAndSize(<char *>self.state.registers, count * sizeof(ws_value))
 
     cdef object drive(self, ws_body body, void *frame, bint in_order, bint yields, uint64_t seed):
-        """Run a task and all that it spawns. The fault is noted in the run.
+        """Run a task and all that it spawns. The fault is recorded in the run.
 
-        `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. What
-        arrives for the interpreter meanwhile, such as a KeyboardInterrupt, is raised once all tasks have ended.
+        `in_order`: accesses are sequentially consistent. `yields`: tasks let others go first at random accesses. An
+        exception for the interpreter that arrives meanwhile, such as a KeyboardInterrupt, is raised once all tasks have
+        ended.
         """
         cdef ws_run *run = &self.state
         run.order = WS_SEQ_CST if in_order or yields else WS_PLAIN
@@ -217,7 +220,7 @@ cdef class Memory:
 
 
 cdef int ask(void *memory) noexcept with gil:
-    """Whether a signal stops the run; what its handler raises is kept."""
+    """Whether a signal stops the run; the exception of its handler is kept."""
     try:
         PyErr_CheckSignals()
     except BaseException as error:
@@ -229,7 +232,7 @@ cdef object reclaimer
 
 
 def reclaim_by(function):
-    """Have a function give spare memory back where a run would use more than it may."""
+    """Set a function that frees spare memory where a run would exceed its limit."""
     global reclaimer
     reclaimer = function
 
@@ -271,6 +274,6 @@ cdef class Cells:
 
 
 def dismiss():
-    """End all threads that have nothing to do."""
+    """End all idle threads."""
     with nogil:
         ws_dismiss()

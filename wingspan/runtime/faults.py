@@ -1,4 +1,4 @@
-"""What may go wrong in any run that no rule knows of, in words."""
+"""Messages for failures that may occur in any run and belong to no rule."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wingspan.lang.widths import WIDTHS
 from wingspan.plan.ir import Atomic, Buffer, Stmt
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
-"""What goes wrong, as runtime.h numbers it."""
+"""The kinds of failures, as numbered in runtime.h."""
 
 
 def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
-    """The message and the remedy for what a run met that no rule knows of."""
+    """The message and the remedy for a failure that belongs to no rule."""
     name = "memory" if buffer is None else _name(buffer)
     racy = "tasks may race for it: see `wingspan check`"
     if kind == NO_CELL and buffer is not None and (x < 1 or 0 < buffer.bound < x):
@@ -41,7 +41,7 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
 
 
 def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
-    """What an operator that is not defined for these operands says."""
+    """The fault of an operator that is not defined for these operands."""
     try:
         if op == "muladd":
             x, n, v = operands
@@ -55,20 +55,18 @@ def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
             algebra.apply("-" if op == "neg" else op, *operands)
     except Fault as fault:
         return at(s, fault.message)
-    except (ValueError, OverflowError):  # not finite
-        return at(s, f"{operands[0]!r} is not a 64-bit integer")
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
 def overflow(op: str, x: int, v: int, buffer: Buffer | None = None) -> Fault:
-    """What the first of many updates of x by v says that does not fit the cell of a buffer, ⊕ being + or -."""
+    """The fault of the first of many updates (+ or -) of x by v whose result does not fit the cell of a buffer."""
     held, step = INT64 if buffer is None else WIDTHS[buffer.width].range, v if op == "+" else -v
     fit = (held[-1] - x if step > 0 else x - held[0]) // abs(step)
     return unfit(buffer, op, x + fit * step, v)
 
 
 def unfit(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
-    """What an update of x by v says, the result of which does not fit the cell of a buffer, or 64 bits."""
+    """The fault of an update of x by v whose result does not fit the cell of a buffer, or 64 bits."""
     try:
         made = algebra.apply(op, x, v)
     except Fault as fault:

@@ -1,4 +1,4 @@
-"""Inputs as the runs of one plan take them: which of its buffers hold which arrays, found once for each tensor."""
+"""Inputs for the runs of one plan: which of its buffers hold which arrays, determined once for each tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wingspan.tensors.frozen import Key, fixed
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[Buffer, Stored], Stored | None]
-"""What a buffer may read where it is, for what it is to hold; None if it takes a copy."""
+"""What a buffer may read in place of the given contents; None if it needs a copy."""
 
 Place = tuple[Buffer, int, tuple[int, ...]]
 """A buffer, the group of its tensor's root, and the groups from there to its own."""
@@ -30,15 +30,15 @@ class Handed:
     tensor: str
     pieces: tuple[Piece, ...]
     buffers: tuple[Buffer, ...]
-    """those that hold the pieces"""
+    """the buffers that hold the pieces"""
     lent: Mapping[Key, Stored]
-    """what the buffers hold that read it where it is"""
+    """the contents of the buffers that read them in place"""
     lasts: bool
-    """whether it is good for as long as the tensor: none of it was computed from what somebody may change"""
+    """whether it is valid for as long as the tensor: none of it was computed from something that may be changed"""
 
 
 class Inputs:
-    """The inputs of a plan. What lasts of those that were handed over is kept for as long as their tensors."""
+    """The inputs of a plan. Those that stay valid are kept for as long as their tensors."""
 
     def __init__(self, plan: Plan, lends: Lends) -> None:
         self._lends = lends
@@ -55,7 +55,7 @@ class Inputs:
         return found
 
     def handed(self, name: str, arrays: Mapping[Key, Stored]) -> Handed:
-        """Arrays as an input, by depth of the level, buffer and instance; nobody looks at the other ones."""
+        """Arrays as an input, by depth of the level, buffer and instance; other arrays are ignored."""
         pieces, buffers, lasts = [], [], True
         lent: dict[Key, Stored] = {}
         for key, stored in arrays.items():
@@ -83,7 +83,7 @@ class Inputs:
 
 
 def _places(plan: Plan) -> dict[tuple[str, int, str, tuple[str, ...]], Place]:
-    """Where the buffers are that anybody looks at, by tensor, depth of the level, name and the keys on the way."""
+    """The places of all buffers that the plan uses, by tensor, depth of the level, name and the keys on the path."""
     seen = {s.ref.buffer for s in walk(plan.body) if hasattr(s, "ref")}
     ways: dict[int, tuple[int, tuple[int, ...], tuple[str, ...]]] = {}
     found: dict[tuple[str, int, str, tuple[str, ...]], Place] = {}

@@ -28,8 +28,8 @@ from wingspan.tensors.frozen import Key
 P = ParamSpec("P")
 R = TypeVar("R")
 Mode = Literal["plain", "seq_cst", "yields"]
-"""How tasks see each other's accesses: as the hardware has it; in one order that all agree on; so, and now and then
-a task lets others go first, so that rare orders happen.
+"""How tasks see each other's accesses. `plain`: in the hardware's order. `seq_cst`: in one order that all agree on.
+`yields`: the same, and now and then a task lets others go first, so that rare orders happen.
 """
 MODES = get_args(Mode)
 
@@ -44,8 +44,8 @@ class Limits:
     """What a run may use, in bytes."""
 
     memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
-    """memory in all, without arrays that are taken as they are and results of earlier runs, and with what is spare (see
-    `release`), which is given back if it is in the way; four fifths of what the machine has
+    """all memory, without arrays that are used in place and results of earlier runs, but with spare memory (see
+    `release`), which is freed if necessary; by default four fifths of the machine's memory
     """
     reservation: int = 2**36
     """address space for each buffer; only what is written takes memory"""
@@ -60,7 +60,7 @@ class Limits:
 
 
 USUAL = Limits()
-"""What a run may use by default."""
+"""The default limits of a run."""
 
 
 def ordering(mode: Mode) -> tuple[bool, bool]:
@@ -71,7 +71,7 @@ def ordering(mode: Mode) -> tuple[bool, bool]:
 
 
 def faulting(run: Callable[P, R]) -> Callable[P, R]:
-    """A Fault where there is no memory."""
+    """Raise a Fault where there is no memory."""
 
     @wraps(run)
     def faults(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -85,7 +85,7 @@ def faulting(run: Callable[P, R]) -> Callable[P, R]:
 
 
 class Lease:
-    """The memory of one run of a plan, for as long as anybody looks at it; then it is spare again."""
+    """The memory of one run of a plan, for as long as a view of it exists; then it is spare again."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class Lease:
         sizes: Bounds | None = None,
         racy: bool = True,
     ) -> None:
-        """Take memory that is spare, or new memory, for buffers of at most these sizes, or of those that the plan has.
+        """Take spare memory, or new memory, for buffers of at most these sizes, or of the plan's sizes.
 
-        Other threads that run the same plan take it, too. Buffers hold what is given; all other cells are 0, but for
-        those of a plan that is not `racy` whose buffers are assigned.
+        Other threads that run the same plan take it, too. Buffers hold what is given. All other cells are 0, except
+        in assigned buffers of a plan that is not `racy`.
         """
         self.limits, self.plan, self._racy = limits, plan, racy
         self._sizes = sizes or bounds(plan)
@@ -139,13 +139,13 @@ class Lease:
         return instance
 
     def _refused(self, buffer: Buffer | None) -> Fault:
-        """Why the memory could not give what was asked of it."""
+        """Why the memory could not provide what was requested."""
         kind, x, _ = self.memory.fault()
         message, fix = limit(kind, x, buffer)
         return Fault(message, fix=fix)
 
     def arrays(self, tensor: str) -> Arrays:
-        """What the buffers of a tensor hold, as views of the memory; arrays may end in cells not in use."""
+        """The contents of a tensor's buffers, as views of the memory; arrays may end in cells not in use."""
         return Arrays(self, tensor)
 
     def views(self, tensor: str) -> dict[Key, Stored]:
@@ -160,10 +160,10 @@ class Lease:
         return {key: stored for key, stored in found.items() if len(stored.values)}
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
-        """The instances of a tensor that the run has used, with what leads to them from its root."""
+        """The instances of a tensor that the run has used, with the path to each from the root."""
         found = {x: (self.plan.groups[g], parent, key) for x, g, parent, key in self.memory.instances()}
         paths: dict[int, Instance] = {}
-        for x, (group, parent, key) in reversed(found.items()):  # a parent comes before its children then
+        for x, (group, parent, key) in reversed(found.items()):  # a parent then comes before its children
             if group.tensor == tensor and group.parent is None and key == ROOT:
                 paths[x] = ()
             elif parent in paths:
@@ -183,7 +183,7 @@ class Lease:
 
 
 class Arrays(Mapping[Key, Stored]):
-    """What a run has left of a tensor in its memory, looked up when somebody asks: many results are only handed on."""
+    """What a run has left of a tensor in its memory, looked up on demand: many results are only passed on."""
 
     def __init__(self, lease: Lease, tensor: str) -> None:
         self._lease, self._tensor = lease, tensor
@@ -203,7 +203,7 @@ class Arrays(Mapping[Key, Stored]):
 
 
 def _holds(have: Bounds, need: Bounds) -> bool:
-    """Whether there is room for buffers of some sizes where there is for those of others."""
+    """Whether memory for buffers of some sizes has room for those of other sizes."""
     if have == need:
         return True
     pairs = (pair for sizes in zip(have, need, strict=True) for pair in zip(*sizes, strict=True))

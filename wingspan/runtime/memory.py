@@ -1,4 +1,4 @@
-"""Tensors into and out of the buffers that a plan runs on, without copying where these hold arrays as they came."""
+"""Conversion of tensors to and from a plan's buffers, without copying where these hold arrays in their given form."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wingspan.tensors.tensor import Tensor, require_order
 
 
 def buffers(name: str, tensor: Tensor) -> Mapping[Key, Stored]:
-    """What the buffers of an input hold, by depth, name and instance; those that are missing are empty.
+    """The contents of an input's buffers, by depth, name and instance; missing ones are empty.
 
-    The arrays are the tensor's own, not to be written, as wide as they came. InputError if they break the invariants
+    The arrays are the tensor's own, must not be written, and keep their width. InputError if they break the invariants
     of its levels: nothing may run on such an input.
     """
     require_order(name, tensor)
@@ -30,11 +30,11 @@ def arrays_of(tensor: Tensor) -> Mapping[Key, Stored]:
 
 
 def result(tower: Tower, arrays: Mapping[Key, np.ndarray | Stored], fill: Value) -> Tensor:
-    """The tensor whose buffers, in read mode, hold these arrays, with cell 1 first; it keeps them as they are.
+    """The tensor whose buffers, in read mode, hold these arrays, with cell 1 first; it keeps them unchanged.
 
-    They must live on, and stay as they are. Cells beyond an array, and buffers without one, hold zero. A hashed buffer
-    is a `Stored.scattered`. Arrays best end where what is in use ends: SciPy copies a view of less than half of an
-    array. `fill` is the fill value that the tensor was declared with last.
+    They must live on, and not be changed. Cells beyond an array, and buffers without one, hold zero. A hashed buffer
+    is a `Stored.scattered`. Arrays should end where the cells in use end: SciPy copies a view of less than half of an
+    array. `fill` is the fill value of the tensor's last declaration.
     """
     stored = {key: array if isinstance(array, Stored) else Stored(array) for key, array in arrays.items()}
     return Tensor(tower, Frozen(tower, stored), fill)

@@ -1,15 +1,14 @@
-"""What a run on threads leaves behind, as tensors and values of the language."""
+"""The results of a run on threads, as tensors and values of the language."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
 from typing import Any, NamedTuple
 
 from wingspan.buffers.stored import Stored
+from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
@@ -18,30 +17,30 @@ from wingspan.tensors.tensor import Tensor
 
 
 class Results(NamedTuple):
-    """What a run leaves behind."""
+    """The results of a run."""
 
     arrays: Callable[[str], Mapping[Key, Stored]]
-    """what the buffers of a tensor hold"""
+    """the contents of a tensor's buffers"""
     variables: dict[str, Value]
     """the variables of the outermost scope; doubles as rationals"""
     fills: dict[str, Value]
-    """the fill value that each output ends with"""
+    """the final fill value of each output"""
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
-        """The outputs, with the levels and extents of these towers. They look at the memory of the run."""
+        """The outputs, with the levels and extents of these towers. They are views of the memory of the run."""
         made = {name: Frozen(towers[name], self.arrays(name)) for name in self.fills}
         return {name: Tensor(made[name].tower, made[name], fill) for name, fill in self.fills.items()}
 
 
 class Left(NamedTuple):
-    """What it leaves behind besides tensors."""
+    """The results of a run other than tensors."""
 
     variables: dict[str, Value]
     fills: dict[str, Value]
 
 
 def left(plan: Plan, values: Iterable[Value]) -> Left:
-    """What a run of a plan leaves behind, given the values of `plan.ends`; doubles become rationals."""
+    """The results of a run of a plan, given the values of `plan.ends`; doubles become rationals."""
     ends = iter(values)
     variables = {name: exact(next(ends)) for name, _ in plan.variables}
     for name, _ in plan.whole:
@@ -50,10 +49,8 @@ def left(plan: Plan, values: Iterable[Value]) -> Left:
     return Left(variables, {name: exact(next(ends)) for name, _ in plan.fills})
 
 
-@lru_cache(maxsize=256, typed=True)
-def exact(value: Value) -> Any:
-    """A double as the rational that it is; what is not finite as it is."""
-    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+exact: Callable[[Value], Any] = lru_cache(maxsize=256, typed=True)(algebra.exact)
+"""A double as the value that it is; few values end many runs."""
 
 
 def decoded(type_: Type, words: bytes, at: int = 0) -> Value:

@@ -5,8 +5,8 @@
  * The engine and the C files that plans are printed as include this file, each once. C11 for gcc and clang on POSIX.
  *
  * A *run* has groups of buffers, instances of them, and tasks. Cells count from 1; a cell never written reads as zero.
- * Functions that can fail return false and note in their task why; `ws_stop` then makes it the fault of the run, unless
- * there is one already, and from then on every task stops at its next loop, lock or parallel region.
+ * Functions that can fail return false and record the reason in their task; `ws_stop` then makes it the fault of the
+ * run, unless there is one already, and from then on every task stops at its next loop, lock or parallel region.
  * No access leaves the memory of its buffer, whatever races a program has: each checks and uses one copy of its index.
  */
 #ifndef WINGSPAN_RUNTIME_H
@@ -33,14 +33,14 @@
 #define WS_API static __attribute__((unused))
 #define WS_PAGE ((uint64_t)4096)
 #define WS_HUGE ((uint64_t)2 << 20)
-#define WS_CROWD ((uint64_t)128 << 10)    /* beyond so many bytes huge pages pay */
+#define WS_CROWD ((uint64_t)128 << 10)    /* beyond this many bytes huge pages pay */
 #define WS_ARENA ((uint64_t)1 << 32)      /* address space is taken in pieces of this size, in bytes, each twice as large */
 #define WS_NURSERY ((uint64_t)1 << 28)    /* and in pieces of this size for what is smaller than a huge page */
-#define WS_SMALLEST ((uint64_t)16 << 20)  /* what each of very many instances reserves for a buffer, in bytes */
+#define WS_SMALLEST ((uint64_t)16 << 20)  /* the reservation of each of very many instances for a buffer, in bytes */
 #ifdef __SANITIZE_THREAD__
 #define WS_RESERVATION ((uint64_t)1 << 30)
 #else
-#define WS_RESERVATION ((uint64_t)1 << 36) /* what a buffer reserves unless told otherwise, in bytes */
+#define WS_RESERVATION ((uint64_t)1 << 36) /* the default reservation of a buffer, in bytes */
 #endif
 
 typedef union { int64_t i; double f; void *p; } ws_value;
@@ -53,7 +53,7 @@ typedef enum {
     WS_NONE,
     WS_OPERATOR,    /* an operator is not defined for values 0 and 1 */
     WS_CHECK,       /* a condition does not hold */
-    WS_NO_CELL,     /* a store to cell number values 0, which is none: it is below 1 or beyond the reservation */
+    WS_NO_CELL,     /* a store to cell number values 0, which does not exist: below 1 or beyond the reservation */
     WS_NARROW,      /* a store of values 0, which does not fit the width of a cell */
     WS_READ_ONLY,   /* a store to borrowed memory */
     WS_MEMORY,      /* values 0 bytes are more than the run may use */
@@ -68,13 +68,13 @@ typedef enum {
 
 typedef struct { int64_t key, value; } ws_entry;
 typedef struct ws_hash {
-    struct ws_hash *older; /* smaller tables stay: somebody may be looking at them */
+    struct ws_hash *older; /* smaller tables stay: other tasks may be reading them */
     uint64_t count, mask;
     ws_entry entries[];
 } ws_hash;
 
-/* A buffer of an instance. `cells` is how many of them may be touched; it only grows. Its memory has room for
- * `reserved`. Memory that is borrowed is read only, and a cell's value is what it holds + shift. */
+/* A buffer of an instance. `cells` is how many of them may be accessed; it only grows. Its memory has room for
+ * `reserved`. Memory that is borrowed is read only, and a cell's value is its content + shift. */
 typedef struct {
     unsigned char *data;
     uint64_t cells;
@@ -89,8 +89,8 @@ typedef struct {
     uint64_t home_cells;
 } ws_buffer;
 
-/* What a buffer is in every instance: its width, whether it is a hash table, how many cells it may have (or 0), and
- * whether its cells stay as they are when the memory is used again. */
+/* The properties of a buffer in every instance: its width, whether it is a hash table, how many cells it may have (or
+ * 0), and whether its cells keep their contents when the memory is reused. */
 typedef struct { ws_width width; bool hashed; int64_t bound; bool kept; } ws_shape;
 
 struct ws_instance;
@@ -100,7 +100,7 @@ typedef struct {
     const ws_shape *shapes;
     int64_t rank, children; /* the place among the groups with the same parent; how many groups have this as parent */
     int64_t instances;
-    struct ws_instance *spare; /* private instances that nobody uses */
+    struct ws_instance *spare; /* unused private instances */
 } ws_group;
 
 typedef struct { struct ws_instance **slots; uint64_t count; } ws_table;
@@ -116,27 +116,27 @@ typedef struct ws_instance {
 
 typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; uint64_t size, used; } ws_arena;
 
-/* What a task waits for while it cannot go on: a lock, and who holds it, as far as that is known. */
+/* What a waiting task waits for: a lock, and its holder, as far as that is known. */
 typedef struct { const ws_buffer *buffer; int64_t lock, task, holder; char name[24], above[24]; } ws_blocked;
-#define WS_BLOCKED 8 /* so many are noted */
+#define WS_BLOCKED 8 /* this many are recorded */
 
 struct ws_worker;
 typedef struct { pthread_mutex_t mutex; struct ws_worker *idle; } ws_team;
 
 typedef struct ws_run {
-    ws_team *team; /* of whoever has opened the run: functions of several libraries may take part in it */
+    ws_team *team; /* of the opener of the run: functions of several libraries may take part in it */
     ws_group *groups;
     int64_t count;
     uint64_t limit, committed, reservation; /* bytes */
     uint64_t *spare;                        /* bytes of memory that no run has, which count as used */
-    void (*reclaim)(void);                  /* gives that memory back */
-    pthread_mutex_t mutex;                  /* guards arenas, instances, growing and what is noted of the fault */
+    void (*reclaim)(void);                  /* frees that memory */
+    pthread_mutex_t mutex;                  /* guards arenas, instances, growing and the record of the fault */
     ws_arena *arenas[2];                    /* for what is smaller than a huge page, and for what is not */
     ws_instance *instances;
     ws_order order;
     bool yields;
     uint64_t seed;
-    int stopped; /* WS_STOPPED once everybody has to stop, WS_ASKED now and then: see ws_look */
+    int stopped; /* WS_STOPPED once all have to stop, WS_ASKED now and then: see ws_look */
     ws_fault fault;
     int64_t where;
     ws_value values[2];
@@ -144,16 +144,16 @@ typedef struct ws_run {
     ws_value *registers; /* a copy of those of the task with the fault, if it gave any; malloc */
     int64_t tasks;       /* counts all tasks that there have been */
     int64_t running;     /* tasks that do not wait for others to end */
-    int watched;         /* whether somebody looks for a deadlock */
+    int watched;         /* whether a task looks for a deadlock */
     int64_t releases, stuck_since, stuck;
     ws_blocked blocked[WS_BLOCKED]; /* the first of those that are stuck */
     pthread_t caller;    /* the thread that has started the run, and runs its first task */
-    int (*ask)(void *);  /* what that thread asks now and then, with `asked`: whether the run has to stop; or NULL */
+    int (*ask)(void *);  /* what that thread calls now and then, with `asked`: whether the run has to stop; or NULL */
     void *asked;
     struct ws_run *watched_next;
 } ws_run;
 
-/* A task of a run; `id` tells it from all others, `number` from those that started with it (1, 2, …). */
+/* A task of a run; `id` is unique among all tasks, `number` among those that started with it (1, 2, …). */
 typedef struct ws_task {
     ws_run *run;
     struct ws_task *parent;
@@ -178,8 +178,8 @@ WS_API inline bool ws_fail(ws_task *t, ws_fault fault, const ws_buffer *b, int64
 
 enum { WS_ASKED = 1, WS_STOPPED = 2 };
 
-/* What `stopped` holds. Compilers take an atomic load to change all memory, and load anew what they knew; one that is
- * volatile changes none. */
+/* The values of `stopped`. Compilers assume that an atomic load changes all memory, and reload what they knew; a
+ * volatile one changes none. */
 #ifdef __SANITIZE_THREAD__
 WS_API inline int ws_told(const ws_run *run) { return __atomic_load_n(&run->stopped, __ATOMIC_RELAXED); }
 #else
@@ -188,7 +188,7 @@ WS_API inline int ws_told(const ws_run *run) { return *(const volatile int *)&ru
 
 WS_API inline bool ws_stopped(const ws_run *run) { return ws_told(run) & WS_STOPPED; }
 
-/* Stop the run. What the task failed of is its fault, met at `where`, unless it had one. Returns false. */
+/* Stop the run. The task's failure is its fault, met at `where`, unless the run had one. Returns false. */
 WS_API bool ws_stop(ws_task *t, int64_t where, const ws_value *registers, size_t count) {
     ws_run *run = t->run;
     pthread_mutex_lock(&run->mutex);
@@ -213,7 +213,7 @@ WS_API inline void ws_interrupt(ws_run *run) {
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* Whether to leave, where `stopped` is not 0. It may be that the caller is to look for signals, which only it can. */
+/* Whether to leave, if `stopped` is not 0. The caller may have to check for signals, which only it can. */
 WS_API __attribute__((noinline)) bool ws_look(ws_run *run) {
     const int told = ws_told(run);
     if (told & WS_STOPPED) return true;
@@ -224,15 +224,15 @@ WS_API __attribute__((noinline)) bool ws_look(ws_run *run) {
     return true;
 }
 
-/* Whether to leave; loops ask this all the time. */
+/* Whether to leave; loops check this all the time. */
 WS_API inline bool ws_leaves(ws_run *run) { return WS_UNLIKELY(ws_told(run)) && ws_look(run); }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
 WS_API inline uint64_t ws_round(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-/* Have memory mapped in huge pages, all but its first WS_CROWD bytes: see ws_arena_open. Bytes are cleared so at a sixth
- * of what they cost page by page. */
+/* Have memory mapped in huge pages, except for its first WS_CROWD bytes: see ws_arena_open. Clearing bytes this way
+ * costs a sixth of what it costs page by page. */
 WS_API void ws_huge(unsigned char *data, uint64_t bytes) {
 #ifdef MADV_HUGEPAGE
     madvise(data + WS_CROWD, bytes - WS_CROWD, MADV_HUGEPAGE);
@@ -241,9 +241,9 @@ WS_API void ws_huge(unsigned char *data, uint64_t bytes) {
 #endif
 }
 
-/* More address space, of which *bytes can be reserved, or less, which it tells. NULL if there is none. What it has begins
- * WS_CROWD bytes before where a huge page can: a buffer that stays small takes small pages, and one that outgrows them
- * huge ones from there on, without having to move. */
+/* More address space, of which *bytes can be reserved, or less, in which case *bytes is set. NULL if there is none. It
+ * begins WS_CROWD bytes before the boundary of a huge page: a buffer that stays small uses small pages, and one that
+ * outgrows them huge pages from there on, without having to move. */
 WS_API ws_arena *ws_arena_open(ws_arena *older, uint64_t size, uint64_t *bytes) {
     ws_arena *a = malloc(sizeof *a);
     if (!a) return NULL;
@@ -263,8 +263,8 @@ WS_API ws_arena *ws_arena_open(ws_arena *older, uint64_t size, uint64_t *bytes) 
     return a;
 }
 
-/* Address space for *bytes; less, which it tells, if there is not so much. The mutex is held. NULL if there is none.
- * What is smaller than a huge page lies side by side, since few of those hold it then. */
+/* Address space for *bytes; if there is not so much, less, and *bytes is set. The mutex is held. NULL if there is none.
+ * Buffers smaller than a huge page lie side by side, since few of those pages then hold them. */
 WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
     const bool large = *bytes >= WS_HUGE;
     const uint64_t page = large ? WS_HUGE : WS_PAGE;
@@ -281,7 +281,7 @@ WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
     return a->base + at;
 }
 
-/* Count more bytes as used; false if that is more than the run may use. Spare memory that is in the way is given back. */
+/* Count more bytes as used; false if that exceeds the limit of the run. Spare memory is freed if necessary. */
 WS_API bool ws_charge(ws_run *run, uint64_t bytes) {
     const uint64_t now = __atomic_add_fetch(&run->committed, bytes, __ATOMIC_RELAXED);
     if (WS_LIKELY(now + __atomic_load_n(run->spare, __ATOMIC_RELAXED) <= run->limit)) return true;
@@ -293,7 +293,7 @@ WS_API bool ws_charge(ws_run *run, uint64_t bytes) {
     return false;
 }
 
-/* Let cell `index` of a buffer be touched. It is charged with a quarter of the cells below it, so that this is rare. */
+/* Make cell `index` of a buffer accessible. It is charged with a quarter of the cells below it, so this is rare. */
 WS_API __attribute__((noinline)) bool ws_grow(ws_task *t, ws_buffer *b, int64_t index) {
     ws_run *run = t->run;
     if (b->borrowed) return ws_fail(t, WS_READ_ONLY, b, index, 0);
@@ -338,7 +338,7 @@ WS_API inline int64_t ws_hash_load(const ws_buffer *b, int64_t key) {
     return __atomic_load_n(&e->key, __ATOMIC_RELAXED) == key ? __atomic_load_n(&e->value, __ATOMIC_SEQ_CST) : 0;
 }
 
-/* A table twice as large, with the same entries. Those who look at the old one see what was there when they began. */
+/* A table twice as large, with the same entries. Readers of the old one see what was there when they began. */
 WS_API bool ws_rehash(ws_task *t, ws_buffer *b) {
     ws_hash *old = b->hash;
     uint64_t size = old ? 2 * (old->mask + 1) : 16, bytes = sizeof *old + size * sizeof(ws_entry);
@@ -389,8 +389,8 @@ WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) 
         }                                                                                                              \
     } while (0)
 
-/* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. It is read once, so that
- * who checks what was read uses the same. */
+/* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. It is read once, so a
+ * check of the value and its use see the same. */
 #define WS_LOAD(name, type, value_type, shift)                                                                         \
     WS_API inline value_type ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                       \
         type x = 0;                                                                                                    \
@@ -409,7 +409,7 @@ WS_LOAD(u16, uint16_t, int64_t, 0)
 WS_LOAD(u32, uint32_t, int64_t, 0)
 WS_LOAD(f32, float, double, 0)
 
-/* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault noted. */
+/* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault recorded. */
 #define WS_STORE(name, type, value_type)                                                                               \
     WS_API inline bool ws_store_##name(ws_task *t, ws_buffer *b, int64_t index, value_type value, ws_order order) {    \
         type x = (type)value;                                                                                          \
@@ -500,6 +500,13 @@ WS_API inline bool ws_div_f64(double x, double y, double *r) {
     return true;
 }
 
+/* NaN if x or y is; the first of equal ones. */
+WS_API inline double ws_min_f64(double x, double y) { return y < x || y != y ? y : x; }
+WS_API inline double ws_max_f64(double x, double y) { return y > x || y != y ? y : x; }
+
+/* Whether two doubles are equal, or both NaN. */
+WS_API inline bool ws_alike(double x, double y) { return x == y || (x != x && y != y); }
+
 /* *r = x + n·v; false if that is no 64-bit integer, which n·v need not be. */
 __extension__ typedef __int128 ws_wide;
 WS_API inline bool ws_muladd_i64(int64_t x, int64_t n, int64_t v, int64_t *r) {
@@ -542,14 +549,14 @@ WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double 
         case WS_ADD: *new_ = old + x; return true;
         case WS_SUB: *new_ = old - x; return true;
         case WS_MUL: *new_ = old * x; return true;
-        case WS_MIN: *new_ = x < old ? x : old; return true;
-        case WS_MAX: *new_ = x > old ? x : old; return true;
+        case WS_MIN: *new_ = ws_min_f64(old, x); return true;
+        case WS_MAX: *new_ = ws_max_f64(old, x); return true;
         default: *new_ = x; return true;
     }
 }
 
-/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault noted, also if the width of
- * the cell does not hold the result. */
+/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault recorded, also if the width
+ * of the cell cannot hold the result. */
 #define WS_ATOMIC(name, type, value, wide, fits)                                                                       \
     WS_API inline bool ws_update_##name(ws_task *t, const ws_buffer *b, type *cell, ws_reduction op, value x) {        \
         type old, new_;                                                                                                \
@@ -569,7 +576,7 @@ WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double 
                     if (!ws_grow(t, b, index)) return false);                                                          \
     }
 
-/* ws_atomic_muladd_i64(t, b, index, n, x) and the like: cell += n·x in one step; false with a fault noted. */
+/* ws_atomic_muladd_i64(t, b, index, n, x) and the like: cell += n·x in one step; false with a fault recorded. */
 #define WS_ATOMIC_MULADD(name, type, value, wide, fits)                                                                \
     WS_API inline bool ws_repeat_##name(ws_task *t, const ws_buffer *b, type *cell, int64_t n, value x) {              \
         type old, new_;                                                                                                \
@@ -608,7 +615,7 @@ WS_ATOMICS_OF(i16, int16_t)
 WS_ATOMICS_OF(u32, uint32_t)
 WS_ATOMICS_OF(i32, int32_t)
 
-/* The same for any buffer but hash tables, which nobody updates so. */
+/* The same for any buffer but hash tables, which are never updated this way. */
 #define WS_OF_WIDTH(b, function, ...)                                                                                  \
     switch ((b)->width) {                                                                                              \
         case WS_I64: return function##_i64(t, b, index, __VA_ARGS__, x.i);                                             \
@@ -630,7 +637,7 @@ WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int
     WS_OF_WIDTH(b, ws_atomic_muladd, n)
 }
 
-/* *claimed = cell 1, which becomes step more unless it is beyond stop already. */
+/* *claimed = cell 1, which is then increased by step unless it is beyond stop already. */
 WS_API inline bool ws_claim(ws_task *t, ws_buffer *b, int64_t stop, int64_t step, int64_t *claimed) {
     if (WS_UNLIKELY(b->borrowed || __atomic_load_n(&b->cells, __ATOMIC_RELAXED) == 0) && !ws_grow(t, b, 1)) return false;
     int64_t *cell = (int64_t *)(void *)b->data, next;
@@ -650,7 +657,7 @@ WS_API inline void ws_pause(void) {
 #endif
 }
 
-/* What a task is called: 0 the first one, 2 the second of those that it starts, 2.1 the first that that one starts. */
+/* The name of a task: 0 the first one, 2 the second of those that it starts, 2.1 the first that that one starts. */
 WS_API int ws_task_name(const ws_task *t, char *text, size_t size) {
     if (!t->parent) return snprintf(text, size, "0");
     int n = t->parent->parent ? ws_task_name(t->parent, text, size) : 0;
@@ -658,7 +665,7 @@ WS_API int ws_task_name(const ws_task *t, char *text, size_t size) {
     return n + snprintf(text + n, size - (size_t)n, n > 0 ? ".%lld" : "%lld", (long long)t->number);
 }
 
-/* Note that a task waits for a lock, and for which one. */
+/* Record that a task waits for a lock, and for which one. */
 WS_API void ws_note(const ws_task *t, const ws_buffer *b, int64_t index, int64_t holder) {
     ws_run *run = t->run;
     if (run->stuck++ >= WS_BLOCKED) return;
@@ -669,8 +676,8 @@ WS_API void ws_note(const ws_task *t, const ws_buffer *b, int64_t index, int64_t
         if (p->id == holder) ws_task_name(p, w->above, sizeof w->above);
 }
 
-/* Whether all tasks wait for locks: none can be released then. `seen` is what this one has counted itself for. Each
- * task counts itself once it has failed to get its lock, which `holder` holds, since the last release. */
+/* Whether all tasks wait for locks: none can be released then. `seen` is the number of releases when this task last
+ * counted itself. Each task counts itself once it has failed to get its lock, which `holder` holds, since the last release. */
 WS_API bool ws_deadlocked(ws_task *t, const ws_buffer *b, int64_t index, int64_t holder, int64_t releases, int64_t *seen) {
     ws_run *run = t->run;
     pthread_mutex_lock(&run->mutex);
@@ -724,9 +731,9 @@ WS_API inline void ws_release(ws_task *t, ws_buffer *b, int64_t index) {
 /* ---------------------------------------------------------------------------------------------------------- sorting */
 
 /* ws_sort_few_i32(x, n) and ws_sort_near_i32(x, n), and the same for i64. The first sorts by insertion. The second sorts
- * distinct numbers that lie near each other by marking them in a bitmap of at most WS_MARKS words; if most of these have
- * no marks, a second bitmap tells which do. It returns false, and has changed nothing, if they are too far apart, or one
- * comes twice, or others change them meanwhile. */
+ * distinct numbers that are close to each other by marking them in a bitmap of at most WS_MARKS words; if most of these
+ * have no marks, a second bitmap records which do. It returns false, with nothing changed, if they are too far apart, or
+ * one occurs twice, or other tasks change them meanwhile. */
 #define WS_MARKS 4096
 #define WS_SORTS(name, type)                                                                                           \
     WS_API void ws_sort_few_##name(type *x, uint64_t n) {                                                              \
@@ -840,7 +847,7 @@ WS_API bool ws_tables(ws_run *run, ws_instance *x) {
     return true;
 }
 
-/* A new instance; the mutex is held. NULL with a fault noted. */
+/* A new instance; the mutex is held. NULL with a fault recorded. */
 WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_t key) {
     ws_run *run = t->run;
     size_t bytes = sizeof(ws_instance) + (size_t)g->buffers * sizeof(ws_buffer);
@@ -876,7 +883,7 @@ WS_API ws_instance *ws_make(ws_task *t, ws_group *g, ws_instance *parent, int64_
     return x;
 }
 
-/* The instance of a group that has no parent, the same each time; NULL with a fault noted. */
+/* The instance of a group that has no parent, the same each time; NULL with a fault recorded. */
 WS_API ws_instance *ws_root(ws_task *t, int64_t group) {
     ws_run *run = t->run;
     ws_group *g = &run->groups[group];
@@ -889,7 +896,7 @@ WS_API ws_instance *ws_root(ws_task *t, int64_t group) {
     return x;
 }
 
-/* The instance with a key in another; NULL with a fault noted. */
+/* The instance with a key in another; NULL with a fault recorded. */
 WS_API inline ws_instance *ws_child(ws_task *t, int64_t group, ws_instance *parent, int64_t key) {
     ws_group *g = &t->run->groups[group];
     const ws_table *table = &parent->tables[g->rank];
@@ -907,7 +914,7 @@ WS_API inline ws_instance *ws_child(ws_task *t, int64_t group, ws_instance *pare
     return x;
 }
 
-/* An instance that is the task's own: one that was dropped, with what it holds, or a new one; NULL with a fault noted. */
+/* A task's own instance: one that was dropped, with its contents, or a new one; NULL with a fault recorded. */
 WS_API ws_instance *ws_fresh(ws_task *t, int64_t group) {
     ws_group *g = &t->run->groups[group];
     pthread_mutex_lock(&t->run->mutex);
@@ -925,7 +932,7 @@ WS_API void ws_drop(ws_task *t, ws_instance *x) {
     pthread_mutex_unlock(&t->run->mutex);
 }
 
-/* Let a buffer read memory of somebody else, which stays as it is while the run lasts. */
+/* Let a buffer read borrowed memory, which must not change while the run lasts. */
 WS_API inline void ws_borrow(ws_buffer *b, const void *data, uint64_t cells, ws_width width, int64_t shift) {
     if (!b->borrowed) b->home_cells = b->cells;
     b->data = (unsigned char *)(uintptr_t)data;
@@ -941,7 +948,7 @@ static ws_team ws_own_team = {PTHREAD_MUTEX_INITIALIZER, NULL};
 static uint64_t ws_own_spare;
 static pthread_once_t ws_team_once = PTHREAD_ONCE_INIT;
 
-/* A thread that reminds the callers of runs to look for signals, since nobody tells those; it sleeps while there are no
+/* A thread that makes the callers of runs check for signals, which do not reach them; it sleeps while there are no
  * runs for a while. */
 typedef struct { pthread_mutex_t mutex; pthread_cond_t wake; pthread_t thread; bool there, sleeps, quits; ws_run *runs; } ws_watch;
 static ws_watch ws_own_watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
@@ -962,7 +969,7 @@ WS_API void ws_forked(void) {
 }
 WS_API void ws_team_open(void) { pthread_atfork(ws_before_fork, ws_after_fork, ws_forked); }
 
-/* A run of `count` groups, which stay where they are; their parent, keys, buffers and shapes are set. */
+/* A run of `count` groups, which must not move; their parent, keys, buffers and shapes are set. */
 WS_API bool ws_open(ws_run *run, ws_group *groups, int64_t count) {
     memset(run, 0, sizeof *run);
     pthread_once(&ws_team_once, ws_team_open);
@@ -989,7 +996,7 @@ WS_API void ws_forget(ws_buffer *b) {
     b->hash = NULL;
 }
 
-/* Make a run as new, but for the memory that it has already. */
+/* Make a run as new, except for the memory that it already has. */
 WS_API inline void ws_reset(ws_run *run) {
     for (int64_t i = 0; i < run->count; i++) run->groups[i].spare = NULL;
     run->committed = 0;
@@ -1021,7 +1028,7 @@ WS_API inline void ws_reset(ws_run *run) {
     run->tasks = run->running = run->releases = run->stuck_since = run->stuck = 0;
 }
 
-/* Give all memory back. */
+/* Free all memory. */
 WS_API void ws_close(ws_run *run) {
     for (ws_instance *x = run->instances, *next; x; x = next) {
         next = x->made_before;
@@ -1043,12 +1050,12 @@ WS_API void ws_close(ws_run *run) {
 
 typedef void (*ws_body)(ws_task *t, void *frame);
 
-/* Somebody waits until `left` jobs are done. */
+/* A waiting task, until `left` jobs are done. */
 typedef struct { pthread_mutex_t mutex; pthread_cond_t done; int64_t left; } ws_join;
 
 typedef struct { ws_task task; ws_body body; void *frame; ws_join *join; } ws_job;
 
-/* Threads that have nothing to do. They stay for the next parallel region; any run of the process may use them. */
+/* Idle threads. They stay for the next parallel region; any run of the process may use them. */
 typedef struct ws_worker {
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -1069,7 +1076,7 @@ WS_API void ws_close_join(ws_join *j) {
     pthread_mutex_destroy(&j->mutex);
 }
 
-/* Run a job and say that it is done. The last one hands on to the waiting task that it counts as running. */
+/* Run a job and report that it is done. The last one makes the waiting task count as running. */
 WS_API void ws_perform(ws_job *job, ws_worker *w) {
     ws_join *join = job->join;
     ws_run *run = job->task.run;
@@ -1101,7 +1108,7 @@ WS_API void *ws_work(void *arg) {
     }
 }
 
-/* A thread to which no signals go: they are for those that were there before. False if there can be none. */
+/* A thread that receives no signals: they are for the older threads. False if there can be none. */
 WS_API bool ws_thread(pthread_t *thread, void *(*body)(void *), void *arg) {
     sigset_t all, before;
     sigfillset(&all);
@@ -1164,10 +1171,10 @@ WS_API inline void ws_yield(ws_task *t) {
     if (ws_mix(t->random) % 4 == 0) sched_yield();
 }
 
-#define WS_TICK 50  /* milliseconds between two looks for signals */
+#define WS_TICK 50  /* milliseconds between two checks for signals */
 #define WS_TICKS 20 /* ticks without a run after which the watch sleeps */
 
-/* Wait for a condition, at most so many milliseconds; whether it took so long. The mutex is held. */
+/* Wait for a condition, at most this many milliseconds; whether it timed out. The mutex is held. */
 WS_API bool ws_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -1215,7 +1222,7 @@ WS_API void ws_watch_end(ws_watch *w, ws_run *run) {
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Run `body` as the first task, in this thread. If it has failed, or the run was stopped, that is noted in the run. */
+/* Run `body` as the first task, in this thread. A failure or a stop is recorded in the run. */
 WS_API void ws_begin(ws_run *run, ws_body body, void *frame) {
     ws_task task = {.run = run, .id = 1, .number = 1, .random = ws_mix(run->seed)};
     run->tasks = run->running = 1;

@@ -1,4 +1,4 @@
-"""What of runtime.h the extension modules use."""
+"""The part of runtime.h that the extension modules use."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -73,6 +73,9 @@ cdef extern from "runtime.h" nogil:
     bint ws_atomic(ws_task *, ws_buffer *, int64_t, ws_reduction, ws_value)
     bint ws_atomic_muladd(ws_task *, ws_buffer *, int64_t, int64_t, ws_value)
     double ws_muladd_f64(double, double, double)
+    double ws_min_f64(double, double)
+    double ws_max_f64(double, double)
+    bint ws_alike(double, double)
     bint ws_muladd_i64(int64_t, int64_t, int64_t, int64_t *)
     bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
     bint ws_acquire(ws_task *, ws_buffer *, int64_t)

@@ -1,4 +1,4 @@
-"""Memory between runs: an engine keeps that of its last run for the next one, until somebody wants it back."""
+"""Memory between runs: an engine keeps that of its last run for the next one, until it is released."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Kept = tuple[int, Bounds, _memory.Memory]
 
 
 class Spare:
-    """The memory that no run of an engine has."""
+    """The memory of an engine that no run uses."""
 
     def __init__(self) -> None:
         self._kept: list[Kept] = []
         _all[id(self)] = self
 
     def put(self, reservation: int, sizes: Bounds, memory: _memory.Memory) -> None:
-        """Keep memory for the next run, or give it back if there is some already."""
+        """Keep memory for the next run, or free it if there is some already."""
         if not self._kept:
             memory.rest()
             self._kept.append((reservation, sizes, memory))
 
     def take(self) -> Kept | None:
-        """The memory, which is spare no longer; None if there is none."""
+        """The memory, which is then no longer spare; None if there is none."""
         try:
             return self._kept.pop()
         except IndexError:
@@ -36,9 +36,9 @@ _all: WeakValueDictionary[int, Spare] = WeakValueDictionary()
 
 
 def release() -> int:
-    """Give back to the system what memory is kept for later runs, of kernels and others; how many bytes that is.
+    """Free the memory that is kept for later runs, of kernels and others; the number of bytes.
 
-    Results stay as they are. The next run of each kernel takes new memory.
+    Results are not affected. The next run of each kernel allocates new memory.
     """
     released = 0
     for found in _all.valuerefs():

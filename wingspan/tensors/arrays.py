@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.buffers.stored import Fibers, Stored, Unusual, narrow
+from wingspan.buffers.stored import Fibers, Stored, Unusual, differ, narrow
 from wingspan.errors import Fault, InputError
-from wingspan.lang.algebra import convert, exact, show
+from wingspan.lang.algebra import apply, convert, exact, one_nan, show
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import BY_DTYPE, Width
+from wingspan.lang.words import alike
 from wingspan.levels import Tower
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.element import Element
@@ -49,8 +49,6 @@ def numbers(data: Any) -> np.ndarray:
     kinds: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
         raise InputError(f"a tensor does not hold {array.dtype} elements", fix="use integers, doubles or booleans")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise _not_finite(array[~np.isfinite(array)][0])
     if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
         raise InputError(f"{array.max()} does not fit a 64-bit integer", fix="use smaller integers, or doubles")
     if array.dtype.isnative and array.dtype.name in BY_DTYPE:
@@ -66,14 +64,8 @@ def _objects(array: np.ndarray) -> np.ndarray:
             raise InputError(
                 f"a tensor does not hold a {type(value).__name__}: {value!r}", fix="use integers, doubles or booleans"
             )
-        if isinstance(value, float) and not math.isfinite(value):
-            raise _not_finite(value)
-        made.flat[k] = value
+        made.flat[k] = one_nan(value)
     return made
-
-
-def _not_finite(value: Any) -> InputError:
-    return InputError(f"{value} is not a finite number, and results are exact only for those", fix="use finite numbers")
 
 
 def entries_of(data: Any, fill: Value) -> list[Entry]:
@@ -92,17 +84,17 @@ def dense_entries(data: Any, fill: Value) -> list[Entry]:
 def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
     """Where an array differs from `fill`; numbers of other kinds are compared exactly, booleans differ from them."""
     if array.dtype == object:
-        flags = [v != fill or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
+        flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
     same: Any = None
     if (array.dtype == np.bool_) == isinstance(fill, bool):
         try:
             same = array.dtype.type(fill)
-        except OverflowError:
+        except (OverflowError, ValueError):  # an integer that is too large, or an infinite one
             same = None
-    if same is None or exact(same.item()) != fill:
+    if same is None or not alike(exact(same.item()), fill):
         return np.ones(array.shape, dtype=np.bool_)
-    return np.asarray(array != same)
+    return differ(array, same)
 
 
 def sparse_entries(matrix: Any) -> list[Entry]:
@@ -121,8 +113,13 @@ def _summed(entries: list[Entry]) -> list[Entry]:
         elif isinstance(value, bool):
             sums[at] = sums[at] or value
         else:
-            sums[at] += exact(value)
+            sums[at] = _plus(sums[at], exact(value))
     return list(sums.items())
+
+
+def _plus(x: Value, y: Value) -> Value:
+    """x + y, of integers also where 64 bits do not hold it."""
+    return apply("+", x, y) if isinstance(x, float) or isinstance(y, float) else x + y
 
 
 # ---------------------------------------------------------------------------------------------------- without entries
@@ -295,8 +292,6 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
         return None
     if values.dtype != tower.dtype or not values.flags.aligned or len(data.shape) != tower.rank:
         return None
-    if tower.kind == "float" and not np.isfinite(values).all():
-        return None
     if sparse:
         ptr, idx = lists
         if values.ndim != 1 or not len(values) == len(idx) == ptr[-1]:
@@ -352,9 +347,9 @@ def _converted(array: np.ndarray, width: Width) -> np.ndarray:
             raise Unusual
         with np.errstate(over="ignore"):
             made = array.astype(np.float64).astype(width.dtype)
-        wrong = ~np.isfinite(made)
+        wrong = np.isinf(made) & ~np.isinf(array)
     elif array.dtype.kind == "f":
-        wrong = (array != np.trunc(array)) | (array < width.range[0]) | (array >= float(width.range[-1] + 1))
+        wrong = ~((array == np.trunc(array)) & (array >= width.range[0]) & (array < float(width.range[-1] + 1)))
     else:
         wrong = (array < width.range[0]) | (array > width.range[-1])
     if wrong.any():

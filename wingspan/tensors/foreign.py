@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from wingspan.buffers.stored import differ
 from wingspan.errors import InputError
 from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value
+from wingspan.lang.words import alike
 from wingspan.reading import require_memory
 
 
@@ -42,7 +44,7 @@ class Runs:
     def longest(self) -> Runs:
         """The same vector, in runs that are as long as can be."""
         last: np.ndarray = np.ones(len(self.values), dtype=np.bool_)
-        last[:-1] = self.values[1:] != self.values[:-1]
+        last[:-1] = differ(self.values[1:], self.values[:-1])
         return self if last.all() else Runs(self.ends[last], self.values[last])
 
     def dense(self) -> np.ndarray:
@@ -66,9 +68,9 @@ def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
         data = _pydata(data)
     if not isinstance(data, Filled):
         return data
-    if isinstance(data.array, np.ndarray) or data.fill == fill:
+    if isinstance(data.array, np.ndarray) or alike(data.fill, fill):
         return data.array
-    value = f"{data.fill}".lower()  # as programs write booleans
+    value = show(data.fill)
     raise InputError(f"its fill value is {value}, that of {form} is {show(fill)}", fix=f"use Element({value})")
 
 

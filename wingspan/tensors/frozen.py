@@ -97,12 +97,8 @@ class Frozen(Mapping[Cell, Any]):
         return exact_elements[self.tower.kind]
 
 
-def _finite(value: float) -> Any:
-    return exact(value) if math.isfinite(value) else value
-
-
-exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": _finite, "bool": bool}
-"""From what an array holds to an element of each kind; what is not finite, only an engine makes, and it stays so."""
+exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool}
+"""From what an array holds to an element of each kind."""
 
 
 def fixed(array: np.ndarray) -> bool:

@@ -20,6 +20,7 @@ from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
 from wingspan.lang.widths import BY_DTYPE, Width
+from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.paths import named
 from wingspan.shown import Shown
@@ -170,6 +171,13 @@ class Tensor(Shown):
         for subscripts, value in self.entries():
             array[tuple(i - 1 for i in subscripts)] = value
         return array
+
+    def stored(self) -> np.ndarray:
+        """Which elements are stored, as a dense array of truth values."""
+        found: np.ndarray = np.zeros(self.shape, dtype=np.bool_)
+        for subscripts, _ in self.entries():
+            found[tuple(i - 1 for i in subscripts)] = True
+        return found
 
     def to_numpy(self) -> np.ndarray:
         """The dense array, of integers, doubles (the nearest ones) or booleans, as wide as the format says.
@@ -365,7 +373,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
     """
     if wrong := tensor.disorder():
         raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
-    if tensor.fill != tower.fill:
+    if not alike(tensor.fill, tower.fill):
         return from_exact(tower, tensor.to_exact())
     if not isinstance(tensor.data, Frozen) or not tower.rank:
         return load(tower, tensor.entries())
@@ -453,7 +461,7 @@ def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
     if tower.rank == 0:
         return f"{title}: {show(reader.value(1, ()))}"
     title += "  " + "×".join(map(str, tower.shape))
-    if fill != exact(tower.fill):
+    if not alike(fill, exact(tower.fill)):
         title += f"  fill {show(fill)}"
     return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
 

@@ -18,9 +18,11 @@ from hypothesis.errors import Flaky
 
 from wingspan import api
 from wingspan.api import BuiltIn
+from wingspan.api.machines import evaluate
 from wingspan.comparison import Ending, Engine, difference, ending
 from wingspan.elaborate import Elaborated, refill
-from wingspan.errors import InputError
+from wingspan.errors import Fault, InputError
+from wingspan.reference import Undecided
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 from wingspan.testing.together import Together
@@ -46,6 +48,8 @@ class Tally:
     runs: int = 0
     faults: int = 0
     """cases that end in a fault, in every engine"""
+    undecided: int = 0
+    """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
 
     @property
@@ -60,6 +64,7 @@ class Tally:
 
     def __str__(self) -> str:
         done = f"{self.cases} cases of {self.texts} programs, {self.runs} runs, {self.faults} faults"
+        done += f", {self.undecided} left undecided" if self.undecided else ""
         return f"{done}, {self.rate:.1f} cases a second"
 
 
@@ -121,11 +126,17 @@ def campaign(
             try:
                 filled = [(label, refill(bound, case.inputs)) for label, bound in one.bound]
                 runs = list(_runs(filled, first_ones, others, repeat))
+            except Undecided:
+                tally.undecided += 1
+                continue
             except InputError:
                 continue
             first, outputs = runs[0]
             for other, _ in runs[1:]:
                 found = difference(first, other, outputs, tolerance)
+                if found is not None and _undecided(filled[0][1]):
+                    tally.undecided += 1
+                    break
                 if found is not None:
                     sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
                     raise Disagreement(f"{found.place}: {sides}\n{case!r}")
@@ -224,6 +235,16 @@ def collected_rarely() -> Iterator[None]:
             before = _usual.pop()
             if not _usual:
                 gc.set_threshold(*before)
+
+
+def _undecided(bound: Elaborated) -> bool:
+    """Whether engines may differ, as zero times Inf or NaN depends on what formats store."""
+    with suppress(Fault, InputError):
+        try:
+            evaluate(bound)
+        except Undecided:
+            return True
+    return False
 
 
 def _engines(some: Sequence[str | Engine]) -> list[Engine]:

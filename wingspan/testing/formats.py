@@ -40,6 +40,8 @@ STORAGE = (
     "Dense", "SparseList", "SparseByteMap", "SparseDict", "SparseBand", "SparseBlockList", "SparseRunList", "RunList"
 )  # fmt: skip
 """Storage levels that hold any array, with one axis."""
+RUNS = ("SparseBand", "SparseBlockList", "SparseRunList", "RunList")
+"""Those that store stretches of indices."""
 STORING = (*STORAGE, "SparseCOO")
 """The same, and the one that has two axes or more."""
 BOUNDED = ("SparsePoint", "SparseInterval")

@@ -77,8 +77,10 @@ class Kernel:
     def given(self, rank: int) -> str:
         """The format of an input."""
         form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
-        for _ in range(rank):
-            form = f"{self.pick(fitting(STORAGE, form))}({form})"
+        while rank:
+            axes = self.pick(range(2, rank + 1)) if rank > 1 and self.chance(6) else 1
+            form = f"SparseCOO({axes}, {form})" if axes > 1 else f"{self.pick(fitting(STORAGE, form))}({form})"
+            rank -= axes
         return form
 
     def made(self, axes: Sequence[str], loops: Sequence[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from itertools import cycle, islice, product
 from math import prod
@@ -14,6 +16,7 @@ import scipy.sparse
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
+from wingspan.lang.algebra import exact
 from wingspan.levels import Tower
 from wingspan.testing.schedules import opened
 
@@ -27,12 +30,18 @@ VALUES: dict[str, list[Any]] = {
 NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
 WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
 
+BEYOND = [math.inf, -math.inf, math.nan]
+"""Elements that only floats have."""
+
 ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
     lambda fill, values: [fill],
     lambda fill, values: values,
     lambda fill, values: [fill] * len(values) + values,
+    lambda fill, values: [fill] * 3 + values + (BEYOND if isinstance(fill, Fraction) else []),
 )
-"""What the elements of an array are drawn from: the fill value, any value, and the fill value half of the time."""
+"""What the elements of an array are drawn from: the fill value, any value, the fill value half of the time, and any
+value, Inf, -Inf or NaN.
+"""
 
 DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
 SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "coo")))
@@ -82,7 +91,7 @@ def made_of(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, e
         first, *others = given[number * size : (number + 1) * size]
         kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
         elements, types, layout = kinds[first % len(kinds)]
-        among = elements(tower.fill, VALUES[tower.kind])
+        among = elements(exact(tower.fill), VALUES[tower.kind])
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
         dense = layout in ("C", "F")

@@ -37,7 +37,10 @@ INDICES = ("i", "j", "k", "l")
 
 @dataclass(frozen=True)
 class Options:
-    """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely."""
+    """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely.
+
+    With SparseCOO among the levels, some matrices are one.
+    """
 
     levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
     leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
@@ -180,8 +183,11 @@ class Writer:
             fill = f"{fill}, {self.pick(WIDTHS[t.kind])}"
         text = f"{leaf}({fill})"
         needs: dict[int, str] = {}
-        for number in range(1, t.rank + 2):
-            if number > 1:
+        together = "SparseCOO" in self.options.levels and t.rank == 2 and not gates and self.chance(4)
+        for number in (1, 3) if together else range(1, t.rank + 2):
+            if number > 1 and together:
+                text = f"SparseCOO(2, {text})"
+            elif number > 1:
                 text = f"{self.pick(fitting(self.options.levels, text))}({text})"
             inner = text = self.wrapped(text)
             if number in gates and (bound := self.gate(gated, gates[number], text)) != text:
@@ -211,8 +217,10 @@ class Writer:
         text = ", ".join(rows[0]) if t.rank == 1 else "; ".join(" ".join(row) for row in rows)
         text += ";" if t.rank == 2 and self.n == 1 else ""
         form = f"Element({FILLS[t.kind][0]})"
-        for number in range(t.rank + 1):
-            form = f"{self.pick(fitting(STORAGE, form))}({form})" if number else form
+        together = t.rank == 2 and self.chance(8)
+        for number in range(0 if not together else 2, t.rank + 1):
+            level = "SparseCOO(2, " if together else f"{self.pick(fitting(STORAGE, form))}(" if number else ""
+            form = f"{level}{form})" if level else form
             if self.options.modifiers and self.options.parallel and self.chance(8):
                 name = self.pick(self.options.modifiers)
                 inner = f"{name}({'dev, ' * is_gated(name)}{form})"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from random import Random
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
-from wingspan.testing.open_inputs import axes, made_of, room
+from wingspan.lang.algebra import double
+from wingspan.testing.open_inputs import WIDE, axes
 from wingspan.testing.schedules import SCHEDULES
 
 TRIES = 1_000
@@ -44,7 +45,8 @@ def small(
 ) -> Small:
     """Draws what is left open when `inputs` and `params` are given: the same for the same program, scope and seed.
 
-    Axes have extents up to `scope`, numbers are `scope`, schedules are static ones or dynamic ones with small chunks.
+    Axes have extents up to `scope`, elements are from 0 to `scope`, numbers are `scope`, schedules are static ones or
+    dynamic ones with small chunks.
     To be run with `scope` threads on every device. ProgramError or InputError if nothing fits.
     """
     given: dict[str, Any] = {"inputs": dict(inputs or {}), "params": dict(params or {})}
@@ -82,14 +84,20 @@ def _inputs(program: api.Program, bound: Elaborated, scope: int, rng: Random) ->
     """Arrays with few elements, extents more often `scope` than less; axes that one index runs over agree."""
     names = axes(program.tree)
     extents: dict[Any, int] = {}
-    wanted = {}
+    elements: dict[str, list[Any]] = {
+        "int": list(range(scope + 1)),
+        "float": [n / 2 for n in range(2 * scope + 1)],
+        "bool": [False, True],
+    }
+    arrays: dict[str, np.ndarray] = {}
     for name in sorted(bound.open):
         keys = [names.get((name, axis), (name, axis)) for axis in range(bound.towers[name].rank)]
         shape = [extents.setdefault(key, rng.choice((scope, scope, rng.randint(1, scope)))) for key in keys]
-        known = zip(bound.towers[name].shape, shape, strict=True)
-        wanted[name] = bound.towers[name], tuple(fixed if fixed >= 0 else drawn for fixed, drawn in known)
-    arrays = made_of(wanted, rng.randbytes(len(wanted) * room(scope)), scope)
-    return {name: array.toarray() if scipy.sparse.issparse(array) else array for name, array in arrays.items()}
+        tower = bound.towers[name]
+        known = [fixed if fixed >= 0 else drawn for fixed, drawn in zip(tower.shape, shape, strict=True)]
+        among = [double(tower.fill), *elements[tower.kind]]
+        arrays[name] = np.array(rng.choices(among, k=prod(known)), WIDE[tower.kind]).reshape(known)
+    return arrays
 
 
 def _params(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, str]:

@@ -221,8 +221,10 @@ class _Document:
         return {"name": name, "format": str(tower), "shape": list(tower.shape), "levels": levels}
 
     def _result(self, result: Result) -> dict[str, Any]:
+        values = json.loads(json.dumps(result.outcome.values(), default=str))
         return {
-            "values": json.loads(json.dumps(result.outcome.values(), default=str)),
+            "values": values,
+            "texts": {name: json.dumps(held) for name, held in values.items()},
             "interleaving": result.interleaving,
             "interleavings": None if result.interleavings is None else str(result.interleavings),
             "probability": result.probability,

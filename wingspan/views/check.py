@@ -70,7 +70,7 @@ def _summary(told: CheckReport) -> str:
         tensors = dict.fromkeys(found.tensor for found in told.report.findings)
         return f"{count(len(told.messages), 'finding')} in {', '.join(tensors)}"
     if any(isinstance(node, ir.Parallel) for node in told.program.walk()):
-        return "its parallel loops do nothing that its formats do not support"
+        return "every parallel loop is supported by its formats"
     return "it has no parallel loop"
 
 

@@ -15,7 +15,6 @@ from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.histogram import Histogram
-from wingspan.lang.ir import Value
 from wingspan.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.trace.reads import Lost
@@ -261,15 +260,10 @@ def diff(made: Comparison) -> dict[str, Any]:
         "left_out": dict(made.left_out),
         "difference": None if found is None else {
             "place": found.place,
-            "first": {"engine": found.first, "has": _finite(found.first_has)},
-            "second": {"engine": found.second, "has": _finite(found.second_has)},
+            "first": {"engine": found.first, "has": found.first_has},
+            "second": {"engine": found.second, "has": found.second_has},
         },
     }  # fmt: skip
-
-
-def _finite(held: Value | str) -> Value | str:
-    """A value that JSON can hold: infinite ones and those that are no numbers as text."""
-    return str(held) if isinstance(held, float) and not math.isfinite(held) else held
 
 
 def stress(made: Histogram) -> dict[str, Any]:

@@ -186,9 +186,9 @@ def _race(race: Race, report: Explored) -> str:
     first, second = race.first, race.second
     one, other = _task(first, report), _task(second, report)
     does = f"{one} {VERBS[first.operation]} {race.cell}"
-    then = f"{other} can {second.operation.replace('atomic ', 'atomically ')} it in the same moment"
+    then = f"{other} may {second.operation.replace('atomic ', 'atomically ')} it"
     same = first.span == second.span
-    marks = [] if same or second.span is None else [Mark(second.span, then)]
+    marks = [] if same or second.span is None else [Mark(second.span, f"{then} at the same time")]
     sides = table([_side(one, first, race), _side(other, second, race)], 0)
     notes = (
         ("first", sides[0].strip()),
@@ -197,7 +197,7 @@ def _race(race: Race, report: Explored) -> str:
         ("see", report.invocation.replay(race.interleaving)),
     )
     padded = tuple((key.ljust(6), text) for key, text in notes)
-    label = f"{does}, and {then}" if same else does
+    label = f"{does} while {then}" if same else does
     return Diagnostic(
         "error", "race", _title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
     ).render()

@@ -213,7 +213,7 @@ class _Inliner:
                     return folded
                 if {a.type for a in values} >= {"int", "float"}:
                     values = tuple(a if a.type == "bool" else to_float(a) for a in values)
-                if symbol == "same" and "float" not in {a.type for a in values}:
+                if symbol in ("same", "alike") and "float" not in {a.type for a in values}:
                     symbol = "=="
                 return self.builder.op(_OPERATORS.get(symbol, symbol), *values)
         raise InternalError(f"not an expression: {e}")

@@ -1,6 +1,7 @@
 """Lines of numbers, read and written in one pass: what text files of tensors consist of."""
 
 from cpython.mem cimport PyMem_Free
+from libc.math cimport isinf
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -56,13 +57,16 @@ cdef const char *integer(const char *p, int64_t *out) noexcept:
 
 
 cdef const char *number(const char *p, double *out) except? NULL:
-    """Where a number ends that begins here; NULL if there is none. It is rounded to the nearest double."""
+    """Where a number ends that begins here; NULL if there is none. It is rounded to the nearest double.
+
+    Infinity and NaN are words (inf, infinity, nan); a number in digits that is larger than every double is none.
+    """
     cdef const char *begin = p
     cdef const char *first
     cdef uint64_t mantissa = 0
     cdef int64_t exponent = 0, more = 0
     cdef int digits = 0, there = 0
-    cdef bint negative = p[0] == c"-", down
+    cdef bint negative = p[0] == c"-", down, word = False
     cdef char text[2 * LONGEST]
     if p[0] == c"-" or p[0] == c"+":
         p += 1
@@ -71,6 +75,11 @@ cdef const char *number(const char *p, double *out) except? NULL:
                 or (p[0] | 32) == c"i" and (p[1] | 32) == c"n" and (p[2] | 32) == c"f"):
             return NULL
         p += 3
+        for letter in b"inity" if (begin[p - begin - 3] | 32) == c"i" and (p[0] | 32) == c"i" else b"":
+            if (p[0] | 32) != letter:
+                return NULL
+            p += 1
+        word = True
     else:
         first = p
         while digit(p[0]):
@@ -114,11 +123,11 @@ cdef const char *number(const char *p, double *out) except? NULL:
             return p
     if p - begin >= 2 * LONGEST:
         out[0] = float((<bytes>begin[: p - begin]))
-        return p
+        return NULL if isinf(out[0]) else p
     memcpy(text, begin, p - begin)
     text[p - begin] = 0
     out[0] = PyOS_string_to_double(text, NULL, NULL)
-    return p
+    return NULL if isinf(out[0]) and not word else p
 
 
 def columns(bytes block, str kinds):

@@ -24,7 +24,7 @@ from wingspan.tensors.files.held import Held, entries, refuse_unless, require_ze
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"
-_NUMBER = rf"[-+]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:e[-+]?{_DIGITS})?+|[-+]?(?:nan|inf)"
+_NUMBER = rf"[-+]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:e[-+]?{_DIGITS})?+|[-+]?(?:nan|inf(?:inity)?+)"
 """No double has more digits than 1100; Python reads longer numbers in quadratic time."""
 
 _FIELDS = {
@@ -184,6 +184,8 @@ def _first_wrong(block: bytes, number: int, head: _Header) -> str:
                 return f"line {k}: {name} {int(found[name])} is not in 1:{extent}"
         if found and "integer" in head.line and not _LEAST <= int(found["integer"]) <= _LARGEST:
             return f"line {k}: {int(found['integer'])} does not fit a 64-bit integer"
+        if found and "number" in head.line and read_columns(found["number"] + b"\n", "d") is None:
+            return f"line {k}: {_quoted(found['number'])} is larger than every double"
     raise AssertionError("no line is wrong")
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-MODULES = ("dom", "walk", "layout", "program", "memory", "graph", "results", "page")
+MODULES = ("dom", "walk", "layout", "steps", "program", "memory", "graph", "results", "page")
 """In an order in which each comes after those that it imports."""
 
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)

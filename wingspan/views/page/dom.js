@@ -17,7 +17,8 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value === true ? "" : value);
+    else
+      element.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value === true ? "" : value);
   }
   element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
   return element;

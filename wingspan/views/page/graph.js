@@ -25,7 +25,13 @@ export class Graph {
     const small = trace.states.length <= FITTING;
     this.svg = s(
       "svg",
-      { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "states; arrow keys move between them, Enter goes to one", class: small ? "fits" : null, style: small ? null : `width: ${width}px` },
+      {
+        viewBox: `0 0 ${width} ${height}`,
+        role: "group",
+        "aria-label": "states; arrow keys move between them, Enter goes to one",
+        class: small ? "fits" : null,
+        style: small ? null : `width: ${width}px`,
+      },
       this.lines.filter(Boolean),
       this.nodes,
     );
@@ -35,7 +41,13 @@ export class Graph {
 
   line({ source, target, raced }) {
     if (target === null) return null;
-    return s("line", { class: raced.length ? "edge raced" : "edge", x1: this.x[source], y1: this.y[source], x2: this.x[target], y2: this.y[target] });
+    return s("line", {
+      class: raced.length ? "edge raced" : "edge",
+      x1: this.x[source],
+      y1: this.y[source],
+      x2: this.x[target],
+      y2: this.y[target],
+    });
   }
 
   node(state, number) {
@@ -45,18 +57,39 @@ export class Graph {
     const fault = edges.some((edge) => edge.fault !== null);
     const stuck = !state.enabled.length && state.waiting.length > 0;
     const cut = edges.some((edge) => edge.target === null && edge.fault === null);
-    const kind = [state.races.length && "raced", fault && "fault", stuck && "stuck", cut && "cut", result !== null && `result r${this.view.result(result)}`];
-    const told = [`state ${number}`, state.races.length && "steps race", fault && "a step faults", stuck && "deadlock", result !== null && `result ${result + 1}: ${listing(trace.results[result].values)}`];
+    const kind = [
+      state.races.length && "raced",
+      fault && "fault",
+      stuck && "stuck",
+      cut && "cut",
+      result !== null && `result r${this.view.result(result)}`,
+    ];
+    const told = [
+      `state ${number}`,
+      state.races.length && "steps race",
+      fault && "a step faults",
+      stuck && "deadlock",
+      result !== null && `result ${result + 1}: ${listing(trace.results[result])}`,
+    ];
     const label = result !== null ? `${result + 1}` : stuck ? "⊘" : fault ? "✕" : null;
-    const shape = result !== null || stuck ? s("rect", { x: -11, y: -11, width: 22, height: 22, rx: 4 }) : s("circle", { r: 9 });
+    const shape =
+      result !== null || stuck ? s("rect", { x: -11, y: -11, width: 22, height: 22, rx: 4 }) : s("circle", { r: 9 });
     const go = () => this.view.act(() => this.view.walk.toState(number));
     return s(
       "g",
       {
-        class: ["node", ...kind], transform: `translate(${this.x[number]} ${this.y[number]})`, role: "button", tabindex: -1, "data-state": number,
-        "aria-label": told.filter(Boolean).join(", "), "aria-describedby": "wingspan-about",
-        onclick: go, onpointerenter: () => this.tell(number), onpointerleave: () => this.tell(null),
-        onfocus: () => this.tell(number), onblur: () => this.tell(null),
+        class: ["node", ...kind],
+        transform: `translate(${this.x[number]} ${this.y[number]})`,
+        role: "button",
+        tabindex: -1,
+        "data-state": number,
+        "aria-label": told.filter(Boolean).join(", "),
+        "aria-describedby": "wingspan-about",
+        onclick: go,
+        onpointerenter: () => this.tell(number),
+        onpointerleave: () => this.tell(null),
+        onfocus: () => this.tell(number),
+        onblur: () => this.tell(null),
       },
       s("circle", { class: "reach", r: 16 }),
       shape,
@@ -71,7 +104,10 @@ export class Graph {
     const { trace } = this.view;
     const state = trace.states[number];
     const about = brief(this.view, state).map((line) => h("div", {}, line));
-    const result = state.result === null ? null : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result].values));
+    const result =
+      state.result === null
+        ? null
+        : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result]));
     const races = state.races.length > 0 && h("div", { class: "race" }, "steps race here");
     this.about.replaceChildren(h("b", {}, `state ${number}`), ...[...about, result, races].filter(Boolean));
     const place = this.nodes[number].getBoundingClientRect();
@@ -97,13 +133,14 @@ export class Graph {
     event.stopPropagation();
   }
 
+  /** The nearest state beside one in its layer, or in the layer above or below. */
   nearest(here, [right, down]) {
     let [best, least] = [null, Infinity];
     this.nodes.forEach((_, to) => {
-      const [dx, dy] = [this.x[to] - this.x[here], this.y[to] - this.y[here]];
-      const along = dx * right + dy * down;
-      const aside = Math.abs(dx * down) + Math.abs(dy * right);
-      if (along > 1 && along + 3 * aside < least) [best, least] = [to, along + 3 * aside];
+      const across = this.x[to] - this.x[here];
+      const fits = right ? across * right > 0 : true;
+      if (this.y[to] - this.y[here] === down * DOWN && fits && Math.abs(across) < least)
+        [best, least] = [to, Math.abs(across)];
     });
     return best;
   }
@@ -142,7 +179,9 @@ export class Graph {
     });
     const place = this.nodes[shown].getBoundingClientRect();
     const frame = this.element.getBoundingClientRect();
-    if (frame.height && (place.top < frame.top || place.bottom > frame.bottom)) this.element.scrollTop += place.top - frame.top - frame.height / 2;
-    if (frame.width && (place.left < frame.left || place.right > frame.right)) this.element.scrollLeft += place.left - frame.left - frame.width / 2;
+    if (frame.height && (place.top < frame.top || place.bottom > frame.bottom))
+      this.element.scrollTop += place.top - frame.top - frame.height / 2;
+    if (frame.width && (place.left < frame.left || place.right > frame.right))
+      this.element.scrollLeft += place.left - frame.left - frame.width / 2;
   }
 }

@@ -4,8 +4,9 @@ import { count, h } from "./dom.js";
 import { Graph } from "./graph.js";
 import { byPath } from "./layout.js";
 import { brief, configuration, memory, touched } from "./memory.js";
-import { badge, does, following, inference, loses, program, rule, soFar, status, where } from "./program.js";
+import { following, program, status } from "./program.js";
 import { results } from "./results.js";
+import { badge, does, inference, loses, rule, soFar, where } from "./steps.js";
 import { Walk } from "./walk.js";
 
 const COLOURS = 6;
@@ -56,7 +57,12 @@ class Page {
   build() {
     const { trace } = this;
     const button = (key, name, act, label) =>
-      h("button", { "data-key": `do ${name}`, title: label, onclick: () => this.act(act) }, h("kbd", {}, key), ` ${name}`);
+      h(
+        "button",
+        { "data-key": `do ${name}`, title: label, onclick: () => this.act(act) },
+        h("kbd", {}, key),
+        ` ${name}`,
+      );
     const walk = this.walk;
     this.commands = new Map([
       ["b", () => walk.back()],
@@ -73,30 +79,76 @@ class Page {
       ["p", () => this.togglePrivate()],
       ["c", () => this.toggleConfiguration()],
     ]);
-    const predicting = h("input", { type: "checkbox", "data-key": "do predict", onchange: () => this.act(() => this.predict()) });
-    const unseen = h("input", { type: "checkbox", "data-key": "do private", onchange: () => this.act(() => this.togglePrivate()) });
+    const predicting = h("input", {
+      type: "checkbox",
+      "data-key": "do predict",
+      onchange: () => this.act(() => this.predict()),
+    });
+    const unseen = h("input", {
+      type: "checkbox",
+      "data-key": "do private",
+      onchange: () => this.act(() => this.togglePrivate()),
+    });
     this.boxes = { predicting, unseen };
     const pane = (name, title, extra) => {
       const inside = h("div", { class: "inside", tabindex: 0, role: "group", "aria-label": title });
       this.panes[name] = inside;
-      return h("section", { class: `pane ${name}`, "aria-label": title }, h("h2", {}, title, extra && [" ", extra]), inside);
+      return h(
+        "section",
+        { class: `pane ${name}`, "aria-label": title },
+        h("h2", {}, title, extra && [" ", extra]),
+        inside,
+      );
     };
     this.panes = {};
-    const predict = h("label", { title: "guess each step before it is shown" }, predicting, " ", h("kbd", {}, "?"), " predict ");
-    const unseenToo = h("label", { title: "steps that no other task can observe" }, unseen, " ", h("kbd", {}, "p"), " private steps");
+    const predict = h(
+      "label",
+      { title: "guess each step before it is shown" },
+      predicting,
+      " ",
+      h("kbd", {}, "?"),
+      " predict ",
+    );
+    const unseenToo = h(
+      "label",
+      { title: "steps that no other task can observe" },
+      unseen,
+      " ",
+      h("kbd", {}, "p"),
+      " private steps",
+    );
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
     this.way = h("a", { class: "way", title: "the address of this step" });
     this.status = h("span", { class: "status" });
     this.graph = new Graph(this);
     this.handout = h("section", { class: "handout", "aria-label": "handout" });
-    this.details = h("details", { class: "pane whole", ontoggle: () => this.draw() }, h("summary", {}, h("kbd", {}, "c"), " configuration ⟨s, t, σ⟩, what each task reduces next marked"), (this.panes.configuration = h("div")));
+    this.details = h(
+      "details",
+      { class: "pane whole", ontoggle: () => this.draw() },
+      h("summary", {}, h("kbd", {}, "c"), " configuration ⟨s, t, σ⟩, what each task reduces next marked"),
+      (this.panes.configuration = h("div")),
+    );
     const { verdict } = trace;
     const bad = !["safe", "order-dependent", "incomplete"].includes(verdict);
-    const found = ["race", "fault", "deadlock"].map((kind) => [trace.findings.filter((each) => each.kind === kind).length, kind]);
-    const told = [...found, [trace.results.length, "result"]].filter(([n]) => n).map(([n, kind]) => count(n, kind)).join(", ");
-    const legend = h("p", { class: "legend" }, [["here", "here"], ["on", "way taken"], ["raced", "steps race"]].map(([kind, text]) =>
-      h("span", {}, h("i", { class: `dot ${kind}` }), text)), trace.results.length > 0 && h("span", {}, h("i", { class: `dot chip r${this.result(0)}` }, "1"), "result"));
+    const found = ["race", "fault", "deadlock"].map((kind) => [
+      trace.findings.filter((each) => each.kind === kind).length,
+      kind,
+    ]);
+    const told = [...found, [trace.results.length, "result"]]
+      .filter(([n]) => n)
+      .map(([n, kind]) => count(n, kind))
+      .join(", ");
+    const legend = h(
+      "p",
+      { class: "legend" },
+      [
+        ["here", "here"],
+        ["on", "way taken"],
+        ["raced", "steps race"],
+      ].map(([kind, text]) => h("span", {}, h("i", { class: `dot ${kind}` }), text)),
+      trace.results.length > 0 && h("span", {}, h("i", { class: `dot chip r${this.result(0)}` }, "1"), "result"),
+    );
     this.frame = h(
       "div",
       { class: "wingspan" },
@@ -106,7 +158,9 @@ class Page {
         h("h1", {}, trace.program.name.split("/").at(-1) || "program"),
         h("strong", { class: ["verdict", bad ? "bad" : verdict === "safe" && "good"] }, verdict),
         h("span", { class: "summary" }, told),
-        h("nav", { "aria-label": "moves" },
+        h(
+          "nav",
+          { "aria-label": "moves" },
           button("Home", "start", () => walk.cut(0), "to the first state"),
           button("←", "back", () => walk.back(), "undo the last step"),
           button("→", "forward", () => walk.forward(), "redo a step, or take the only one"),
@@ -114,12 +168,22 @@ class Page {
           button("r", "to a result", () => walk.toResult(), "to the nearest result ahead that was not seen"),
         ),
       ),
-      !trace.complete && h("p", { class: "cut" }, `The program has more states than this page, which has ${trace.states.length}: those on the ways to all that was found, and those nearest to these. Steps that leave the page say so.`),
+      !trace.complete &&
+        h("p", { class: "cut" }, [
+          `The program has more states than this page, which has ${trace.states.length}: those on the ways to all that `,
+          "was found, and those nearest to these. Steps that leave the page say so.",
+        ]),
       this.message,
       h(
         "main",
         {},
-        h("div", { class: "column" }, pane("program", "program"), pane("next", "next: choose a task", [predict, this.score]), pane("rule", "rule")),
+        h(
+          "div",
+          { class: "column" },
+          pane("program", "program"),
+          pane("next", "next: choose a task", [predict, this.score]),
+          pane("rule", "rule"),
+        ),
         h("div", { class: "column" }, pane("memory", "memory"), pane("lanes", "so far", [this.way, unseenToo])),
         h("div", { class: "column" }, pane("states", "states", this.status), pane("results", "results")),
       ),
@@ -141,7 +205,8 @@ class Page {
     const move = this.walk.moves.at(-1);
     this.message.classList.toggle("error", false);
     if (told) this.message.textContent = told;
-    else if (this.walk.moves.length > before) this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(this.trace, move.step)}`;
+    else if (this.walk.moves.length > before)
+      this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(this.trace, move.step)}`;
     else this.message.textContent = this.walk.choices.length ? `Choose a task: press ${this.walk.keys}.` : "";
     if (move?.lost && this.walk.moves.length > before) this.message.textContent += `; LOST: ${loses(move.lost)}`;
   }
@@ -178,7 +243,8 @@ class Page {
       return;
     }
     if (field) return;
-    const command = this.commands.get(event.key) ?? (/^[0-9]$/.test(event.key) ? () => this.walk.choose(event.key) : null);
+    const command =
+      this.commands.get(event.key) ?? (/^[0-9]$/.test(event.key) ? () => this.walk.choose(event.key) : null);
     if (command === null) return;
     event.preventDefault();
     this.act(command);
@@ -189,7 +255,10 @@ class Page {
   draw() {
     const { walk, panes } = this;
     const focused = this.root.ownerDocument.activeElement?.dataset?.key;
-    const fill = (pane, made) => pane.replaceChildren(...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""));
+    const fill = (pane, made) =>
+      pane.replaceChildren(
+        ...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""),
+      );
     fill(panes.program, program(this));
     fill(panes.next, following(this));
     fill(panes.memory, memory(this));
@@ -206,9 +275,18 @@ class Page {
     this.way.textContent = walk.interleaving;
     this.way.href = `#${walk.interleaving}`;
     if (this.address) history.replaceState(null, "", `#${walk.interleaving}`);
-    for (const [pane, inside] of [[panes.program, ".here"], [panes.lanes, "tr.last"], [panes.memory, ".written"]]) into(pane, pane.querySelector(inside));
+    for (const [pane, inside] of [
+      [panes.program, ".here"],
+      [panes.lanes, "tr.last"],
+      [panes.memory, ".written"],
+    ])
+      into(pane, pane.querySelector(inside));
     if (walk.asked !== null) panes.next.querySelector("select").focus();
-    else if (focused) (this.root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? (focused.startsWith("choice") ? panes.next.querySelector("button") ?? panes.next : null))?.focus({ preventScroll: true });
+    else if (focused)
+      (
+        this.root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ??
+        (focused.startsWith("choice") ? (panes.next.querySelector("button") ?? panes.next) : null)
+      )?.focus({ preventScroll: true });
     this.shown = true;
     this.onstep?.(walk.interleaving);
   }
@@ -219,13 +297,37 @@ class Page {
     const rows = walk.moves.map((move, k) => {
       const names = [...touched(trace, move).written].map((cell) => trace.cells[cell].name);
       const after = trace.states[move.edge.target ?? move.edge.source];
-      return h("tr", {}, h("th", { scope: "row" }, k + 1), h("td", {}, badge(this, move.step.task)), h("td", {}, does(trace, move.step), move.edge.raced.length > 0 && h("strong", {}, " RACE"), h("div", {}, where(trace, move.step)), move.lost && h("div", {}, h("b", {}, "LOST"), ` ${loses(move.lost)}`)),
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, k + 1),
+        h("td", {}, badge(this, move.step.task)),
+        h(
+          "td",
+          {},
+          does(trace, move.step),
+          move.edge.raced.length > 0 && h("strong", {}, " RACE"),
+          h("div", {}, where(trace, move.step)),
+          move.lost && h("div", {}, h("b", {}, "LOST"), ` ${loses(move.lost)}`),
+        ),
         h("td", {}, h("b", {}, move.step.rule), inference(move.step)),
-        h("td", {}, brief(this, after).map((line) => h("div", {}, h("code", {}, line))), names.length > 0 && h("small", {}, `written: ${names.join(", ")}`)));
+        h(
+          "td",
+          {},
+          brief(this, after).map((line) => h("div", {}, h("code", {}, line))),
+          names.length > 0 && h("small", {}, `written: ${names.join(", ")}`),
+        ),
+      );
     });
-    const head = ["step", "task", "what it does", "rule", "memory after it"].map((text) => h("th", { scope: "col" }, text));
+    const head = ["step", "task", "what it does", "rule", "memory after it"].map((text) =>
+      h("th", { scope: "col" }, text),
+    );
     return [
-      h("ol", { class: "program" }, trace.program.text.map((text) => h("li", {}, h("code", {}, text)))),
+      h(
+        "ol",
+        { class: "program" },
+        trace.program.text.map((text) => h("li", {}, h("code", {}, text))),
+      ),
       h("p", {}, `interleaving ${walk.interleaving}`),
       rows.length > 0 && h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
     ];
@@ -237,5 +339,6 @@ function into(pane, element) {
   if (!element) return;
   const [frame, place] = [pane.getBoundingClientRect(), element.getBoundingClientRect()];
   if (place.top < frame.top || place.bottom > frame.bottom) pane.scrollTop += place.top - frame.top - frame.height / 2;
-  if (place.left < frame.left || place.right > frame.right) pane.scrollLeft += place.left - frame.left - frame.width / 2;
+  if (place.left < frame.left || place.right > frame.right)
+    pane.scrollLeft += place.left - frame.left - frame.width / 2;
 }

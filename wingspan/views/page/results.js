@@ -11,21 +11,60 @@ export function results(view) {
   const ahead = walk.at === null ? new Set() : walk.ahead[walk.at];
   const names = differing(trace.results);
   const rows = trace.results.map((result, k) => {
-    const how = result.serial === true ? "the sequential result" : result.serial === false ? "not the sequential result" : "";
+    const how =
+      result.serial === true ? "the sequential result" : result.serial === false ? "not the sequential result" : "";
     return h(
       "tr",
       { class: [!ahead.has(k) && "off"], "data-result": k + 1 },
-      h("th", { scope: "row" }, h("button", { class: ["chip", `r${view.result(k)}`], "data-key": `result ${k}`, "aria-label": `go to result ${k + 1}`, onclick: () => view.act(() => walk.go(result.interleaving)) }, k + 1)),
-      h("td", {}, h("code", {}, listing(result.values, names)), h("small", {}, [how, ...often(result, total)].filter(Boolean).join(", "))),
+      h(
+        "th",
+        { scope: "row" },
+        h(
+          "button",
+          {
+            class: ["chip", `r${view.result(k)}`],
+            "data-key": `result ${k}`,
+            "aria-label": `go to result ${k + 1}`,
+            onclick: () => view.act(() => walk.go(result.interleaving)),
+          },
+          k + 1,
+        ),
+      ),
+      h(
+        "td",
+        {},
+        h("code", {}, listing(result, names)),
+        h("small", {}, [how, ...often(result, total)].filter(Boolean).join(", ")),
+      ),
       h("td", { class: "state" }, ahead.has(k) ? "yes" : "no"),
     );
   });
   const head = ["result", "values", "possible"].map((text) => h("th", { scope: "col" }, text));
   return [
-    rows.length ? h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)) : h("p", {}, "No run finishes."),
-    trace.findings.length > 0 && h("ul", { class: "findings" }, trace.findings.map((finding, k) =>
-      h("li", {}, h("button", { class: "chip bad", "data-key": `finding ${k}`, onclick: () => view.act(() => toFinding(walk, finding)) }, `${finding.kind}`), ` ${finding.text}`),
-    )),
+    rows.length
+      ? h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))
+      : h("p", {}, "No run finishes."),
+    trace.findings.length > 0 &&
+      h(
+        "ul",
+        { class: "findings" },
+        trace.findings.map((finding, k) =>
+          h(
+            "li",
+            {},
+            h(
+              "button",
+              {
+                class: "chip bad",
+                "data-key": `finding ${k}`,
+                onclick: () => view.act(() => toFinding(walk, finding)),
+              },
+              `${finding.kind}`,
+            ),
+            ` ${finding.text}`,
+          ),
+        ),
+      ),
   ];
 }
 
@@ -51,8 +90,8 @@ function often({ interleavings, probability }, total) {
 }
 
 function differing(all) {
-  const names = Object.keys(all[0]?.values ?? {});
-  const differ = names.filter((name) => new Set(all.map(({ values }) => JSON.stringify(values[name]))).size > 1);
+  const names = Object.keys(all[0]?.texts ?? {});
+  const differ = names.filter((name) => new Set(all.map(({ texts }) => texts[name])).size > 1);
   return differ.length ? differ : names;
 }
 

@@ -1,0 +1,286 @@
+"""The page in chromium: it agrees with `replay`, sessions and `explore --graph`, and everybody can use it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import pytest
+
+from proofs_tests.cli.test_pages import HOSTILE
+from proofs_tests.places import EXAMPLES
+from proofs_tests.trace.walks import OPEN, SMALL
+from wingspan import api
+from wingspan.errors import InputError, visible
+from wingspan.explorer import replay
+from wingspan.lang.printer import term
+from wingspan.trace import Session, Trace, document
+from wingspan.trace.memory import held
+from wingspan.views.page import page
+from wingspan.views.steps import touched
+from wingspan.views.values import VERBS
+
+pytestmark = pytest.mark.browser
+WALKS = 2
+CLICKS = (".choice", ".choice", ".choice", ".node", ".chip", ".number")
+"""What is clicked at random: tasks most of all, states of the graph, results and findings, steps so far."""
+DEPENDENT = "dependent.ws"
+
+
+def bound(name: str) -> Any:
+    return api.bind(EXAMPLES / name, **OPEN.get(name, {}))
+
+
+@pytest.mark.parametrize("name", [*SMALL, "spadd.ws"])
+def test_what_is_clicked_is_what_replay_shows(shown, command, name) -> None:
+    """Lanes, memory, lost updates and results after any clicks are those of `replay --json` of what is shown."""
+    window, random = shown(name), Random(name)
+    semantics = api.semantics(bound(name))
+    for _ in range(WALKS):
+        for _ in range(random.randrange(1, 25)):
+            window.evaluate("([what, at]) => seen.click(what, at)", [random.choice(CLICKS), random.random()])
+        seen = window.evaluate("seen.state()")
+        run = replay(semantics, seen["interleaving"], finish=False)
+        steps = [step for step in run if step.visible]
+        assert (run.mismatch, seen["hash"]) == (None, seen["interleaving"])
+        assert seen["lanes"] == [
+            [str(number), step.task or "0", "; ".join(map(touched, step.footprint)) or step.rule]
+            for number, step in enumerate(steps, start=1)
+        ]
+        if name not in OPEN:
+            told = command("replay", str(EXAMPLES / name), "--interleaving", seen["interleaving"], "--json").json
+            agrees(seen, told, len(steps))
+        if run.end != "fault":
+            assert dict(seen["memory"]) == {str(cell): held(value) for cell, value in run.state.heap.items()}
+        assert seen["ended"][:1] == ([] if run.end == "stopped" else seen["ended"][:1])
+        assert all(text.startswith(str(run.end)) for text in seen["ended"])
+
+
+def agrees(seen: dict[str, Any], told: dict[str, Any], steps: int) -> None:
+    """What a page shows is what `replay --json` says; the run there goes on to its end."""
+    visible_ones = [step for step in told["steps"] if step["visible"]]
+    for (_, task, does), step in zip(seen["lanes"], visible_ones[:steps], strict=True):
+        assert task == step["task"]
+        accesses = [f"{VERBS[each['operation']]} {each['cell']}" for each in step["touches"]]
+        values = [each["value"] for each in step["touches"] if each["operation"] not in ("acquire", "release")]
+        assert re.sub(r" = [^;]*", "", does) == ("; ".join(accesses) or step["rule"])
+        assert [json.loads(value) for value in re.findall(r" = ([^;]*)", does)] == values
+    lost = [(number, step["lost"]) for number, step in enumerate(visible_ones[:steps], start=1) if step["lost"]]
+    assert seen["lost"] == [
+        f"LOST step {number} overwrites step {each['written']} with a value computed from step {each['read']}'s read"
+        for number, each in lost
+    ]
+    if steps == len(visible_ones) and told["values"] is not None:
+        (text,) = seen["ended"]
+        for name, value in told["values"].items():
+            assert f"{name} = {json.dumps(value)}" in text
+
+
+KEYS = ("b", "b", "x", "r")
+
+
+@pytest.mark.parametrize("name", SMALL[::2])
+def test_keys_do_what_they_do_in_the_stepper(shown, name) -> None:
+    """Tasks, back, to a race, to a result: the page and a session stand at the same place, and have read the same."""
+    window, random, session = shown(name), Random(name), Session(Trace(bound(name)))
+    keys = {"b": session.back, "x": session.to_race, "r": session.to_result}
+    for _ in range(20):
+        key = random.choice([*KEYS, *(choice.key for choice in session.choices for _ in range(4))])
+        window.evaluate("key => seen.press(key)", key)
+        try:
+            keys[key]() if key in keys else session.choose(key)
+        except InputError as error:
+            assert key in keys
+            assert window.evaluate("seen.state()")["message"].startswith(error.message.partition(" lies")[0])
+        seen = window.evaluate("seen.state()")
+        assert seen["interleaving"] == session.interleaving
+        assert seen["choices"] == [f"task {choice.task or '0'}" for choice in session.choices]
+        assert seen["races"] == sum(bool(choice.racing) for choice in session.choices)
+        assert seen["reads"] == [read_as(read) for read in session.reads.all]
+        assert [text for text in seen["lost"]] == [
+            f"LOST step {number} {move.lost.text}" for number, move in enumerate(session.moves, start=1) if move.lost
+        ]
+
+
+def read_as(read: Any) -> str:
+    """How the page tells what a task has read."""
+    old = "" if read.over is None else f", old since task {read.over or '0'} wrote"
+    return f"▲ task {read.task or '0'} has read {read.cell} = {term(read.value)}{old}"
+
+
+@pytest.mark.parametrize(
+    "name", [DEPENDENT, "quiz_deadlock_two_locks.ws", "quiz_shard_claimed_twice.ws", "quiz_sibling_race.ws"]
+)
+def test_the_states_that_clicks_lead_to_are_those_of_the_graph(shown, name) -> None:
+    """Each with as many tasks that can step, and its end; and as many as `explore --graph` draws."""
+    found = shown(name).evaluate("seen.all()")
+    graph = api.explore(bound(name), strategy="graph", graph=True).verdict.graph
+    assert graph is not None
+    able = Counter(edge.source for edge in graph.edges)
+    ends = {True: "finished", False: ""}
+    assert Counter((choices, (ended or [""])[0].partition(" ")[0]) for _, (_, choices, ended) in found) == Counter(
+        (able[number], "deadlock" if node.waiting and not able[number] else ends[node.outcome is not None])
+        for number, node in enumerate(graph.nodes)
+    )
+    assert len(found) == len({number for number, _ in found}) == len(graph.nodes)
+
+
+def test_predictions_are_judged_as_in_the_stepper(shown) -> None:
+    window, session = shown(DEPENDENT), Session(Trace(bound(DEPENDENT)))
+    window.keyboard.press("?")
+    session.predict()
+    assert window.locator(".choice .what").all_inner_texts() == ["?", "?"]
+    for task, rule, value in (("1", "Assign", "0"), ("1", "Assign", "7"), ("2", "Call", "0"), ("2", "Block", "9")):
+        window.keyboard.press(task)
+        session.choose(task)
+        assert "Hidden" in window.locator(".pane.rule").inner_text()
+        window.keyboard.type(rule)
+        window.keyboard.press("Tab")
+        window.keyboard.type(value)
+        window.keyboard.press("Enter")
+        session.answer(f"{rule} {value}")
+        seen = window.evaluate("seen.state()")
+        assert (seen["score"], seen["interleaving"]) == (
+            f"{session.right} of {session.guesses} right",
+            session.interleaving,
+        )
+
+
+def test_the_address_names_the_step(shown) -> None:
+    """A link leads to its step; another address in the same window leads on; what is no interleaving is said."""
+    window = shown(DEPENDENT, "#1*3,2")
+    assert window.evaluate("seen.state()")["interleaving"] == "1*3,2"
+    window.keyboard.press("1")
+    assert window.url.endswith("#1*3,2,1")
+    window.evaluate("location.hash = '#2*2'")
+    window.wait_for_function("seen.state().interleaving === '2*2'")
+    for address, told in (
+        ("#9", "step 1 names task 9, which cannot step; tasks that can: 1, 2"),
+        ("#hm", "no interleaving"),
+    ):
+        window = shown(DEPENDENT, address)
+        seen = window.evaluate("seen.state()")
+        assert seen["interleaving"] == "-" and told in seen["message"]
+
+
+def test_the_keyboard_alone_is_enough(shown) -> None:
+    """Tab reaches all that can be pressed; after Enter the next press needs no Tab; arrows move in the graph."""
+    window = shown(DEPENDENT)
+    wanted = "button, input, select, summary, a[href], .inside"
+    count = window.locator(wanted).evaluate_all("all => all.filter(each => each.checkVisibility()).length")
+    reached = set()
+    for _ in range(count + 5):
+        window.keyboard.press("Tab")
+        reached.add(window.evaluate(f"[...document.querySelectorAll('{wanted}')].indexOf(document.activeElement)"))
+    assert len(reached - {-1}) == count
+    window.locator(".choice").first.focus()
+    for _ in range(3):
+        window.keyboard.press("Enter")
+    assert window.evaluate("seen.state()")["interleaving"] == "1*3"
+    window.locator(".node[aria-current]").focus()
+    assert window.locator(".about").is_visible()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        window.keyboard.press(key)
+    assert window.evaluate("seen.state()")["interleaving"].startswith("1*3,")
+    assert len(window.evaluate("seen.state()")["lanes"]) == 5
+    window.keyboard.press("Home")
+    assert window.evaluate("seen.state()")["interleaving"] == "-"
+    window.keyboard.press("c")
+    assert "⟨" in window.locator("pre.configuration").inner_text()
+    assert window.locator("pre.configuration mark").count() == 2
+
+
+def test_all_has_a_role_and_a_name(shown) -> None:
+    """As the browser tells them to a screen reader."""
+    window = shown(DEPENDENT, "#1*3,2,1,2")
+    session = window.context.new_cdp_session(window)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    told = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+    pressed = {"button", "checkbox", "textbox", "combobox", "link", "region", "navigation"}
+    assert [role for role, name in told if role in pressed and not name.strip()] == []
+    assert {"heading", "banner", "main", "navigation", "table", "columnheader", "rowheader", "status", "list"} <= {
+        role for role, _ in told
+    }
+    names = {name for _, name in told}
+    assert {"dependent.ws", "program", "memory", "states", "results", "so far", "rule"} <= names
+    assert "2 task 2 Assign reads c.val[5] = 0" in names
+    assert "go to result 2" in names and any("result 2: c = [1, 0, 1, 0, 1]" in name for name in names)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", [DEPENDENT, "quiz_deadlock_two_locks.ws", "quiz_cousin_race.ws"])
+def test_every_text_has_enough_contrast(shown, name, scheme) -> None:
+    """4.5 to 1 against what is behind it, wherever the walk stands."""
+    window = shown(name, color_scheme=scheme)
+    for keys in ("", "x", "1", "2", "r", "p", "?", "b", "1"):
+        for key in keys:
+            window.keyboard.press(key)
+        assert window.evaluate("seen.faint()") == []
+    assert window.evaluate("getComputedStyle(document.querySelector('.pane')).backgroundColor") == (
+        "rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 28)"
+    )
+
+
+@pytest.mark.parametrize(("width", "height"), [(1750, 1075), (1400, 860), (1280, 720), (700, 430), (360, 640)])
+@pytest.mark.parametrize("name", [DEPENDENT, "quiz_cousin_race.ws"])
+def test_the_page_fits_into_any_window(shown, name, width, height) -> None:
+    """At 80, 100 and 200 % of 1400 by 860, on a small projector and a telephone, without scrolling sideways."""
+    window = shown(name, "#1*2,2", width, height)
+    assert window.evaluate("document.documentElement.scrollWidth") <= width
+    for pane in window.locator("main .pane").all():
+        box = pane.bounding_box()
+        assert box is not None and box["width"] > 150 and box["height"] > 40
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    if width >= 1200:
+        assert window.evaluate("document.documentElement.scrollHeight") <= height
+
+
+def test_print_is_a_handout_with_a_row_for_each_step(shown) -> None:
+    """In black on white, whatever the window has; all on some pages."""
+    window = shown(DEPENDENT, "#1*3,2,1,2", color_scheme="dark")
+    data = window.pdf()
+    assert data.startswith(b"%PDF") and 1 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 3
+    window.emulate_media(media="print")
+    rows = window.locator(".handout tbody tr")
+    assert rows.count() == 6 and not window.locator("main").is_visible()
+    last = rows.nth(5).inner_text()
+    assert all(
+        text in last
+        for text in ("writes c.val[3] = 1", "LOST", "⟨increment(fiber(c,1,3), +, 1), task 2, σ⟩", "1 0 1 0 0")
+    )
+    assert window.evaluate("seen.faint()") == []
+
+
+def test_programs_are_text_whatever_they_hold(shown, tmp_path) -> None:
+    path = tmp_path / "hostile.html"
+    path.write_bytes(page(document(api.parse(HOSTILE, "</title><b>&.ws"))))
+    window = shown(path)
+    lines = window.locator("main ol.program code").all_text_contents()
+    assert lines == [visible(line) for line in HOSTILE.splitlines()]
+    assert window.locator("script").count() == 2
+    assert window.title() == "</title><b>&.ws: wingspan"
+
+
+def test_a_page_that_has_not_all_states_says_so(shown, tmp_path) -> None:
+    """And how to go on where it ends."""
+    path = tmp_path / "cut.html"
+    path.write_bytes(page(document(EXAMPLES / "quiz_cousin_race.ws", max_states=200)))
+    window = shown(path)
+    assert "more states than this page" in window.locator("p.cut").inner_text()
+    assert edges_out(window)
+    assert not shown("quiz_cousin_race.ws").locator("p.cut").count()
+
+
+def edges_out(window: Any) -> bool:
+    """Whether some walk leaves the page, and is told how to go on."""
+    for _ in range(40):
+        leaving: Iterable[Any] = window.locator(".choice", has_text="leaves this page").all()
+        for button in leaving:
+            button.click()
+            return "wingspan step" in window.locator(".ended").inner_text()
+        window.evaluate("seen.click('.node.cut', 0.5)")
+    return False

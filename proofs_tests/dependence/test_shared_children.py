@@ -1,0 +1,38 @@
+"""Indices of a fiber of SparsePoint or SparseInterval have one child: two of them are not updated at the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+from wingspan import api
+
+NESTED = """
+d = cpu(:d, 2)
+T = Tensor({level}(Element(0)), 3)
+T .= 0
+for j = 1:1
+    for k = {k}
+        {body}
+    end
+end
+"""
+IN_TASKS = "for i = parallel(1:2, d); if i == 1; T[j] += 1; end; if i == 2; T[k] += 1; end; end"
+LEVELS = ("SparsePoint", "SparseInterval")
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+@pytest.mark.parametrize("body", [IN_TASKS, "T[j] += 1; T[k] += 1"], ids=["in tasks", "serial"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_two_indices_of_one_child_are_refused(level, body, test):
+    """Two tasks race for the child; in one task an entry is lost: the second index hides that the first was written."""
+    program = api.parse(NESTED.format(level=level, k="j+1:j+1", body=body))
+    assert [found.topic for found in api.check(program, test=test).findings] == ["overlap"]
+    assert api.explore(program).verdict.verdict in ("race", "wrong")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_index_twice_is_accepted(level):
+    """The second access is to the same element."""
+    program = api.parse(NESTED.format(level=level, k="j:j", body="T[j] += 1; T[k] += 1"))
+    assert api.check(program).verdict == "safe"
+    assert api.explore(program).verdict.verdict == "safe"

@@ -1,0 +1,184 @@
+// Steps: what they do, those so far in lanes, and the rule of one.
+
+import { h } from "./dom.js";
+
+const VERBS = {
+  read: "reads",
+  "atomic read": "atomically reads",
+  write: "writes",
+  "atomic update": "atomically updates",
+  acquire: "takes",
+  release: "gives back",
+};
+const MOST_LANES = 12;
+
+/** What a step does, in a line: its accesses, or its rule. */
+export function does(trace, step) {
+  const told = step.accesses.map(({ operation, cell, value }) => {
+    const at = `${VERBS[operation]} ${trace.cells[cell].name}`;
+    return value === null ? at : `${at} = ${value}`;
+  });
+  return told.join("; ") || step.rule;
+}
+
+/** What a move has lost: `overwrites step 5 with a value computed from step 4's read`. */
+export function loses({ written, read }) {
+  return `overwrites step ${written} with a value computed from step ${read}'s read`;
+}
+
+/** A task by its number, in its colour. */
+export function badge(view, task, before = "") {
+  return h("span", { class: ["task", view.colour(task)] }, `${before}${task}`);
+}
+
+// ------------------------------------------------------------------------------------------------------------- so far
+
+/** A row for each step so far, in the lane of its task; private steps too if they are shown. */
+export function soFar(view) {
+  const { walk, trace } = view;
+  const rows = taken(view);
+  if (!rows.length) return h("p", { class: "hint" }, "Nothing yet. Choose which task takes a step.");
+  const tasks =
+    view.tasks.length > MOST_LANES
+      ? null
+      : view.tasks.filter((task) => task !== "0" || rows.some((row) => row.step.task === "0"));
+  const span = new Map();
+  rows.forEach(({ step: { task } }, k) => span.set(task, [span.get(task)?.[0] ?? k, k]));
+  return h(
+    "table",
+    { class: "lanes" },
+    h(
+      "thead",
+      {},
+      h("tr", {}, [
+        h("th", { scope: "col" }, "step"),
+        (tasks ?? ["task"]).map((task) => h("th", { scope: "col" }, tasks ? badge(view, task) : task)),
+        h("th", { scope: "col" }, "what it does"),
+        h("th", { scope: "col" }, "where"),
+      ]),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map(({ number, step, place, move }, k) => {
+        const lane = (task) => {
+          if (task === step.task) return h("td", { class: "lane" }, badge(view, task));
+          const [first, last] = span.get(task) ?? [k, k];
+          return h("td", { class: ["lane", first < k && k < last && "through", view.colour(task)] });
+        };
+        const go = () => (number ? view.act(() => walk.cut(number)) : view.look(step));
+        const last = number === walk.moves.length;
+        const told = [
+          h("span", {}, does(trace, step)),
+          move?.edge.raced.length > 0 && h("strong", { class: "race" }, "RACE"),
+        ];
+        const lost =
+          move?.lost &&
+          h(
+            "tr",
+            { class: ["lost", last && "last"] },
+            h(
+              "td",
+              { colspan: 4 + (tasks?.length ?? 1) },
+              h("strong", {}, "LOST"),
+              ` step ${number} ${loses(move.lost)}`,
+            ),
+          );
+        return [
+          h(
+            "tr",
+            { class: [last && "last", !number && "private"], "data-step": number || null },
+            h(
+              "th",
+              { scope: "row" },
+              h(
+                "button",
+                {
+                  class: "number",
+                  "data-key": `row ${place}`,
+                  "aria-label": number ? `step ${number}` : `private step, ${step.rule}`,
+                  onclick: go,
+                },
+                number || "·",
+              ),
+            ),
+            tasks ? tasks.map(lane) : h("td", { class: "lane" }, badge(view, step.task)),
+            h("td", { class: "what" }, told),
+            h("td", { class: "where" }, where(trace, step)),
+          ),
+          lost,
+        ];
+      }),
+    ),
+  );
+}
+
+/** The steps so far, visible ones with their number and their move. */
+function taken({ walk, trace, showPrivate }) {
+  const rows = [];
+  const unseen = (places) => {
+    if (showPrivate) for (const place of places) rows.push({ number: 0, step: trace.steps[place], place: rows.length });
+  };
+  unseen(trace.begin);
+  walk.moves.forEach((move, k) => {
+    rows.push({ number: k + 1, step: move.step, move, place: rows.length });
+    unseen(move.edge.then);
+  });
+  return rows;
+}
+
+/** The place of a step and the indices in force of the loops as written. */
+export function where({ program: { text } }, { at, indices }) {
+  const loops = new Set(text.flatMap((line) => [...line.matchAll(/\bfor\s+([^\s=]+)/g)].map(([, name]) => name)));
+  const known = Object.entries(indices)
+    .filter(([name]) => loops.has(name))
+    .map(([name, index]) => `${name} = ${index}`);
+  return [at && `line ${at[0]}`, ...known].filter(Boolean).join(", ");
+}
+
+// --------------------------------------------------------------------------------------------------------------- rule
+
+/** The rule of the last step, or of one that was chosen: filled in, what its letters stand for, and as it is drawn. */
+export function rule(view) {
+  const { walk, trace } = view;
+  const step = view.selected ?? walk.moves.at(-1)?.step;
+  if (walk.asked !== null) return h("p", { class: "hint" }, "Hidden until you have predicted it.");
+  if (!step) return h("p", { class: "hint" }, "No step yet.");
+  const drawn = trace.rules.find(({ name }) => name === step.rule);
+  return [
+    h("p", { class: "applied" }, h("b", {}, step.rule), " ", badge(view, step.task, "task "), ` ${where(trace, step)}`),
+    inference(step),
+    Object.keys(step.letters).length > 0 &&
+      h(
+        "p",
+        { class: "letters" },
+        Object.entries(step.letters).map(([name, held]) => h("span", {}, h("b", {}, name), ` = ${held}`)),
+      ),
+    drawn &&
+      h(
+        "details",
+        { open: view.drawn, ontoggle: (event) => (view.drawn = event.target.open) },
+        h("summary", {}, "the rule as drawn"),
+        h("pre", { tabindex: 0 }, drawn.unicode),
+        drawn.note && h("p", {}, drawn.note),
+      ),
+    drawn && !drawn.figure && h("p", { class: "hint" }, "Not in the paper's figure."),
+  ];
+}
+
+/** Premises over a line over the conclusion, all filled in. */
+export function inference(step) {
+  if (!step.conclusion) return null;
+  return h(
+    "div",
+    { class: "inference" },
+    h(
+      "ul",
+      {},
+      step.premises.map(([, instance, shown]) =>
+        h("li", {}, h("code", {}, instance), !shown && h("em", {}, " not yet")),
+      ),
+    ),
+    h("div", { class: "conclusion" }, h("code", {}, step.conclusion)),
+  );
+}
