@@ -4,6 +4,7 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
 EFFORT ?= 1
+PART ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
@@ -38,8 +39,8 @@ demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product co
 test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in eight minutes or so on two cores
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep and not browser'
 
-test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each
-	WINGSPAN_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
+test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each, and PART=1/2 of the deep tests
+	WINGSPAN_EFFORT=$(EFFORT) WINGSPAN_PART=$(PART) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 test-browser: $(READY) ## look at pages in chromium and firefox: as root it installs them, else it skips what is not there
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'

@@ -18,6 +18,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from proofs_tests import rule_coverage
+from proofs_tests.effort import within
 from proofs_tests.places import ROOT
 from wingspan import cli
 from wingspan.explorer import jobs, workers
@@ -49,7 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a module that has `many` do more with more effort; see `make test-deep`."""
+    """Tests of a module that has `many` do more with more effort; of those that are deep there may be a part only."""
+    items[:] = [item for item in items if item.get_closest_marker("deep") is None or within(item.nodeid)]
     for item in items:
         if hasattr(getattr(item, "module", None), "many"):
             item.add_marker("many")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from proofs_tests.effort import few, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.exploring import verdict
 from proofs_tests.scopes import (
     STATIC,
@@ -180,7 +180,7 @@ def test_what_is_accepted_is_safe(test: Test, scope: str) -> None:
 @pytest.mark.parametrize("scope", few(SCOPES, 2))
 def test_the_printed_test_accepts_what_is_not(scope: str) -> None:
     """P15: and many a program at that."""
-    assert found(scope).count("printed", "accepted-bad") > 20
+    assert found(scope).count("printed", "accepted-bad") > min(20, due(160))
 
 
 @pytest.mark.deep
