@@ -381,6 +381,9 @@ class _Evaluator:
                 return found
             case ir.Coalesce(access, otherwise):
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
+            case ir.Choice(condition, then, otherwise):
+                holds = _boolean("ifelse", self.value(condition, scope), condition.span)
+                return self.value(then if holds else otherwise, scope, typed)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
 
@@ -397,7 +400,7 @@ class _Evaluator:
         match e:
             case ir.Literal():
                 return True
-            case ir.Coalesce():
+            case ir.Coalesce() | ir.Choice():
                 return None
             case ir.Access(fiber=ir.Fiber(tensor=T)):
                 _, index = self.cell(e, scope)

@@ -56,7 +56,6 @@ LARGEST = {
     "for i = -3:2; c[i] += 1; end": 2,
     "c[7] += 1": 7,
     "for i = 0:4; c[12 ÷ i] += 1; end": 12,
-    "for i = 1:3; c[i / 2] += 1; end": 0,
     "for i = 1:2; c[i] += 1; end; c[3] += 1; y = 1; for i = 1:9; y = y + i; end": 3,
     "for i = 1:4; if i < 3; c[i] += 1; end; end": 4,
     "for i = 1:n; c[i + k] += 1; end": 9,

@@ -100,17 +100,19 @@ FOUND = {
         y[1] = 0.5
     """, Told("0.5 is not a 64-bit integer", "Assign", "", "4:1")),
     "a condition that is a number": ("""
+        x = true
         x = 1
         if x
             y = 1
         end
-    """, Told("a condition is true or false, not 1", "IfTrue", "", "3:1")),
+    """, Told("a condition is true or false, not 1", "IfTrue", "", "4:1")),
     "a range that ends between integers": ("""
+        x = 3
         x = 3 / 2
         for i = 1:x
             y = i
         end
-    """, Told("an integer is needed here, got 1.5", "Unfurl", "", "3:1")),
+    """, Told("an integer is needed here, got 1.5", "Unfurl", "", "4:1")),
     "a gated level entered by the root task": ("""
         d = cpu(:d, 2)
         c = Tensor(Dense(Shard(d, Element(0))), 2)

@@ -267,9 +267,9 @@ def test_dynamic_claims_are_single_steps() -> None:
     ("x = 1 ÷ 0", "division by zero"),
     ("x = 9223372036854775807 + 1", "overflow: 9223372036854775808 does not fit a 64-bit integer"),
     ("c = Tensor(Dense(Element(0)), 1)\nc .= 0\nc[1] += 0.5", "0.5 is not a 64-bit integer"),
-    ("c = Tensor(Dense(Element(false)), 1)\nc .= false\nc[1] = 1", "1 is not a boolean"),
-    ("if 1\nx = 1\nend", "a condition is true or false, not 1"),
-    ("for i = 1:1.5\nx = i\nend", "an integer is needed here, got 1.5"),
+    ("c = Tensor(Dense(Element(false)), 1)\nc .= false\nx = true\nx = 1\nc[1] = x", "1 is not a boolean"),
+    ("x = true\nx = 1\nif x\nx = 1\nend", "a condition is true or false, not 1"),
+    ("x = 1\nx = 1.5\nfor i = 1:x\nx = i\nend", "an integer is needed here, got 1.5"),
     ("d = cpu(:d, 2)\nc = Tensor(Dense(Shard(d, Element(0))), 1)\nc .= 0\nfor i = _\nc[i] += 1\nend",
      "c, level 1 Shard: position 1 is updated outside of a task of the device d"),
 ])  # fmt: skip

@@ -139,7 +139,6 @@ CORNERS = {
         end
         return c
     """,
-    "the end of a range is a quotient": "x = 0\nfor i = 1:4/2; x = x + i; end",
 }
 
 

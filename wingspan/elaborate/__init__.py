@@ -14,6 +14,7 @@ from wingspan.elaborate.borders import fills_of, settle_borders
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.extents import settle_extents
 from wingspan.elaborate.inputs import load_tensors, reload
+from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.names import resolve_names
 from wingspan.errors import Mistakes
@@ -78,7 +79,7 @@ def elaborate(
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
-    plain = settle_borders(plain, towers, mistakes)
+    plain = settle_borders(settle_kinds(plain, towers, mistakes), towers, mistakes)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()

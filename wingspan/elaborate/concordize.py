@@ -157,8 +157,9 @@ class _Wrap:
                 return self.access(e)
             case ir.Coalesce():
                 return self.coalesced(e)
-            case ir.Call(op=op, args=args):
-                return ir.Call(op, tuple(self.expression(a) for a in args), span=e.span)
+            case ir.Call() | ir.Choice():
+                changed: ir.Expression = e.map_children(self.expression)
+                return changed
         return e
 
     def range(self, r: ir.RangeLike) -> ir.RangeLike:

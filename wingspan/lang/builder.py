@@ -7,17 +7,17 @@ A name bound by an enclosing `for` is an index, any other a variable; definition
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from lark import Token, Tree
 
 from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
-from wingspan.lang import ir
+from wingspan.lang import branches, ir
 from wingspan.lang.data import matrix
 from wingspan.lang.ir import accesses
-from wingspan.lang.layout import LIMIT, too_deep
+from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
 from wingspan.lang.printer import show
 from wingspan.paths import named
@@ -36,6 +36,7 @@ class Builder:
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.blocks = 0
         self.depth = 0
+        self.conditions = 0  # how many have been given a name
         self.mistakes = Mistakes()
 
     # ---------------------------------------------------------------------------------------------------- places
@@ -71,7 +72,7 @@ class Builder:
             span = self.span(last)
             with self.mistakes.noted():
                 returns = tuple(map(self.name, last.children))
-        body = ir.Block(tuple(map(self.statement, statements)))
+        body = ir.Block(flat(map(self.statement, statements)))
         self.mistakes.tell()
         return ir.Program(body, returns, span=span)
 
@@ -145,11 +146,32 @@ class Builder:
             del self.loops[name]
         return ir.For(name, made, inside, span=self.span(header).to(self.span(domain)))
 
-    def branch(self, tree: Branch) -> ir.If:
-        header, condition, *body = [c for c in tree.children if not ended(c)]
-        assert isinstance(header, Token) and isinstance(condition, Tree)
-        test = self.expression(condition)
-        return ir.If(test, self.body(body, header), span=self.span(header).to(self.span(condition)))
+    def branch(self, tree: Branch) -> ir.Statement:
+        """An `if`, with its alternatives written out as `branches` says."""
+        parts: list[list[Any]] = []
+        for child in tree.children:
+            if isinstance(child, Token) and child.type in ("IF", *ALTERNATIVES):
+                parts.append([child])
+            elif child is not None and not ended(child):
+                parts[-1].append(child)
+        if self.depth + len(parts) > LIMIT:
+            too_deep(self.span(parts[-1][0]))
+        made: list[ir.If] = []
+        for header, *rest in parts:
+            if header.type == "ELSE":
+                return branches.written_out(made, self.body(rest, header), self.blocks == 0, self.fresh)
+            condition, *body = rest
+            span = self.span(header).to(self.span(condition))
+            made.append(ir.If(self.expression(condition), self.body(body, header), span=span))
+        return branches.written_out(made, ir.SKIP, self.blocks == 0, self.fresh)
+
+    def fresh(self) -> str:
+        """A name for a condition that occurs nowhere in the text."""
+        while True:
+            self.conditions += 1
+            name = f"condition{self.conditions}"
+            if name not in self.source.text:
+                return name
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
@@ -159,7 +181,7 @@ class Builder:
             self.blocks -= 1
         if not made:
             return ir.SKIP
-        return made[0] if len(made) == 1 else ir.Block(made)
+        return made[0] if len(made) == 1 else ir.Block(flat(made))
 
     # --------------------------------------------------------------------------------------------------- ranges
 
@@ -276,11 +298,34 @@ class Builder:
                 return self.coalesce(tree)
             case "mask":
                 return self.mask(tree)
+            case "choice":
+                return self.choice(tree)
+            case "compare":
+                return self.comparison(tree)
         left, sign, right = tree.children
-        if tree.data == "compare" and self.tree(left).data == "compare":
-            self.fail("comparisons do not chain", self.token(sign), "write a < b && b < c")
         pair = (self.expression(self.tree(left)), self.expression(self.tree(right)))
         return ir.Call(str(sign), pair, span=self.span(tree))
+
+    def comparison(self, tree: Branch) -> ir.Expression:
+        """A comparison; `a < b < c` is `a < b && b < c`."""
+        left, sign, right = tree.children
+        first, second = self.tree(left), self.expression(self.tree(right))
+        if first.data != "compare":
+            return ir.Call(str(sign), (self.expression(first), second), span=self.span(tree))
+        before, middle = self.comparison(first), self.tree(first.children[2])
+        if any(map(chained, middle.iter_subtrees())):  # it would double with each chain around it
+            self.fail("a chain of comparisons stands inside of another one", middle, "bind it before: x = …")
+        last = (self.expression(middle), second)
+        after = ir.Call(str(sign), last, span=self.span(middle).to(self.span(tree)))
+        return ir.Call("&&", (before, after), span=self.span(tree))
+
+    def choice(self, tree: Branch) -> ir.Choice:
+        if len(tree.children) != 3:
+            self.fail("ifelse takes a condition and two values", tree, "ifelse(c, a, b)")
+        condition, then, otherwise = (self.expression(self.tree(e)) for e in tree.children)
+        for e in (then, otherwise):
+            self.no_search(e, "ifelse evaluates only the value that it takes")
+        return ir.Choice(condition, then, otherwise, span=self.span(tree))
 
     def call(self, tree: Branch) -> ir.Call:
         function, *given = tree.children
@@ -311,13 +356,16 @@ class Builder:
             fix = f"coalesce({show(access)}, 0)"
             self.fail("coalesce takes an access, and what to take where it is missing", tree, fix)
         otherwise = self.expression(others[0])
-        for inner, _ in accesses(otherwise):
-            for e in inner.subscripts:
-                if not plain(e):
-                    fix = f"bind it before: x = {show(inner)}"
-                    message = "coalesce evaluates this only where the access is missing, so it cannot search here"
-                    raise ParseError(message, e.span, fix=fix)
+        self.no_search(otherwise, "coalesce evaluates this only where the access is missing")
         return ir.Coalesce(access, otherwise, span=self.span(tree))
+
+    def no_search(self, e: ir.Expression, why: str) -> None:
+        """ParseError if an expression that may not be evaluated has a subscript that may fail."""
+        for inner, _ in accesses(e):
+            for subscript in inner.subscripts:
+                if not plain(subscript):
+                    fix = f"bind it before: x = {show(inner)}"
+                    raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
 
     def always_there(self, access: ir.Access, tree: Branch) -> ir.Access:
         """An access that stands alone; ParseError if it may be missing."""
@@ -404,6 +452,17 @@ class Builder:
     def token(child: Any) -> Token:
         assert isinstance(child, Token)
         return child
+
+
+def flat(statements: Iterable[ir.Statement]) -> tuple[ir.Statement, ...]:
+    """The statements of a block, those of blocks inside of it among them."""
+    return tuple(s for each in statements for s in (each.statements if isinstance(each, ir.Block) else (each,)))
+
+
+def chained(tree: Branch) -> bool:
+    """Whether this is a comparison with a comparison."""
+    first = tree.children[0] if tree.data == "compare" else None
+    return isinstance(first, Tree) and first.data == "compare"
 
 
 def permissive(access: ir.Access) -> list[ir.Permissive]:

@@ -269,7 +269,7 @@ class Plus(Node):
 
 @node
 class Choice(Node):
-    """ifelse(e, e₁, e₂): e₁ if e is true, else e₂; the other one is not evaluated (*elaborated*)"""
+    """ifelse(e, e₁, e₂): e₁ if e is true, else e₂; the other one is not evaluated"""
 
     condition: Expression
     then: Expression

@@ -19,6 +19,9 @@ from wingspan.errors import Mark, ParseError, Source, Span
 LIMIT = 100
 """How deep brackets may nest, and how deep blocks and operators may nest together."""
 
+ALTERNATIVES = ("ELSEIF", "ELSE")
+"""What ends a block of an `if` and begins the next one."""
+
 _STRUCTURE = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]|(?<![\w:])end(?!\w)')
 _CLOSER = {"(": ")", "[": "]"}
 
@@ -74,7 +77,7 @@ class Layout(PostLex):
     A grammar keeps one layout, and several threads may parse with it: what is known of a text is in its blocks.
     """
 
-    always_accept = ("NEWLINE", "SEMICOLON", "END")
+    always_accept = ("NEWLINE", "SEMICOLON", "END", *ALTERNATIVES)
 
     def __init__(self, blocks: type[Blocks]) -> None:
         self.blocks = blocks
@@ -94,7 +97,7 @@ class Layout(PostLex):
                     yield Token.new_borrow_pos("_SEP", "", token)
                 separated = True
             elif token.type != "NEWLINE":
-                if depth == 0 and token.type == "END" and not separated:
+                if depth == 0 and token.type in ("END", *ALTERNATIVES) and not separated:
                     yield Token.new_borrow_pos("_SEP", "", token)
                 yield from blocks.token(token)
                 separated = False
@@ -126,13 +129,21 @@ class Ended(Blocks):
 
     def __init__(self) -> None:
         self.opened: list[Token] = []
+        self.otherwise = False
+        """whether the line so far ends in `else`"""
 
     def line_ends(self, token: Token) -> None:
-        pass
+        self.otherwise = False
 
     def token(self, token: Token) -> Iterator[Token]:
+        if token.type == "IF" and self.otherwise:
+            raise one_word(token)
+        self.otherwise = token.type == "ELSE"
         if token.type in ("FOR", "IF"):
             self.opened.append(token)
+        elif token.type in ALTERNATIVES:
+            if not self.opened or self.opened[-1].type != "IF":
+                raise no_if(token)
         elif token.type == "END":
             if not self.opened:
                 raise LayoutError("this `end` closes nothing", token, "remove it")
@@ -152,7 +163,10 @@ class Indented(Blocks):
 
     def __init__(self) -> None:
         self.columns: list[int] = []
+        self.headers: list[Token] = []
+        """of the blocks that are open"""
         self.header: Token | None = None
+        """of a block whose body comes next"""
         self.fresh = True
         self.tab: Token | None = None
 
@@ -166,8 +180,12 @@ class Indented(Blocks):
     def token(self, token: Token) -> Iterator[Token]:
         if self.fresh:
             yield from self.first_of_line(token)
+        elif self.header is not None and self.header.type == "ELSE":
+            if token.type == "IF":
+                raise one_word(token)
+            raise LayoutError("the block of an `else` begins on the next line", token, "move it there, indented")
         self.fresh = False
-        if token.type in ("FOR", "IF"):
+        if token.type in ("FOR", "IF", *ALTERNATIVES):
             self.header = token
         yield token
 
@@ -183,15 +201,21 @@ class Indented(Blocks):
                 fix = "indent its body, or close it by `end`; an empty body is `skip`"
                 raise LayoutError(f"this `{self.header}` has no body", self.header, fix)
             self.columns.append(column)
+            self.headers.append(self.header)
             self.header = None
         elif column > self.columns[-1]:
             raise LayoutError("this line is indented, but no block begins before it", token, "remove the indentation")
         elif column not in self.columns:
             fix = f"begin it in column {' or '.join(map(str, self.columns))}"
             raise LayoutError("this line's indentation matches no open block", token, fix)
+        ended = None
         while column < self.columns[-1]:
             self.columns.pop()
-            yield from close(token)
+            ended = self.headers.pop()
+            if token.type not in ALTERNATIVES or column < self.columns[-1]:
+                yield from close(token)
+        if token.type in ALTERNATIVES and (ended is None or ended.type not in ("IF", "ELSEIF")):
+            raise no_if(token)
 
     def finish(self, end: Token) -> Iterator[Token]:
         if self.header is not None:
@@ -199,6 +223,19 @@ class Indented(Blocks):
             raise LayoutError(f"this `{self.header}` has no body", self.header, fix)
         for _ in self.columns[1:]:
             yield from close(end)
+
+
+def no_if(token: Token) -> LayoutError:
+    """The mistake of an `else` that follows no block of an `if`."""
+    fix = "write it after the block of an `if`, in the column of the `if` where indentation closes blocks"
+    return LayoutError(f"this `{token}` belongs to no `if`", token, fix)
+
+
+def one_word(token: Token) -> LayoutError:
+    """The mistake of an `if` on the line of an `else`."""
+    return LayoutError(
+        "`else if` begins a second `if`", token, "write `elseif`, or begin the `if` on a line of its own"
+    )
 
 
 def close(token: Token) -> Iterator[Token]:

@@ -16,6 +16,9 @@ RESERVED = frozenset(
     [
         "for",
         "if",
+        "ifelse",
+        "else",
+        "elseif",
         "end",
         "return",
         "parallel",
@@ -56,7 +59,6 @@ class Hint:
 
 HINTS = (
     Hint(r"\bfor\s+\w+\s*$", r"(in\b|∈)", "a loop binds its index by `=`", "for i = 1:n"),
-    Hint(r"(^|;)\s*else(if)?\b[^;]*$", "", "`if` has no `else`", "write a second `if` with the opposite condition"),
     Hint(r"(^|[\s;])for\b", r"do\b", "a loop's header has no `do`", "remove it"),
     Hint(r"(^|[\s;])(for|if)\b", r":\s*(#|$)", "a header does not end in `:`", "remove it"),
     Hint("", r"(and|or)\b", "`and` and `or` are not operators", "write && for and, || for or"),
@@ -71,6 +73,7 @@ HINTS = (
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
     Hint("", r"[/÷%^]=", "this is no reduction", "write A[i] = A[i] / e; there are += -= *= <<min>>= <<max>>= &= |="),
     Hint("", r"<<", "this is no reduction", "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>="),
+    Hint(r"\belseif\s*$", r"(#|$)", "`elseif` needs a condition", "elseif x > 0, or else"),
     Hint(r"\d$", r"[^\W\d]", "a number and a name stand together", "put an operator between them: 2 * i"),
     Hint(r"\d$", r"\.", "digits must follow the point", "write 0.0 for 0."),
     Hint("", r"\.\d", "a digit must stand before the point", "write 0.5 for .5"),

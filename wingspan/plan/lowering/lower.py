@@ -223,7 +223,7 @@ class Lowering(State):
             return self.expression(e.then if test.value else e.otherwise)
         (then, yes), (otherwise, no) = (self.builder.nested(partial(self.expression, s)) for s in (e.then, e.otherwise))
         if then.type != otherwise.type:
-            message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and where it is missing the value is none"
+            message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and {show(e.otherwise)} is none"
             raise layout.unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
         made, origin = self.builder.fresh("chosen", then.type), self.builder.origin(e.span, "Choose")
         self.builder.emit(

@@ -40,7 +40,7 @@ def choose_then(C: Config, μ: Memory) -> Config | None:
     ──────────────────────────────────────────
       ⟨ifelse(e, e₁, e₂), t, σ⟩ → ⟨e₁, t, σ⟩
 
-    What coalesce is elaborated to: e says that no subscript with ~ leaves its axis, e₁ is the access.
+    Also what coalesce is elaborated to: e says that no subscript with ~ leaves its axis, e₁ is the access.
     """
     if not _truth(C):
         return None
@@ -56,7 +56,7 @@ def choose_else(C: Config, μ: Memory) -> Config | None:
     ──────────────────────────────────────────
       ⟨ifelse(e, e₁, e₂), t, σ⟩ → ⟨e₂, t, σ⟩
 
-    The access is missing, and not evaluated.
+    The other expression is not evaluated: in a coalesce, the access that is missing.
     """
     if _truth(C):
         return None

@@ -1,0 +1,96 @@
+"""Kinds of values before a program runs: what can never be of use is a mistake, and a boolean counts as 1 or 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake
+from wingspan import api
+from wingspan.errors import Fault
+from wingspan.testing import compare
+
+ENGINES = ("semantics", "reference", "native", "native-controlled")
+HEAD = f"""
+c = {VECTOR}, 3)
+d = Tensor(Dense(Element(0.0)), 3)
+b = Tensor(Dense(Element(false)), 3)
+A = {VECTOR}, [4, 5, 6])
+B = Tensor(Dense(Element(false)), [true, false, true])
+c .= 0
+d .= 0
+b .= false
+for i = 1:3
+"""
+
+MISTAKES = {
+    "if A[i]; c[i] = 1; end": Mistake(
+        "10:4", "a condition is true or false, and A[i] is an integer", "write A[i] != 0"
+    ),
+    "x = i - 1; if x; c[i] = 1; end": Mistake(
+        "10:15", "a condition is true or false, and x is an integer", "write x != 0"
+    ),
+    "x = i / 2; y = x; c[y] = 1": Mistake("10:21", "an integer is needed here, and y is a double", "give an integer"),
+    "c[i / 2] = 1": Mistake("10:3", "an integer is needed here, and i / 2 is a double", "÷ divides integers"),
+    "for j = 1:i / 2; c[i] = 1; end": Mistake(
+        "10:11", "an integer is needed here, and i / 2 is a double", "÷ divides integers"
+    ),
+    "b[i] = i": Mistake("10:8", "b holds booleans, and i is an integer", "write i != 0"),
+    "b[i] |= A[i] + 1": Mistake("10:9", "b holds booleans, and A[i] + 1 is an integer", "write (A[i] + 1) != 0"),
+    "b[i] = B[i] && i": Mistake("10:16", "&& needs booleans, and i is an integer", "write i != 0"),
+    "b[i] = !(i + 0.5)": Mistake("10:10", "! needs booleans, and i + 0.5 is a double", "write (i + 0.5) != 0"),
+    "x = ifelse(i > 1, B[i], 2)": Mistake(
+        "10:25", "ifelse takes a boolean, B[i], or an integer, 2", "give two numbers, or two booleans"
+    ),
+    "c[i] = ifelse(i, 1, 2)": Mistake("10:15", "a condition is true or false, and i is an integer", "write i != 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_what_no_value_can_be_is_a_mistake_before_the_program_runs(text: str) -> None:
+    assert mistake(f"{HEAD}{text}\nend") == MISTAKES[text]
+
+
+def test_it_is_one_even_where_nothing_would_evaluate_it() -> None:
+    assert mistake(f"{HEAD}if false; if i; c[i] = 1; end; end\nend").message.startswith("a condition is true or false")
+
+
+@pytest.mark.parametrize(("text", "tensor", "expected"), [
+    ("c[i] += A[i] * (i >= 2)", "c", [0, 5, 6]),
+    ("c[i] += (i > 1) + (i > 2) - -B[i]", "c", [1, 1, 3]),
+    ("c[i] = B[i]", "c", [1, 0, 1]),
+    ("d[i] += B[i]", "d", [1.0, 0.0, 1.0]),
+    ("d[i] = max(B[i], 0.5)", "d", [1.0, 0.5, 1.0]),
+    ("x = B[i]; c[i] = 2 * x", "c", [2, 0, 2]),
+    ("c[i] = A[1 + B[i] * (i - 1)]", "c", [4, 4, 6]),
+    ("c[i] = abs(0 - B[i]) + (B[i] < true)", "c", [1, 1, 1]),
+    ("b[i] = B[i] == (i == 3)", "b", [False, True, True]),
+    ("d[i] = ifelse(i == 2, 1, 0.5)", "d", [0.5, 1.0, 0.5]),
+    ("x = ifelse(i == 2, A[i], 0.5); d[i] = x / 2", "d", [0.25, 2.5, 0.25]),
+    ("x = 0.5; for j = 1:i; x = ifelse(j < 3, 2 * x, A[j]); end; d[i] = x", "d", [1.0, 2.0, 6.0]),
+])  # fmt: skip
+def test_a_boolean_counts_as_1_or_0_where_a_number_is_needed(text: str, tensor: str, expected: list[float]) -> None:
+    bound = elaborated(f"{HEAD}{text}\nend")
+    found = compare(bound, [api.engine(name) for name in ENGINES])
+    assert found.difference is None, found.difference
+    made = api.run(bound, engine="semantics").tensors[tensor].to_numpy()
+    assert made.tolist() == expected
+    assert all(type(x) is type(y) for x, y in zip(made.tolist(), expected, strict=True))
+
+
+def test_equality_of_a_boolean_and_a_number_stays_false() -> None:
+    """Only arithmetic and order need numbers: to `==`, true and 1 are two values."""
+    assert api.run(api.parse("x = 1\ny = true == x\nz = true != x"), engine="semantics").variables == {
+        "x": 1, "y": False, "z": True,
+    }  # fmt: skip
+
+
+def test_a_variable_of_several_kinds_is_left_to_the_run() -> None:
+    text = "x = true\nif n > 0\nx = 1\nend\ny = 0\nif x\ny = 1\nend"
+    assert api.run(api.parse(text), params={"n": 0}, engine="semantics").variables["y"] == 1
+    with pytest.raises(Fault, match="a condition is true or false, not 1"):
+        api.run(api.parse(text), params={"n": 1}, engine="semantics")
+
+
+def test_a_parameter_that_is_left_open_may_be_anything() -> None:
+    bound = api.bind(api.parse("x = 0\nif p\nx = q + 1\nend"), symbolic=True)
+    assert set(bound.symbols) == {"p", "q"}

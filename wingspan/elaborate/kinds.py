@@ -1,0 +1,199 @@
+"""The kinds of values, as far as they are known before a program runs: mistakes found early, and booleans as numbers.
+
+A boolean where a number is needed counts as 1 or 0, as in Finch.jl: `A[i] * (i > j)` is `A[i] * ifelse(i > j, 1, 0)`.
+That is ours, not the paper's: its `call` takes what an operator is defined for. Where two kinds are possible, as of a
+variable that is given both, nothing is changed, and the rules decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from wingspan.errors import Mistakes, ProgramError
+from wingspan.lang import algebra, ir
+from wingspan.lang.printer import show
+from wingspan.levels import Tower
+
+Kinds = frozenset[str]
+"""The kinds that a value may have: some of `int`, `float` and `bool`."""
+
+NONE: Kinds = frozenset()
+ANY: Kinds = frozenset(algebra.KINDS)
+INT: Kinds = frozenset({"int"})
+BOOL: Kinds = frozenset({"bool"})
+
+EQUALITIES = frozenset({"==", "!="})
+COMPARISONS = EQUALITIES | {"<", "<=", ">", ">="}
+LOGIC = frozenset({"&&", "||", "!"})
+
+
+def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mistakes) -> ir.Statement:
+    """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use."""
+    kinds = {s.name: NONE for s in body.walk() if isinstance(s, ir.Set)}
+    while True:
+        walk = _Walk(towers, kinds)
+        walk.statement(body)
+        if walk.given == kinds:
+            return _Walk(towers, kinds, mistakes).statement(body)
+        kinds = walk.given
+
+
+class _Walk:
+    """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
+
+    def __init__(self, towers: Mapping[str, Tower], kinds: Mapping[str, Kinds], mistakes: Mistakes | None = None):
+        self.towers, self.kinds, self.mistakes = towers, kinds, mistakes
+        self.given = dict(kinds)
+
+    def statement(self, s: ir.Statement) -> ir.Statement:
+        match s:
+            case ir.Block(statements=statements):
+                return ir.Block(tuple(map(self.statement, statements)), span=s.span)
+            case ir.For(range=r, body=body):
+                return replace(s, range=self.range(r), body=self.statement(body))
+            case ir.If(condition=e, body=body):
+                return replace(s, condition=self.condition(e), body=self.statement(body))
+            case ir.Set(name=name, value=e):
+                e = self.expression(e)
+                self.given[name] |= self.of(e)
+                return replace(s, value=e)
+            case ir.Assign(access=access, op=op, value=e):
+                return replace(s, access=self.access(access), value=self.stored(access, op, self.expression(e)))
+        return s
+
+    def range(self, r: ir.RangeLike) -> ir.RangeLike:
+        match r:
+            case ir.Parallel(range=ir.Range() as ends):
+                return replace(r, range=self.ends(ends))
+            case ir.Range():
+                return self.ends(r)
+        return r
+
+    def ends(self, r: ir.Range) -> ir.Range:
+        return replace(r, start=self.whole(self.expression(r.start)), stop=self.whole(self.expression(r.stop)))
+
+    def expression(self, e: ir.Expression) -> ir.Expression:
+        match e:
+            case ir.Call(op=op, args=args):
+                made = tuple(map(self.expression, args))
+                if op in LOGIC:
+                    made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
+                elif op not in EQUALITIES:
+                    made = tuple(self.number(a) for a in made)
+                return ir.Call(op, made, span=e.span)
+            case ir.Access():
+                return self.access(e)
+            case ir.Coalesce(access=access, otherwise=otherwise):
+                return replace(e, access=self.access(access), otherwise=self.expression(otherwise))
+            case ir.Choice(condition=condition, then=then, otherwise=otherwise):
+                then, otherwise = self.alike(self.expression(then), self.expression(otherwise))
+                return ir.Choice(self.condition(condition), then, otherwise, span=e.span)
+        return e
+
+    def access(self, a: ir.Access) -> ir.Access:
+        subscripts = tuple(self.subscript(e) for e in a.subscripts)
+        return replace(a, subscripts=subscripts)
+
+    def subscript(self, e: ir.Expression) -> ir.Expression:
+        if isinstance(e, ir.Permissive):
+            return replace(e, subscript=self.subscript(e.subscript))
+        made = self.expression(e)
+        constant = not any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in made.walk())
+        return made if constant else self.whole(made)  # `extents` judges constants
+
+    # ----------------------------------------------------------------------------------------------- what is needed
+
+    def condition(self, e: ir.Expression) -> ir.Expression:
+        return self.truth(self.expression(e), "a condition is true or false")
+
+    def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
+        """A value that may be a boolean."""
+        if (kinds := self.of(e)) and "bool" not in kinds:
+            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, f"write {_enclosed(e)} != 0")
+        return e
+
+    def whole(self, e: ir.Expression) -> ir.Expression:
+        """A value that may be an integer."""
+        if (kinds := self.of(e)) and "int" not in kinds:
+            fix = "÷ divides integers" if isinstance(e, ir.Call) and e.op == "/" else "give an integer"
+            self.mistake(f"an integer is needed here, and {show(e)} is {_a(kinds)}", e, fix)
+        return e
+
+    def number(self, e: ir.Expression) -> ir.Expression:
+        """A value as a number."""
+        if self.of(e) != BOOL:
+            return e
+        return ir.Choice(e, ir.Literal(1, span=e.span), ir.Literal(0, span=e.span), span=e.span)
+
+    def stored(self, access: ir.Access, op: str, e: ir.Expression) -> ir.Expression:
+        """A value as what a tensor holds."""
+        T = access.fiber.tensor
+        if T not in self.towers:
+            return e
+        if self.towers[T].kind != "bool":
+            return self.number(e)
+        return e if op not in ("=", "&&", "||") else self.truth(e, f"{T} holds booleans")
+
+    def alike(self, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+        """Two values of which one is taken, as values of one kind."""
+        first, second = self.of(x), self.of(y)
+        if first == second or not len(first) == len(second) == 1:
+            return x, y
+        if BOOL in (first, second):
+            message = f"ifelse takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
+            self.mistake(message, y, "give two numbers, or two booleans")
+            return x, y
+        return _double(x, first), _double(y, second)
+
+    def mistake(self, message: str, e: ir.Expression, fix: str) -> None:
+        if self.mistakes is not None:
+            self.mistakes.note(ProgramError(message, e.span, fix=fix))
+
+    # --------------------------------------------------------------------------------------------------- what it is
+
+    def of(self, e: ir.Expression) -> Kinds:
+        """The kinds that an expression may have, by the rules of `lang.algebra`."""
+        match e:
+            case ir.Literal(kind=kind):
+                return frozenset({kind})
+            case ir.Index():
+                return INT
+            case ir.Variable(name=name):
+                return INT if " " in name else self.kinds.get(name, ANY)  # an extent that is left open
+            case ir.Access(fiber=F) | ir.Coalesce(access=ir.Access(fiber=F)):
+                return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
+            case ir.Choice(then=then, otherwise=otherwise):
+                return self.of(then) | self.of(otherwise)
+            case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
+                return BOOL
+            case ir.Call(op="/"):
+                return frozenset({"float"})
+            case ir.Call(args=args):
+                parts = [self.of(a) - BOOL for a in args]
+                if any(part == {"float"} for part in parts):
+                    return frozenset({"float"})
+                return NONE.union(*parts)
+        return ANY
+
+
+def _double(e: ir.Expression, kinds: Kinds) -> ir.Expression:
+    """An integer as the double that it is equal to."""
+    if kinds != INT:
+        return e
+    if isinstance(e, ir.Literal):
+        return ir.Literal(algebra.convert(e.value, "float"), span=e.span)
+    return ir.Call("+", (e, ir.Literal(algebra.exact(0.0), span=e.span)), span=e.span)
+
+
+def _a(kinds: Kinds) -> str:
+    """Kinds in words."""
+    return " or ".join(f"a{'n' * (kind == 'int')} {WORDS[kind]}" for kind in sorted(kinds))
+
+
+def _enclosed(e: ir.Expression) -> str:
+    text = show(e)
+    return f"({text})" if isinstance(e, ir.Call) else text
+
+
+WORDS = {"int": "integer", "float": "double", "bool": "boolean"}
