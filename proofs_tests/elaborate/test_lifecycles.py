@@ -53,6 +53,25 @@ def test_a_readable_tensor_is_thawed_before_the_first_update_and_frozen_at_the_e
     assert same_text(HEAD + "s[] += 1; s[] += 2; x = s[]; s[] *= 3", expected)
 
 
+def test_a_phase_ends_before_a_statement_that_updates_by_another_operator():
+    expected = """
+        declare(s, 0, +)
+        s[] += 1
+        for i = 1:2
+            s[] += i
+        end
+        freeze(s, +)
+        thaw(s, *)
+        s[] *= 2
+        freeze(s, *)
+        thaw(s, +)
+        s[] += 3
+        freeze(s, +)
+    """
+    text = "s = Scalar(0)\ns .= 0; s[] += 1; for i = 1:2; s[] += i; end; s[] *= 2; s[] += 3"
+    assert same_text(text, expected)
+
+
 def test_freeze_and_thaw_by_hand_take_the_place_of_those_inserted():
     expected = "declare(s, 0, +)\ns[] += 1\nfreeze(s, +)\nthaw(s, max)\ns[] <<max>>= 2\nfreeze(s, max)"
     assert same_text("s = Scalar(0)\ns .= 0; s[] += 1; freeze(s); thaw(s); s[] <<max>>= 2; freeze(s)", expected)
@@ -85,9 +104,9 @@ MISTAKES = {
     "c .= 0; for i = 1:2; c[i] = c[i] + 1; end": Mistake(
         "2:29", "c is read and updated in one statement of the scope that declares it", "write c[i] += 1",
     ),
-    "c .= 0; c[1] += 1; c[2] -= 1": Mistake(
-        "2:20", "c is updated by + and by - in one phase",
-        "write freeze(c) between the two, in the scope that declares c",
+    "c .= 0; for i = 1:2; c[i] += 1; c[i] -= 1; end": Mistake(
+        "2:33", "c is updated by + and by - in one statement of the scope that declares it",
+        "write a statement for each, such as a loop of its own",
     ),
     "c .= 0; x = c[1]; c .= 0": Mistake(
         "2:19", "c is declared while it is declared already",

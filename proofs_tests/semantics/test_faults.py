@@ -289,7 +289,8 @@ REFUSED = {
         Told("c is declared while it is in update mode", "Declare", "", "2:1"),
     ),
     "two operators in one phase": Refused(
-        C + "c .= 0\nc[1] += 1\nc[2] *= 2", "c is updated by + and by * in one phase", "4:1",
+        C + "c .= 0\nfor i = 1:1\nc[i] += 1\nc[i] *= 2\nend",
+        "c is updated by + and by * in one statement of the scope that declares it", "5:1",
         C + "c .= 0\nfor i = parallel(_)\nc[i] += 1\nend", with_operator("*", 4),
         Told("c is updated with * in a phase of +", "Assign", "1", "4:1"),
     ),

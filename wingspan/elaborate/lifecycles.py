@@ -2,7 +2,8 @@
 
 "Levels may only change modes in the scope in which they are declared" (section 4.1): a tensor is frozen before the
 first statement of that scope that reads it after an update, else at the scope's end; a readable tensor is thawed before
-the first statement that updates it. Inputs belong to the outermost scope.
+the first statement that updates it. A phase has one operator: before a statement that updates by another one, the
+tensor is frozen and thawed, which is ours, not the paper's. Inputs belong to the outermost scope.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class _Scope:
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
         """where the scope's own tensors are declared"""
+        self.operators: dict[str, set[str]] = {}
+        """by what the scope's own tensors have been updated in the phase that goes on"""
         self.out: list[ir.Statement] = []
 
     def outside(self, T: str) -> bool:
@@ -121,6 +124,7 @@ class _Scope:
         if self.own[T] != before:
             raise ProgramError(f"{verb}({T}): it is in {self.own[T]} mode already", s.span, fix="leave it out")
         self.own[T] = after
+        self.operators.pop(T, None)
 
     def prepare(self, s: ir.Statement) -> None:
         """Bring the scope's own tensors into the modes that a statement needs."""
@@ -141,11 +145,18 @@ class _Scope:
                 marks = _marks(updates[T].span)
                 self.mistakes.note(ProgramError(_read_and_updated(T), reads[T].span, marks=marks, fix=fix), T)
             if T in reads and self.own[T] == "update":
-                self.out.append(ir.Freeze(T, span=reads[T].span))
-                self.own[T] = "read"
-            if T in updates and self.own[T] == "read":
-                self.out.append(ir.Thaw(T, span=updates[T].span))
-                self.own[T] = "update"
+                self.change(T, "read", reads[T].span)
+            if T in updates:
+                span, operators = updates[T].span, _operators(s, T)
+                if self.own[T] == "update" and self.operators.get(T, operators) != operators:
+                    self.change(T, "read", span)
+                if self.own[T] == "read":
+                    self.change(T, "update", span)
+                self.operators[T] = operators
+
+    def change(self, T: str, mode: str, span: Span | None) -> None:
+        self.out.append(ir.Freeze(T, span=span) if mode == "read" else ir.Thaw(T, span=span))
+        self.own[T] = mode
 
     def nested(self, s: ir.Statement) -> ir.Statement:
         match s:
@@ -154,6 +165,11 @@ class _Scope:
             case ir.If(condition=condition, body=body):
                 return ir.If(condition, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
         return s
+
+
+def _operators(s: ir.Statement, T: str) -> set[str]:
+    """The operators by which a statement updates a tensor."""
+    return {node.op for node in s.walk() if isinstance(node, ir.Assign) and node.access.fiber.tensor == T}
 
 
 def _marks(span: Span | None) -> tuple[Mark, ...]:
@@ -186,8 +202,8 @@ def _operator(T: str, updates: list[ir.Assign], mistakes: Mistakes) -> str:
     for update in updates[1:]:
         if update.op != updates[0].op:
             error = ProgramError(
-                f"{T} is updated by {updates[0].op} and by {update.op} in one phase", update.span,
-                marks=_marks(updates[0].span), fix=f"write freeze({T}) between the two, in the scope that declares {T}",
+                f"{T} is updated by {updates[0].op} and by {update.op} in one statement of the scope that declares it",
+                update.span, marks=_marks(updates[0].span), fix="write a statement for each, such as a loop of its own",
             )  # fmt: skip
             mistakes.note(error, T, spoils=[T])
     return updates[0].op if updates else "="
