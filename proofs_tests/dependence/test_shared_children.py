@@ -74,3 +74,22 @@ def test_a_run_that_is_entered_again_is_refused(place, test):
     assert [found.topic for found in api.check(program, test=test).findings] == ["overlap"]
     verdict = api.explore(program).verdict
     assert verdict.verdict == "fault" and bool(verdict.races) == (place == "in tasks")
+
+
+def test_an_axis_of_one_index_has_room_for_one_child():
+    """To enter the index again does not touch the child of the next fiber, which another task may be updating."""
+    program = api.parse("""
+        d = cpu(:d, 2)
+        T = Tensor(Dense(SparseInterval(Atomic(0))), 1, 2)
+        T .= 0
+        for i = 1:1
+            T[i, 1] += 1
+        end
+        for j = parallel(1:2, d)
+            for i = 1:1
+                if j == 2; T[i, j] += 1; end
+            end
+        end
+    """)
+    assert api.check(program).verdict == "safe"
+    assert api.explore(program).verdict.verdict == "safe"
