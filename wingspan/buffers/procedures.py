@@ -8,7 +8,7 @@ results. z (the fill value), the task, and the extents and numbers of threads th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -282,6 +282,23 @@ def close(tower: Tower, number: int, op: str = "=") -> Code:
     stager.call(tower.depths[number], "close", (), _keys(tower, late))
     _unbind(stager, late, ())
     return _code("close", tower, cursor(tower, number), stager, ())
+
+
+@dataclass(frozen=True)
+class Visit:
+    """The procedures of one visit that updates a fiber, in the order in which they run; the inner two for each index.
+
+    What is inside of a child happens between its `enter` and its `leave`. The rules take them from here, and so does
+    the proof.
+    """
+
+    open: Callable[..., Code]
+    enter: Callable[..., Code]
+    leave: Callable[..., Code]
+    close: Callable[..., Code]
+
+
+VISIT = Visit(open_, enter, leave, close)
 
 
 @procedure

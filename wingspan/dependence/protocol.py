@@ -339,7 +339,10 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 
 
 def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
-    """Where indices of a fiber have one child, no second one is entered before the first has been left."""
+    """Where indices of a fiber have one child, no second one is entered before the first has been left.
+
+    Nor the same index, if that makes the child anew: a run compares what is entered with what it has.
+    """
     for depth, level in enumerate(tower.levels):
         if not level.shared_child:
             continue
@@ -350,10 +353,12 @@ def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             if a == b or common(one, other) < outer:
                 continue
             pairs, upto = pairs_of(one, other, outer), (a + 1, b + 1)
-            told = (same(one.position(j), other.position(j)), apart(one.position(j - 1), other.position(j - 1)))
+            another = () if level.stretch == "run" else (apart(one.position(j - 1), other.position(j - 1)),)
+            told = (same(one.position(j), other.position(j)), *another)
             if pairs.some(upto, *told):
                 where = level_name(tower, depth)
-                reason = f"two indices of a fiber of {where} are updated at the same time, and they have one child"
+                what = "is entered again while it is open" if level.stretch == "run" else "has two indices open"
+                reason = f"a fiber of {where} {what}, and its indices have one child"
                 yield Breach("overlap", one, other, depth, reason, None, pairs, upto, told)
 
 

@@ -101,21 +101,23 @@ class SparseInterval(Storage):
         c.before = right[c.p]
         c.last = i
         q = (c.p - 1) * lvl.width() + 1
-        if c.before > 0:
-            q = q + 1
-            child.assemble(q)
+        if n > 1:
+            if c.before > 0:
+                q = q + 1
+                child.assemble(q)
         return q
     def exit(c, i):
         before = c.before
         run = right[c.p]
         check(run == before, "the fiber ends at {run}, and not at {before}, as a visit within this one has written it")
-        if before == 0:
-            left[c.p] = i
-        else:
+        if before > 0:
             check(before + 1 == i, "a fiber has one run, but {i} comes after {before}")
-            q = (c.p - 1) * lvl.width() + 1
-            equal = child.equal(q, q + 1)
-            check(equal, "a fiber has one run of equal children, but that of {i} differs")
+            if n > 1:
+                q = (c.p - 1) * lvl.width() + 1
+                equal = child.equal(q, q + 1)
+                check(equal, "a fiber has one run of equal children, but that of {i} differs")
+        else:
+            left[c.p] = i
         right[c.p] = c.last
     def close(c):
         pass

@@ -73,7 +73,7 @@ def leave(C: Config, μ: Memory) -> Config | None:
     frame = s.frame
     if frame is None:
         op = μ.handle(C, F.tensor).op
-        code = procedures.next_(tower, F.level) if s.child is None else procedures.leave(tower, F.level, written, op)
+        code = procedures.next_(tower, F.level) if s.child is None else procedures.VISIT.leave(tower, F.level, written, op)
         registers = {**dict(cursor.registers), "index": s.at + F.by, **dict(s.bound)}
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)
@@ -127,7 +127,7 @@ def finish(C: Config, μ: Memory) -> Config | None:
     frame = C.s.frame
     if frame is None:
         cursor: Cursor = μ.lookup(C, F)
-        code = procedures.close(μ.towers[F.tensor], F.level, μ.handle(C, F.tensor).op)
+        code = procedures.VISIT.close(μ.towers[F.tensor], F.level, μ.handle(C, F.tensor).op)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **dict(cursor.registers))
     frame = μ.go(C, frame)
     if μ.asked:

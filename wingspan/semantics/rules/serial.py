@@ -171,7 +171,7 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
     if frame is None:
         if updating:
             _require_closed(C, μ, F)
-        code = procedures.open_(tower, F.level, handle.op) if updating else procedures.unfurl(tower, F.level)
+        code = procedures.VISIT.open(tower, F.level, handle.op) if updating else procedures.unfurl(tower, F.level)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
     frame = μ.go(C, frame)
     if μ.asked:
@@ -296,7 +296,7 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
             return None
         tower = μ.towers[F.tensor]
         if cursor.updating:
-            code = procedures.enter(tower, F.level, μ.handle(C, F.tensor).op)
+            code = procedures.VISIT.enter(tower, F.level, μ.handle(C, F.tensor).op)
         else:
             code = procedures.child(tower, F.level)
         μ.begun = μ.start(C, code, F.tensor, μ.instance(C, F), **registers, index=C.s.at + F.by)
