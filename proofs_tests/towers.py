@@ -273,6 +273,9 @@ def _broken_dict(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
     srt = h.buffer(depth, "srt", ptr[-1] - 1, instance)
     table = {c.offset: v for c, v in h.cells.values.items() if c[1:4] == (depth, "tbl", instance) and v}
     return children, _claims(
+        fill_is_a_number_of_children=children >= 0,
+        ptr_begins_at_1=positions == 0 or ptr[0] == 1,
+        ptr_ascends=positions == 0 or sorted(ptr) == ptr,
         tbl_leads_to_the_child_of_each_key=table == {k: q for q, k in enumerate(key, 1)},
         srt_lists_what_was_written=srt == sorted(k for k, w in zip(key, written, strict=True) if w),
         ptr_splits_srt_by_fibers=[srt[a - 1 : b - 1] for a, b in pairwise(ptr)]

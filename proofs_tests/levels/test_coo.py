@@ -133,8 +133,10 @@ def test_what_a_race_leaves_behind_is_read_to_its_end() -> None:
     (1, "idx", 2, 2, "level 2 SparseCOO, fiber 1, index 2: it is not less than the next one"),
     (1, "upto", 1, 1, "level 2 SparseCOO, fiber 1: its last entry is 0, and the next fiber begins at 3"),
     (1, "upto", 1, 2, "level 2 SparseCOO, fiber 1: its last entry is 1, and the next fiber begins at 3"),
-    (1, "upto", 4, 4, "level 2 SparseCOO, fiber 4: its last entry is 3"),
-    (1, "upto", 4, 9, "level 2 SparseCOO: its pointers are not in order"),
+    (1, "upto", 4, 4, "level 2 SparseCOO, fiber 4: its last entry is 3, and the last of all is 4"),
+    (1, "upto", 4, 9, "level 2 SparseCOO, fiber 4: its last entry is 8, and the last of all is 4"),
+    (0, "fill", 1, 3, "level 3 SparseCOO, entry 4: it is the last one, and the level counts 3"),
+    (0, "prev", 1, 0, "level 3 SparseCOO, fiber 1: it is the last one with entries, and the level notes 0"),
 ])  # fmt: skip
 def test_a_spoiled_entry_is_named(depth: int, buffer: str, offset: int, value: int, message: str) -> None:
     tensor = Tensor.from_numpy("SparseCOO(2, Element(0))", A)

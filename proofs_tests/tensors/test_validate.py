@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from proofs_tests.effort import many
-from proofs_tests.towers import COUNTS, frozen
+from proofs_tests.towers import COUNTS, ByHand, broken, frozen
 from wingspan import Tensor
 from wingspan.buffers.stored import Stored
 from wingspan.errors import InputError
 from wingspan.tensors.frozen import Frozen, Key
-from wingspan.testing.formats import tensors
+from wingspan.testing.formats import BOUNDED, STORAGE, arrays, fitted, rank_of, tensors
 
 IMAGE = np.array([[0, 4, 0], [0, 4, 0], [0, 0, 0], [0, 7, 7], [0, 7, 7], [0, 0, 0]])
 """Six rows; the second column has two stretches, with a gap between them, and the last one has one."""
@@ -32,14 +33,17 @@ def spoiled(tensor: Tensor, key: Key, offset: int, value: int) -> Tensor:
     assert isinstance(tensor.data, Frozen)
     stored = tensor.data.arrays[key]
     values = (stored.values + stored.shift).astype(np.int64)
-    values[offset - 1] = value
-    return Tensor(tensor.tower, Frozen(tensor.tower, {**tensor.data.arrays, key: Stored(values)}), tensor.fill)
+    values[list(stored.cells()).index(offset)] = value
+    arrays = {**tensor.data.arrays, key: Stored(values, at=stored.at)}
+    return Tensor(tensor.tower, Frozen(tensor.tower, arrays), tensor.fill)
 
 
 @pytest.mark.parametrize(
     ("level", "buffer", "offset", "value", "message"),
     [
         ("SparseList", "idx", 2, 1, "the indices of a fiber do not ascend"),
+        ("SparseList", "prev", 1, 2, "level 2 SparseList, fiber 3: it is the last one with entries, and the level no"),
+        ("SparseBand", "fill", 1, 6, "level 2 SparseBand, entry 7: it is the last one, and the level counts 6"),
         ("SparseRunList", "ptr", 2, 9, "level 2 SparseRunList: its pointers are not in order"),
         ("SparseRunList", "left", 1, 3, "level 2 SparseRunList, fiber 2, entry 1: it ends before it begins"),
         ("SparseRunList", "right", 1, 4, "level 2 SparseRunList, fiber 2, entry 2: it overlaps the one before it"),
@@ -49,11 +53,64 @@ def spoiled(tensor: Tensor, key: Key, offset: int, value: int) -> Tensor:
         ("SparseBlockList", "idx", 1, 3, "level 2 SparseBlockList, fiber 2, entry 2: it touches the one before it"),
         ("SparseBlockList", "ofs", 2, 1, "level 2 SparseBlockList, fiber 2, entry 1: it ends before it begins"),
         ("SparseBand", "lo", 3, 6, "level 2 SparseBand, fiber 3, index 7: it is out of bounds"),
-        ("SparseDict", "srt", 1, 5, "level 2 SparseDict, fiber 2, index -1: it is out of bounds"),
+        ("SparseDict", "srt", 1, 5, "level 2 SparseDict, fiber 2, index 1: it was written, and is not listed"),
     ],
 )
 def test_a_spoiled_entry_is_named(level: str, buffer: str, offset: int, value: int, message: str) -> None:
     tensor = spoiled(Tensor.from_numpy(f"Dense({level}(Element(0)))", IMAGE), (1, buffer, ()), offset, value)
+    with pytest.raises(InputError, match=message):
+        tensor.validate()
+
+
+LISTED = [f"{level}(Element(0))" for level in (*STORAGE, *BOUNDED) if level not in ("Dense", "SparseByteMap")]
+LISTED.append("SparseCOO(2, Element(0))")
+
+
+def breaks(tensor: Tensor) -> bool:
+    """Whether an invariant does not hold, by its cells; children of neighbouring runs need not differ."""
+    h = ByHand(tensor.tower)
+    h.cells.values.update({cell._replace(tensor="T"): value for cell, value in tensor.cells.values.items()})
+    try:
+        return bool({*broken(h)} - {"neighbours differ"})
+    except (IndexError, ValueError):
+        return True
+
+
+@pytest.mark.parametrize("form", LISTED)
+@settings(derandomize=True, deadline=None, max_examples=many(32))
+@given(st.data())
+def test_each_number_that_breaks_an_invariant_is_noticed(form: str, data: st.DataObject) -> None:
+    """All numbers of all buffers, each changed by one or two. What breaks no invariant is not complained of."""
+    form = f"Dense({form})"
+    shape = tuple(data.draw(st.integers(1, 3)) for _ in range(rank_of(form)))
+    tensor = Tensor.from_numpy(form, fitted(form, data.draw(arrays(len(shape), "0", shape=shape)), "0"))
+    assert isinstance(tensor.data, Frozen)
+    numbers = {key: stored for key, stored in tensor.data.arrays.items() if not tensor.tower.levels[key[0]].leaf}
+    for key, stored in numbers.items():
+        for place, number in zip(stored.cells(), stored.values.tolist(), strict=True):
+            for change in (-2, -1, 1, 2):
+                other = spoiled(tensor, key, place, number + stored.shift + change)
+                try:
+                    other.validate()
+                except InputError as error:
+                    assert breaks(other), (key, place, str(error))
+                else:
+                    assert not breaks(other), (key, place, change)
+
+
+@pytest.mark.parametrize(
+    ("modifier", "buffer", "offset", "value", "message"),
+    [
+        ("Shard(dev, {})", "owner", 2, 3, "level 2 Shard, fiber 2: 1 is no fiber of thread 3"),
+        ("Shard(dev, {})", "ptr", 2, 9, "level 2 Shard, fiber 2: 9 is no fiber of thread 1"),
+        ("Shard(dev, {})", "used", 1, 1, "level 2 Shard, fiber 3: 2 is no fiber of thread 1"),
+        ("Shard(dev, {})", "ptr", 3, 1, "level 2 Shard, fiber 3: 1 is also another one's fiber of thread 1"),
+        ("Isolate({})", "state", 2, 2, "level 2 Isolate, fiber 2: a visit of it goes on"),
+    ],
+)
+def test_a_spoiled_modifier_is_named(modifier: str, buffer: str, offset: int, value: int, message: str) -> None:
+    form = f"Dense({modifier.format('SparseList(Element(0))')})"
+    tensor = spoiled(Tensor.from_numpy(form, IMAGE, devices=COUNTS), (1, buffer, ()), offset, value)
     with pytest.raises(InputError, match=message):
         tensor.validate()
 

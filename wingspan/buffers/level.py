@@ -242,7 +242,10 @@ class Storage(Level):
         raise Unusual
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        """What breaks the invariant of some fibers, by fiber and entry, unless their children already show it."""
+        """What breaks the invariant of some fibers, by fiber and entry, unless their children already show it.
+
+        These are all fibers that have children. A level that `continues` finds buffers of the level above, too.
+        """
         return None
 
     def __str__(self) -> str:
@@ -267,6 +270,10 @@ class Modifier(Level):
     def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
         """The places of some fibers, without those that are all fill."""
         raise Unusual
+
+    def disorder(self, find: Find, positions: np.ndarray) -> str | None:
+        """What breaks the invariant of some fibers, by fiber."""
+        return None
 
     def __str__(self) -> str:
         return f"{self.name}({self.child})"

@@ -12,6 +12,10 @@ that ends at i or later, by the ends that `skipping` names.
 
 from __future__ import annotations
 
+import numpy as np
+
+from wingspan.buffers.stored import Find
+
 APPENDED = """
     def declare():
         ptr[1] = 1
@@ -85,3 +89,16 @@ def skipping(ends: str) -> str:
             else:
                 high = middle
 """
+
+
+NUMBER: np.ndarray = np.zeros(1, dtype=np.int64)
+"""The place of a buffer's only cell."""
+
+
+def miscounted(find: Find, positions: np.ndarray, sizes: np.ndarray) -> str | None:
+    """What `fill` and `prev` get wrong, if these fibers have so many entries each and no other one has any."""
+    entries, counted = int(sizes.sum()), find("fill").take(NUMBER)[0]
+    if counted != entries:
+        return f"entry {entries}: it is the last one, and the level counts {counted}"
+    last, noted = int(positions[sizes > 0].max(initial=-1)) + 1, find("prev").take(NUMBER)[0]
+    return f"fiber {last}: it is the last one with entries, and the level notes {noted}" if noted != last else None

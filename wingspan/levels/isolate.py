@@ -106,6 +106,11 @@ class Isolate(Modifier):
         for k in np.flatnonzero(find("state").take(positions) > 0).tolist():
             yield Inside(int(positions[k]) + 1, np.array([k]), np.zeros(1, dtype=np.int64))
 
+    def disorder(self, find: Find, positions: np.ndarray) -> str | None:
+        state = find("state").take(positions)
+        bad = (state != 0) & (state != 1)
+        return f"fiber {positions[np.argmax(bad)] + 1}: a visit of it goes on" if bad.any() else None
+
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})
 

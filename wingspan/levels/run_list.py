@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, skipping
+from wingspan.levels.appended import APPENDED, miscounted, skipping
 from wingspan.levels.base import (
     COUNTS,
     Below,
@@ -210,7 +210,7 @@ class RunList(Storage):
         if short.any():
             k = int(np.argmax(short))
             return f"fiber {filled[k] + 1}, entry {runs[last[k]] + 1}: it is the last one, and ends before {n}"
-        return None
+        return miscounted(find, positions, sizes)
 
 
 def _ends(find: Find, sizes: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

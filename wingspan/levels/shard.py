@@ -121,5 +121,17 @@ class Shard(Gated):
             chosen = np.flatnonzero((owner == t) & (child > 0))
             yield Inside(t, chosen, child[chosen] - 1)
 
+    def disorder(self, find: Find, positions: np.ndarray) -> str | None:
+        child, owner = find("ptr").take(positions), find("owner").take(positions)
+        used, claimed = find("used"), child != 0
+        outside = claimed & ((owner < 1) | (owner > self.on.nthreads) | (child < 1) | (child > used.take(owner - 1)))
+        twice: np.ndarray = np.ones(len(positions), dtype=np.bool_)
+        twice[np.unique(np.stack([owner, child]), axis=1, return_index=True)[1]] = False
+        for bad, what in ((outside, "is no"), (claimed & twice, "is also another one's")):
+            if bad.any():
+                k = int(np.argmax(bad))
+                return f"fiber {positions[k] + 1}: {child[k]} {what} fiber of thread {owner[k]}"
+        return None
+
     def stability(self) -> frozenset[Dependence]:
         return frozenset({"cousin"})

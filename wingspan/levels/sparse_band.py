@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED
+from wingspan.levels.appended import APPENDED, miscounted
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import HOLDS, firsts
@@ -206,3 +206,7 @@ class SparseBand(Storage):
         sizes, children = listed(ptr, len(positions) * n, positions)
         shift = find("lo").take(positions, 1) - ptr.take(positions, 1)
         return Children(sizes, children + np.repeat(shift, sizes), children)
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, _ = listed(find("ptr"), len(positions) * n, positions)
+        return miscounted(find, positions, sizes)

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, skipping
+from wingspan.levels.appended import APPENDED, NUMBER, miscounted, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
@@ -144,7 +144,10 @@ class SparseBlockList(Storage):
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         sizes, blocks = listed(find("ptr"), len(find("idx").values), positions)
-        return disorder(positions, sizes, blocks, *_ends(find, blocks), gap=1)
+        if find("ofs").take(NUMBER)[0] != 1:
+            return "entry 1: its children do not begin at 1"
+        wrong = disorder(positions, sizes, blocks, *_ends(find, blocks), gap=1)
+        return wrong or miscounted(find, positions, sizes)
 
 
 def _ends(find: Find, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

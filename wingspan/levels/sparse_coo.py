@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, COMPLETE, skipping
+from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, miscounted, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -316,6 +316,10 @@ class SparseCOO(Coordinates):
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         return self.children(find, *listed(find("ptr"), len(find("idx").values), positions))
 
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, _ = listed(find("ptr"), len(find("idx").values), positions)
+        return miscounted(find, positions, sizes)
+
 
 @dataclass(frozen=True)
 class Continuing(Coordinates):
@@ -336,12 +340,15 @@ class Continuing(Coordinates):
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         last = find("upto").take(positions, 2)
         bad = last < positions
-        bad[:-1] |= last[:-1] + 1 != positions[1:]
+        entries = int(find("fill").take(NUMBER)[0])
+        bad |= last + 1 != np.append(positions, entries)[1:]
         if not bad.any():
             return None
         k = int(np.argmax(bad))
-        after = f", and the next fiber begins at {positions[k + 1] + 1}" if k + 1 < len(positions) else ""
-        return f"fiber {positions[k] + 1}: its last entry is {last[k] + 1}{after}"
+        after = f"the last of all is {entries}"
+        if k + 1 < len(bad):
+            after = f"the next fiber begins at {positions[k + 1] + 1}"
+        return f"fiber {positions[k] + 1}: its last entry is {last[k] + 1}, and {after}"
 
 
 @dataclass(frozen=True)

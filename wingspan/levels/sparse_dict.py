@@ -33,6 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 
@@ -137,3 +138,21 @@ class SparseDict(Storage):
         keys = find("srt").take(entries, 1)
         before = computed(positions, sizes, n, 0)
         return Children(sizes, keys - before, find("tbl").take(keys, 1))
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        _, entries = listed(find("ptr"), len(find("srt").values), positions)
+        counted, there = int(find("fill").take(NUMBER)[0]), len(find("key").values)
+        if not 0 <= counted <= there:
+            return f"entry {there}: it is the last one, and the level counts {counted}"
+        children = np.arange(counted)
+        keys, inside = find("key").take(children, 1), find("srt").take(entries, 1)
+        written = keys[find("set").take(children) != 0]
+        for what, bad in (
+            ("leads to another child", keys[find("tbl").take(keys, 1) != children]),
+            ("was written, and is not listed", np.setdiff1d(written, inside)),
+            ("is listed, and was not written", np.setdiff1d(inside, written)),
+        ):
+            if len(bad):
+                fiber, index = divmod(int(bad[0]), max(n, 1))
+                return f"fiber {fiber + 1}, index {index + 1}: it {what}"
+        return None

@@ -139,7 +139,7 @@ class SparseInterval(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         left, right = find("left").take(positions, 1), find("right").take(positions, 1)
-        there = right >= 0
+        there = right != -1
         return spread(there.astype(np.int64), left[there], right[there], positions[there] * min(n, 2), n)
 
     def stability(self) -> frozenset[Dependence]:

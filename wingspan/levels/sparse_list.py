@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import COMPLETE
+from wingspan.levels.appended import COMPLETE, miscounted
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, listed, pointers
 
@@ -159,3 +159,7 @@ class SparseList(Storage):
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         sizes, entries = listed(find("ptr"), len(find("idx").values), positions)
         return Children(sizes, find("idx").take(entries, 1), entries)
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        sizes, _ = listed(find("ptr"), len(find("idx").values), positions)
+        return miscounted(find, positions, sizes)

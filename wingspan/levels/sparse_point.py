@@ -132,7 +132,7 @@ class SparsePoint(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         indices = find("idx").take(positions)
-        there = indices > 0
+        there = indices != 0
         return Children(there.astype(np.int64), indices[there] - 1, positions[there])
 
     def stability(self) -> frozenset[Dependence]:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, skipping
+from wingspan.levels.appended import APPENDED, miscounted, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import listed, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
@@ -140,7 +140,8 @@ class SparseRunList(Storage):
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         sizes, runs = listed(find("ptr"), len(find("right").values), positions)
-        return disorder(positions, sizes, runs, *_ends(find, runs), gap=0)
+        wrong = disorder(positions, sizes, runs, *_ends(find, runs), gap=0)
+        return wrong or miscounted(find, positions, sizes)
 
 
 def _ends(find: Find, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -158,8 +158,11 @@ class _Walk:
         self.arrays, self.tower = frozen.arrays, frozen.tower
 
     def find(self, at: _Fibers, name: str) -> Stored:
-        """What a buffer of these fibers' level holds."""
-        return self.arrays.get((at.depth, name, at.instance), Stored(np.zeros(0, dtype=np.int64)))
+        """What a buffer of these fibers' level holds, or of the level above if that lists the same entries."""
+        depth, levels = at.depth, self.tower.levels
+        while levels[depth].continues and name not in {buffer.name for buffer in levels[depth].buffers}:
+            depth -= 1
+        return self.arrays.get((depth, name, at.instance), Stored(np.zeros(0, dtype=np.int64)))
 
     def lists(self, at: _Fibers) -> Lists:
         """The SparseLists of an instance. They are only taken as they are if they are in order."""
@@ -240,6 +243,8 @@ class _Walk:
                         return f"{place}, {wrong}"
                     inside = [_Fibers(at.depth + 1, at.instance, _distinct(children.positions), [])]
                 case Modifier():
+                    if wrong := level.disorder(find, at.positions):
+                        return f"{place}, {wrong}"
                     for key, _, positions in level.unpack(find, at.positions):
                         instance = at.instance if key is None else (*at.instance, (level.key, key))
                         inside.append(_Fibers(at.depth + 1, instance, _distinct(positions), []))
