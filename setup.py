@@ -21,7 +21,9 @@ EXTENSIONS = [
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.tensors._checks", ["wingspan/tensors/_checks.pyx"], extra_compile_args=FLAGS),
-    Extension("wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=FLAGS),
+    Extension(
+        "wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=["-std=c++17", "-O3"]
+    ),
     Extension("wingspan.testing._litmus", ["wingspan/testing/_litmus.pyx"], extra_compile_args=FLAGS),
     *(
         Extension(
@@ -52,7 +54,9 @@ class Build(build_ext):
         try:
             super().build_extension(extension)
         except (BaseError, CCompilerError, OSError) as error:
-            raise CompileError(f"the engine needs gcc or clang to be built, a wheel needs neither: {error}") from error
+            raise CompileError(
+                f"the engine needs gcc and g++, or clang, to be built, a wheel needs none: {error}"
+            ) from error
 
 
 setup(cmdclass={"build_ext": Build}, ext_modules=cythonize(EXTENSIONS, compiler_directives=DIRECTIVES))

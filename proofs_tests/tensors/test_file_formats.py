@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from PIL import Image
 
 from proofs_tests.effort import many
 from proofs_tests.towers import same
-from wingspan import InputError, Tensor, api
+from wingspan import InputError, Tensor, api, reading
+from wingspan.tensors import files
 from wingspan.tensors.files import FORMATS, read_file
 from wingspan.tensors.foreign import Filled
 
@@ -90,6 +93,11 @@ def test_a_column_is_a_vector_where_one_is_asked_for(tmp_path):
 # ---------------------------------------------------------------------------------------------------------------- text
 
 
+def shortest(word: str, value: float) -> bool:
+    """Whether a word is read back, is no integer, and is no longer than Python's."""
+    return float(word) == value and not word.lstrip("-").isdigit() and len(word) <= len(repr(value))
+
+
 @derandomized
 @given(st.data())
 def test_lines_of_numbers_are_read_as_python_reads_them(data):
@@ -104,14 +112,18 @@ def test_lines_of_numbers_are_read_as_python_reads_them(data):
         np.array(column, dtype=np.float64 if kind == "d" else np.int64)
         for kind, column in zip(row, zip(*rows, strict=True) if rows else [[]] * len(row), strict=True)
     ]
-    text = lines(made)
-    assert [line.split() for line in text.decode().splitlines()] == [[*map(repr, each)] for each in rows]
+    text = bytes(lines(made))
+    words = [line.split() for line in text.decode().splitlines()]
+    for word, value in zip(chain(*words), chain(*rows), strict=True):
+        assert word == repr(value) if isinstance(value, int) else shortest(word, value)
     blank = st.sampled_from([" ", "\t", "  "])
     spread = "".join(data.draw(blank).join(["", *map(repr, each), "\r"]) + "\n\n" for each in rows).encode()
     for written in (text, spread):
         found = columns(written or b"\n", "".join(row))
         assert found is not None and [x.tobytes() for x in found] == [x.tobytes() for x in made]
-    word = data.draw(st.sampled_from(["x", "1x", "1 1", "", "--1", "1e", ".", "0x1", "1_0", "infinity", "9" * 2000]))
+    word = data.draw(
+        st.sampled_from(["x", "1x", "1 1", "", "--1", "1e", ".", "0x1", "1_0", "+-1", "nan(1)", "9" * 2000])
+    )
     assert columns(text + " ".join([word] * len(row)).encode() + b"\n", "".join(row)) is None or not word
 
 
@@ -136,6 +148,12 @@ def test_lines_of_numbers_are_read_as_python_reads_them(data):
         "NaN",
         "00000000000000000000000000001.5",
         "1" * 400 + "e-400",
+        "2.2250738585072011e-308",
+        "2.4703282292062327208e-324",
+        "2.4703282292062328e-324",
+        "17976931348623157" + "0" * 292,
+        "0." + "0" * 2000 + "1",
+        "9007199254740993." + "0" * 1500 + "1",
     ],
 )
 def test_doubles_are_the_nearest_ones(word):
@@ -146,12 +164,44 @@ def test_doubles_are_the_nearest_ones(word):
 
 
 def test_doubles_of_seventeen_digits_are_the_nearest_ones():
-    """Such as Python writes them: too many digits to be computed exactly, so they are left to Python."""
+    """Such as Python writes them: too many digits for one multiplication of doubles."""
     from wingspan.tensors.files._text import columns
 
     values = np.random.default_rng(1).random(2000) * 10.0 ** (np.arange(2000) % 9 - 4)
     found = columns("".join(f"{value!r}\n" for value in values.tolist()).encode(), "d")
     assert found is not None and np.array_equal(found[0], values)
+
+
+@pytest.mark.parametrize("suffix", [".mtx", ".tns"])
+def test_a_file_in_many_blocks_is_read_as_one(tmp_path, monkeypatch, suffix):
+    """Integers, and doubles in later blocks; the first of two wrong lines is named, with its number in the file."""
+    for module in (reading, files.text):
+        monkeypatch.setattr(module, "STEP", 64)
+    head = "%%MatrixMarket matrix coordinate real general\n40 300 300\n" if suffix == ".mtx" else "# 300 entries\n"
+    body = [f"{k % 40 + 1} {k + 1} {k if k < 150 else k + 0.5}" for k in range(300)]
+    path = tmp_path / f"t{suffix}"
+    path.write_text(head + "\n".join(body))
+    expected = [k if k < 150 else k + 0.5 for k in range(300)]
+    made = read_file(path)
+    assert made.shape == (40, 300) and made.data.tolist() == expected
+    assert [axis.tolist() for axis in made.coords] == [[k % 40 for k in range(300)], [*range(300)]]
+    for wrong in (160, 120, 280):
+        body[wrong] = "1 0 1"
+    path.write_text(head + "\n".join(body))
+    refused(path, f"line {head.count(chr(10)) + 121}")
+    path.write_text(head + "1 1 " + "0" * 200)
+    refused(path, "a line is longer than 64 characters")
+
+
+def test_a_file_is_read_where_no_thread_can_be_started(tmp_path, monkeypatch):
+    """One thread does all then."""
+
+    def failing(*arguments: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", failing)
+    (tmp_path / "t.tns").write_text("2 1 7\n1 1 8\n")
+    assert read_file(tmp_path / "t.tns").toarray().tolist() == [[8], [7]]
 
 
 def test_frostt_tensors(tmp_path):

@@ -1,133 +1,134 @@
-"""Lines of numbers, read and written in one pass: what text files of tensors consist of."""
+# distutils: language = c++
+"""Lines of numbers, read and written in one pass: what text files of tensors consist of.
 
-from cpython.mem cimport PyMem_Free
+The standard library of C++ reads and writes doubles: `std::from_chars` rounds to the nearest one, `std::to_chars`
+writes the fewest digits that are read back. Neither holds the interpreter, so that blocks of a file are read at once.
+"""
+
 from libc.math cimport isinf
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
 
 import numpy as np
 
+cdef extern from *:
+    """
+    #include <algorithm>
+    #include <charconv>
+    /* Where a double ends that begins at p, and whether one was stored: not if there is none, or it is out of range. */
+    static const char *nearest(const char *p, const char *end, double *out, int *stored) {
+        std::from_chars_result found = std::from_chars(p, end, *out);
+        *stored = found.ec == std::errc();
+        return found.ptr;
+    }
+    static char *shortest(char *p, double value) { return std::to_chars(p, p + 32, value).ptr; }
+    static char *digits(char *p, int64_t value) { return std::to_chars(p, p + 32, value).ptr; }
+    static Py_ssize_t newlines(const char *p, const char *end) { return std::count(p, end, '\\n'); }
+    """
+    const char *nearest(const char *p, const char *end, double *out, bint *stored) noexcept nogil
+    char *shortest(char *p, double value) noexcept nogil
+    char *digits(char *p, int64_t value) noexcept nogil
+    Py_ssize_t newlines(const char *p, const char *end) noexcept nogil
+
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char *text, char **end, void *overflow) except? -1.0
-    char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
-    int Py_DTSF_ADD_DOT_0
 
 cdef enum:
     MOST = 32  # columns
-    LONGEST = 1100  # digits: no double has more
+    LONGEST = 2200  # characters of a number out of range: Python reads longer ones in quadratic time
     DIGITS = 19  # that 64 bits hold, whatever they are
     WIDEST = 26  # characters that a number takes, with what follows it
 
-cdef double POWERS[23]
-cdef int _k
-POWERS[0] = 1.0
-for _k in range(1, 23):
-    POWERS[_k] = POWERS[_k - 1] * 10.0
 
-
-cdef bint digit(char c) noexcept:
+cdef inline bint digit(char c) noexcept nogil:
     return c >= c"0" and c <= c"9"
 
 
-cdef bint blank(char c) noexcept:
+cdef inline bint blank(char c) noexcept nogil:
     return c == c" " or c == c"\t"
 
 
-cdef const char *integer(const char *p, int64_t *out) noexcept:
+cdef inline bint sign(char c) noexcept nogil:
+    return c == c"+" or c == c"-"
+
+
+cdef const char *integer(const char *p, int64_t *out) noexcept nogil:
     """Where an integer ends that begins here; NULL if there is none, or 64 bits do not hold it."""
     cdef bint negative = p[0] == c"-"
     cdef uint64_t value = 0, most = <uint64_t>1 << 63
-    cdef int digits = 0
-    if p[0] == c"-" or p[0] == c"+":
+    cdef const char *first
+    if sign(p[0]):
         p += 1
     if not digit(p[0]):
         return NULL
     while p[0] == c"0":
         p += 1
+    first = p
     while digit(p[0]):
         value = value * 10 + <uint64_t>(p[0] - c"0")
-        digits += 1
         p += 1
-        if digits > DIGITS:
-            return NULL
-    if value > most or (value == most and not negative):
+    if p - first > DIGITS or value > most or (value == most and not negative):
         return NULL
     out[0] = <int64_t>(0 - value) if negative else <int64_t>value
     return p
 
 
-cdef const char *number(const char *p, double *out) except? NULL:
+cdef const char *number(const char *p, const char *end, double *out) noexcept nogil:
     """Where a number ends that begins here; NULL if there is none. It is rounded to the nearest double.
 
     Infinity and NaN are words (inf, infinity, nan); a number in digits that is larger than every double is none.
     """
     cdef const char *begin = p
-    cdef const char *first
-    cdef uint64_t mantissa = 0
-    cdef int64_t exponent = 0, more = 0
-    cdef int digits = 0, there = 0
-    cdef bint negative = p[0] == c"-", down, word = False
-    cdef char text[2 * LONGEST]
-    if p[0] == c"-" or p[0] == c"+":
+    cdef bint stored
+    if p[0] == c"+":
         p += 1
-    if (p[0] | 32) == c"n" or (p[0] | 32) == c"i":
-        if not ((p[0] | 32) == c"n" and (p[1] | 32) == c"a" and (p[2] | 32) == c"n"
-                or (p[0] | 32) == c"i" and (p[1] | 32) == c"n" and (p[2] | 32) == c"f"):
+        if p[0] == c"-":
             return NULL
-        p += 3
-        for letter in b"inity" if (begin[p - begin - 3] | 32) == c"i" and (p[0] | 32) == c"i" else b"":
-            if (p[0] | 32) != letter:
-                return NULL
-            p += 1
-        word = True
-    else:
-        first = p
-        while digit(p[0]):
-            mantissa = mantissa * 10 + <uint64_t>(p[0] - c"0")
-            digits += mantissa != 0
-            p += 1
-        if p - first > LONGEST:
+    p = nearest(p, end, out, &stored)
+    if stored and (p - 1)[0] != c")":  # as in nan(1)
+        return p
+    if stored or p == begin or p - begin > LONGEST:
+        return NULL
+    with gil:
+        try:
+            out[0] = PyOS_string_to_double(<bytes>begin[: p - begin], NULL, NULL)
+        except ValueError:
             return NULL
-        there = <int>(p - first)
-        if p[0] == c".":
+    if isinf(out[0]):
+        return NULL
+    return p
+
+
+cdef Py_ssize_t read(const char *p, const char *end, int wide, const bint *doubles, void **out) noexcept nogil:
+    """Store the rows between two places in columns, and return how many they are; -1 if a line is out of order."""
+    cdef Py_ssize_t row = 0
+    cdef int k
+    while True:
+        while p < end and (blank(p[0]) or (p[0] >= c"\n" and p[0] <= c"\r")):
             p += 1
-            first = p
-            while digit(p[0]):
-                mantissa = mantissa * 10 + <uint64_t>(p[0] - c"0")
-                digits += mantissa != 0
-                exponent -= 1
+        if p == end:
+            return row
+        for k in range(wide):
+            if k and not blank(p[0]):
+                return -1
+            while blank(p[0]):
                 p += 1
-            if p - first > LONGEST:
-                return NULL
-            there += <int>(p - first)
-        if there == 0:
-            return NULL
-        if (p[0] | 32) == c"e":
+            if doubles[k]:
+                p = number(p, end, <double *>out[k] + row)
+            else:
+                p = integer(p, <int64_t *>out[k] + row)
+            if p == NULL:
+                return -1
+        while blank(p[0]) or (p[0] > c"\n" and p[0] <= c"\r"):
             p += 1
-            down = p[0] == c"-"
-            if p[0] == c"-" or p[0] == c"+":
-                p += 1
-            first = p
-            while digit(p[0]):
-                if more < 100_000:
-                    more = more * 10 + (p[0] - c"0")
-                p += 1
-            if p == first or p - first > LONGEST:
-                return NULL
-            exponent += -more if down else more
-        if digits <= DIGITS and mantissa <= <uint64_t>1 << 53 and -22 <= exponent <= 22:
-            out[0] = <double>mantissa
-            out[0] = out[0] * POWERS[exponent] if exponent >= 0 else out[0] / POWERS[-exponent]
-            if negative:
-                out[0] = -out[0]
-            return p
-    if p - begin >= 2 * LONGEST:
-        out[0] = float((<bytes>begin[: p - begin]))
-        return NULL if isinf(out[0]) else p
-    memcpy(text, begin, p - begin)
-    text[p - begin] = 0
-    out[0] = PyOS_string_to_double(text, NULL, NULL)
-    return NULL if isinf(out[0]) and not word else p
+        if p[0] != c"\n":
+            return -1
+        row += 1
+
+
+def ended(bytes block):
+    """How many lines end in a text. `bytes.count` looks for one after the other, which takes longer than to read them."""
+    cdef const char *p = block
+    return newlines(p, p + len(block))
 
 
 def columns(bytes block, str kinds):
@@ -137,100 +138,70 @@ def columns(bytes block, str kinds):
     integer does not fit.
     """
     cdef int wide = len(kinds), k
-    cdef Py_ssize_t rows = block.count(b"\n"), row = 0
-    cdef int64_t *whole[MOST]
-    cdef double *real[MOST]
+    cdef Py_ssize_t rows = ended(block)
     cdef bint doubles[MOST]
-    cdef int64_t[::1] ints
-    cdef double[::1] floats
+    cdef void *out[MOST]
+    cdef char[::1] raw
     cdef const char *p = block
     cdef const char *end = p + len(block)
     if not 0 < wide <= MOST or not block.endswith(b"\n"):
         return None
-    made = [np.empty(max(rows, 1), dtype=np.float64 if kind == "d" else np.int64) for kind in kinds]
+    made = [np.empty(rows, dtype=np.float64 if kind == "d" else np.int64) for kind in kinds]
     for k in range(wide):
         doubles[k] = kinds[k] == "d"
-        if doubles[k]:
-            floats = made[k]
-            real[k] = &floats[0]
-        else:
-            ints = made[k]
-            whole[k] = &ints[0]
-    while True:
-        while p < end and (blank(p[0]) or (p[0] >= c"\n" and p[0] <= c"\r")):
-            p += 1
-        if p == end:
-            return [column[:row] for column in made]
-        for k in range(wide):
-            if k and not blank(p[0]):
-                return None
-            while blank(p[0]):
-                p += 1
-            p = number(p, &real[k][row]) if doubles[k] else integer(p, &whole[k][row])
-            if p == NULL:
-                return None
-        while blank(p[0]) or (p[0] > c"\n" and p[0] <= c"\r"):
-            p += 1
-        if p[0] != c"\n":
-            return None
-        row += 1
+        raw = made[k].view(np.int8)
+        out[k] = &raw[0]
+    with nogil:
+        rows = read(p, end, wide, doubles, out)
+    return None if rows < 0 else [column[:rows] for column in made]
 
 
-def lines(list arrays):
-    """The rows of columns of 64 bits, integers and doubles, as lines. Doubles are written so that they are read back."""
-    cdef int wide = len(arrays), k, length
-    cdef Py_ssize_t rows = len(arrays[0]), row
-    cdef int64_t *whole[MOST]
-    cdef double *real[MOST]
-    cdef bint doubles[MOST]
-    cdef const int64_t[::1] ints
-    cdef const double[::1] floats
-    cdef char digits[24]
-    cdef char *text
-    cdef uint64_t value
-    cdef bytearray made = bytearray(rows * wide * WIDEST)
-    cdef char *p = made
-    cdef char *begin = p
-    if not 0 < wide <= MOST:
-        raise ValueError(f"{wide} columns")
-    if rows == 0:
-        return b""
-    for k in range(wide):
-        doubles[k] = arrays[k].dtype.kind == "f"
-        if doubles[k]:
-            floats = arrays[k]
-            real[k] = <double *>&floats[0]
-        else:
-            ints = arrays[k]
-            whole[k] = <int64_t *>&ints[0]
+cdef char *write(char *p, Py_ssize_t rows, int wide, const bint *doubles, void **columns) noexcept nogil:
+    """Write rows as lines; where they end."""
+    cdef Py_ssize_t row
+    cdef int k
+    cdef char *begin
     for row in range(rows):
         for k in range(wide):
             if doubles[k]:
-                text = PyOS_double_to_string(real[k][row], c"r", 0, Py_DTSF_ADD_DOT_0, NULL)
-                length = 0
-                while text[length]:
-                    p[length] = text[length]
-                    length += 1
-                p += length
-                PyMem_Free(text)
+                begin = p
+                p = shortest(p, (<double *>columns[k])[row])
+                while begin < p and (digit(begin[0]) or begin[0] == c"-"):
+                    begin += 1
+                if begin == p:
+                    p[0], p[1] = c".", c"0"
+                    p += 2
             else:
-                value = <uint64_t>whole[k][row]
-                if whole[k][row] < 0:
-                    p[0] = c"-"
-                    p += 1
-                    value = 0 - value
-                length = 0
-                while value >= 10 or length == 0:
-                    digits[length] = c"0" + <char>(value % 10)
-                    value = value // 10
-                    length += 1
-                if value:
-                    digits[length] = c"0" + <char>value
-                    length += 1
-                while length:
-                    length -= 1
-                    p[0] = digits[length]
-                    p += 1
+                p = digits(p, (<int64_t *>columns[k])[row])
             p[0] = c"\n" if k == wide - 1 else c" "
             p += 1
-    return bytes(made[: p - begin])
+    return p
+
+
+def lines(list arrays):
+    """The rows of columns of 64 bits, integers and doubles, as lines. Doubles have the fewest digits that are read back.
+
+    What is written of a double is no integer: it has a point, an exponent, or is a word.
+    """
+    cdef int wide = len(arrays), k
+    cdef Py_ssize_t rows = len(arrays[0])
+    cdef bint doubles[MOST]
+    cdef void *columns[MOST]
+    cdef const char[::1] raw
+    cdef bytearray made = bytearray(rows * wide * WIDEST)
+    cdef char *begin = made
+    cdef char *end
+    if not 0 < wide <= MOST:
+        raise ValueError(f"{wide} columns")
+    if rows == 0:
+        return made
+    for k in range(wide):
+        doubles[k] = arrays[k].dtype == np.float64
+        if arrays[k].shape != (rows,) or not (doubles[k] or arrays[k].dtype == np.int64):
+            raise ValueError(f"{rows} rows of 64 bits, and column {k + 1} is {arrays[k].shape} of {arrays[k].dtype}")
+        raw = arrays[k].view(np.int8)
+        columns[k] = <void *>&raw[0]
+    with nogil:
+        end = write(begin, rows, wide, doubles, columns)
+    del made[end - begin :]
+    return made

@@ -1,26 +1,26 @@
 """Matrix Market files, read as the format says (https://math.nist.gov/MatrixMarket/formats.html), or refused.
 
-SciPy's reader is not used: it takes 1.5 for the integer 1, ignores what follows a number, allocates what a header
-announces, wraps the negative of the least integer around, reports a lack of memory as a defect of the file, and ends
-the process at an array without elements.
+SciPy's reader, which is fast_matrix_market, is not used: it takes 1.5 for the integer 1, ignores what follows a number,
+allocates what a header announces, wraps the negative of the least integer around, reports a lack of memory as a defect
+of the file, and ends the process at an array without elements.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 
 from wingspan.errors import InputError, printable
 from wingspan.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import Held, entries, refuse_unless, require_zeros
+from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
+from wingspan.tensors.files.text import blocks, each, from_zero, write_entries
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"
@@ -71,32 +71,31 @@ def read_mtx(file: InSteps, member: str | None = None) -> Any:
         require_memory(8 * wide * entries, f"its header announces {head.rows}×{head.columns} elements")
     else:
         require_memory(24 * wide * entries, f"its header announces {head.announced} entries")
-    columns = [array("d" if word == "number" else "q") for word in head.line]
+    parts: list[list[np.ndarray]] = []
     found = 0
-    for block in blocks(file):
-        found += _parse(block, number, head, columns, keep=found <= head.announced)
-        number += block.count(b"\n")
+    for part in each(partial(_parse, head, number), blocks(file)):
+        found += len(part[0])
+        if found <= head.announced:
+            parts.append(part)
     if found != head.announced:
         raise ValueError(f"its header announces {head.announced} entries, and {found} follow")
-    parts = [np.frombuffer(column, dtype=column.typecode) for column in columns]
-    return _dense(head, parts[0]) if head.form == "array" else _sparse(head, parts)
+    parts = parts or [_parse(head, number, (0, b"\n"))]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return _dense(head, columns[0]) if head.form == "array" else _sparse(head, columns)
 
 
 def write_mtx(file: IO[bytes], tensor: Held) -> None:
-    """Write a matrix, or a vector as one of one column. InputError if it is none, or what is not stored is not zero.
-
-    SciPy's `mmwrite` to a path does not notice that a disk is full.
-    """
+    """Write a matrix, or a vector as one of one column. InputError if it is none, or what is not stored is not zero."""
     require_zeros(tensor)
     rank = len(tensor.shape)
     refuse_unless(rank <= 2, f"a tensor of rank {rank}", "use .tns")
     refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
-    matrix = entries(tensor)
-    if rank == 1:
-        matrix = scipy.sparse.coo_array(
-            (matrix.data, (matrix.coords[0], matrix.coords[0] * 0)), shape=(*tensor.shape, 1)
-        )
-    scipy.io.mmwrite(file, matrix, symmetry="general")
+    subscripts, values = tensor.coordinates()
+    rows, columns = (*tensor.shape, 1)[:2]
+    field = "real" if tensor.tower.kind == "float" else "integer"
+    file.write(f"%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {len(values)}\n".encode())
+    row, column = (*subscripts, np.broadcast_to(0, len(values)))[:2]
+    write_entries(file, [row, column], values)
 
 
 # ------------------------------------------------------------------------------------------------------------- header
@@ -146,30 +145,18 @@ def _head_lines(file: InSteps) -> Iterator[tuple[int, bytes]]:
 # --------------------------------------------------------------------------------------------------------------- body
 
 
-def blocks(file: InSteps) -> Iterator[bytes]:
-    """The rest of the file in pieces of whole lines."""
-    rest = b""
-    while step := file.read():
-        whole, end, rest = (rest + step).rpartition(b"\n")
-        if len(rest) >= STEP:
-            raise ValueError(f"a line is longer than {STEP} characters")
-        yield whole + end
-    if rest:
-        yield rest + b"\n"
+def _parse(head: _Header, number: int, part: tuple[int, bytes]) -> list[np.ndarray]:
+    """The columns of a block, rows and columns counted from 0. `number` is that of the first line of the body.
 
-
-def _parse(block: bytes, number: int, head: _Header, columns: list[array[Any]], keep: bool) -> int:
-    """Append the entries of a block, whose first line has this number; how many they are."""
-    parts = read_columns(block, "".join("d" if name == "number" else "i" for name in head.line))
-    extents = {"row": head.rows, "column": head.columns}
-    sides = [] if parts is None else [(part, extents[name]) for part, name in zip(parts, head.line, strict=True)
-                                      if name in extents]  # fmt: skip
-    if parts is None or any(len(part) and not 1 <= part.min() <= part.max() <= extent for part, extent in sides):
-        raise ValueError(_first_wrong(block, number, head))
-    for column, part in zip(columns, parts, strict=True):
-        if keep:
-            column.frombytes(part.view(np.uint8).data)
-    return len(parts[0])
+    ValueError with what is wrong with the first line of the block that is.
+    """
+    before, block = part
+    found = read_columns(block, "".join("d" if name == "number" else "i" for name in head.line))
+    extents = (head.rows, head.columns) if head.form == "coordinate" else ()
+    places = from_zero(found[: len(extents)], extents) if found is not None else None
+    if found is None or places is None:
+        raise ValueError(_first_wrong(block, number + before, head))
+    return places + found[len(extents) :]
 
 
 def _first_wrong(block: bytes, number: int, head: _Header) -> str:
@@ -197,7 +184,7 @@ def _quoted(text: bytes) -> str:
 
 
 def _sparse(head: _Header, parts: list[np.ndarray]) -> Any:
-    row, column = parts[0] - 1, parts[1] - 1
+    row, column = parts[:2]
     values = parts[2] if len(parts) == 3 else np.ones(len(row))
     if head.symmetry != "general":
         off = row != column

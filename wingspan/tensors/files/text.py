@@ -1,0 +1,83 @@
+"""Text files of numbers: read and written in blocks of whole lines, on all processors that this process may use."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import IO, TypeVar
+
+import numpy as np
+
+from wingspan.buffers.stored import narrow
+from wingspan.reading import STEP, InSteps
+from wingspan.tensors.files._text import ended, lines
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+ROWS = 1 << 15
+"""Lines that are written at once: about as many as are read."""
+
+
+def blocks(file: InSteps) -> Iterator[tuple[int, bytes]]:
+    """The rest of the file in pieces of whole lines, and before each how many lines there are in those before it."""
+    number = 0
+    while block := file.read():
+        if not block.endswith(b"\n"):
+            rest = file.readline(STEP)
+            if len(rest) == STEP and not rest.endswith(b"\n"):
+                raise ValueError(f"a line is longer than {STEP} characters")
+            block += rest if rest.endswith(b"\n") else rest + b"\n"
+        yield number, block
+        number += ended(block)
+
+
+def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
+    """What `work` makes of each part, in order, a few of them at once. It should leave the interpreter to others.
+
+    An exception of one part is raised where its result would be, so the first one is that of the first part.
+    """
+    threads = len(os.sched_getaffinity(0))
+    waiting: deque[Callable[[], B]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for part in parts:
+            waiting.append(_begun(pool, work, part))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft()()
+        while waiting:
+            yield waiting.popleft()()
+
+
+def _begun(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
+    """What gives the result of `work`: another thread, or who asks for it where none can be started."""
+    try:
+        return pool.submit(work, part).result
+    except RuntimeError:
+        return partial(work, part)
+
+
+def from_zero(subscripts: list[np.ndarray], extents: Iterable[int]) -> list[np.ndarray] | None:
+    """Subscripts counted from 0, as narrow as SciPy keeps them, of those from 1; None if one is out of bounds."""
+    made: list[np.ndarray] = []
+    for axis, extent in zip(subscripts, extents, strict=False):
+        least, largest = int(axis.min(initial=1)), int(axis.max(initial=1))
+        if least < 1 or largest > extent:
+            return None
+        axis -= 1
+        made.append(axis.astype(narrow(largest), copy=False))
+    return made
+
+
+def write_entries(file: IO[bytes], subscripts: list[np.ndarray], values: np.ndarray) -> None:
+    """Write a line for each entry: its subscripts, which are counted from 0 here and from 1 there, and its value."""
+    wide = np.float64 if values.dtype.kind == "f" else np.int64
+
+    def written(begin: int) -> bytearray:
+        part = slice(begin, begin + ROWS)
+        return lines([*(np.add(axis[part], 1, dtype=np.int64) for axis in subscripts), values[part].astype(wide)])
+
+    for text in each(written, range(0, len(values), ROWS)):
+        file.write(text)
