@@ -13,12 +13,12 @@ from wingspan.explorer.machine import Blocked, Machine, Step
 S = TypeVar("S")
 
 
-def run(machine: Machine[S], progress: Callable[[int, int], None] | None = None) -> S:
+def run(machine: Machine[S], progress: Callable[[int, int], None] | None = None, begin: S | None = None) -> S:
     """The state after a run in which each task gets as far as it can before the next. RunFault if it does not finish.
 
-    Only that task is asked for its step, whereas a replay asks all tasks.
+    Only that task is asked for its step, whereas a replay asks all tasks. It begins in the first state or in another.
     """
-    state, trail, count = machine.initial(), Trail(), 0
+    state, trail, count = machine.initial() if begin is None else begin, Trail(), 0
     while tasks := machine.tasks(state):
         waiting: list[Blocked] = []
         for task in tasks:

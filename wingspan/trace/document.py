@@ -29,7 +29,8 @@ from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import latex, schema
 from wingspan.trace.graph import Edge, Node, Trace
-from wingspan.trace.memory import environment, fibertree, held
+from wingspan.trace.memory import environment, held
+from wingspan.trace.trees import Tree
 
 VERSION = 1
 SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.json").read_text("utf-8"))
@@ -124,7 +125,7 @@ class _Document:
         outcome = self.trace.outcome(node)
         return {
             "cells": [[self._cell(cell), held(value)] for cell, value in sorted(node.state.heap.items(), key=_place)],
-            "trees": [self._tree(node, tensor) for tensor in self.trace.program.towers],
+            "trees": [self._tree(tree) for tree in self.trace.trees(node.state, self._cell).values()],
             "stores": [self._store(task, names) for task, names in environment(node.state)],
             "configuration": {
                 "lines": [self.lines.number(line, partial(str, line)) for line in lines],
@@ -167,8 +168,7 @@ class _Document:
             "offset": cell.offset,
         }
 
-    def _tree(self, node: Node, tensor: str) -> int | None:
-        tree = fibertree(node.state, tensor, self.trace.program.towers[tensor], self._cell)
+    def _tree(self, tree: Tree | None) -> int | None:
         return None if tree is None else self.trees.number(json.dumps(tree), lambda: tree)
 
     def _store(self, task: str, names: dict[str, str]) -> int:

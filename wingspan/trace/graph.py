@@ -7,7 +7,7 @@ ones after it. They are the states and the steps that `explore` counts, and thos
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -15,6 +15,7 @@ from math import inf
 
 from wingspan import api
 from wingspan.api.binding import Runnable
+from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, Source
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
@@ -25,6 +26,7 @@ from wingspan.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.derived import Derived
 from wingspan.trace.reads import NONE, Lost, Reads
+from wingspan.trace.trees import Tree, fibertrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,7 @@ class Trace:
     def __init__(self, program: Runnable, **binding: object) -> None:
         self.program: Elaborated = api.bind(program, **binding)  # type: ignore[arg-type]
         self.machine = api.semantics(self.program, derives=True)
+        self._plain = api.semantics(self.program)
         self.nodes: list[Node] = []
         self._numbers: dict[Hashable, int] = {}
         self._edges: dict[tuple[int, str], Edge] = {}
@@ -88,6 +91,10 @@ class Trace:
         """The text of the program."""
         spans = (node.span for node in self.program.plain.walk() if node.span is not None)
         return next((span.source for span in spans), Source("", ""))
+
+    def trees(self, state: State, number_of: Callable[[Cell], Hashable] = lambda cell: cell) -> dict[str, Tree | None]:
+        """The fibertree of each tensor in a state; None of one that is undeclared."""
+        return fibertrees(state, self._plain, number_of)
 
     def edge(self, node: Node, task: str) -> Edge:
         """The next step of a task, which must be able to step."""

@@ -1,11 +1,10 @@
-"""Memory to look at: the buffers of each level, and the fibertree of each tensor that has one."""
+"""Memory to look at: the buffers of each level, and what names stand for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from wingspan.buffers.frames import Cell
@@ -13,12 +12,8 @@ from wingspan.buffers.heap import Heap
 from wingspan.lang import ir
 from wingspan.lang.printer import copy, term
 from wingspan.levels import Tower
-from wingspan.semantics.config import Config, Cursor, Dirty, Handle, State
+from wingspan.semantics.config import Config, Cursor, Dirty, State
 from wingspan.semantics.memory import stores
-from wingspan.tensors.cells import Reader
-
-MOST = 64
-"""A fiber has no more children here; `more` says that it has."""
 
 
 @dataclass(frozen=True)
@@ -72,50 +67,3 @@ def environment(state: State) -> list[tuple[str, dict[str, str]]]:
         return [(C.t.path, dict(sorted(names.items()))), *(each for child in spawned for each in below(child))]
 
     return below(state.root)
-
-
-def fibertree(state: State, tensor: str, tower: Tower, number_of: Callable[[Cell], int]) -> dict[str, Any] | None:
-    """The tensor from its root fiber down; None while its levels are being updated that keep no place for each index.
-
-    A fiber is {level, position, children}, a child {first, last, fiber or value}: the indices that lead to it. A value
-    that has a cell is with its number.
-    """
-    handle = state.root.σ.get(tensor)
-    for store in stores(state.root):
-        handle = handle or store.get(tensor)
-    static = all(tower.levels[tower.depths[number]].lookup for number in range(2, tower.rank + 2))
-    if not isinstance(handle, Handle) or handle.mode == "undeclared" or (handle.mode == "update" and not static):
-        return None
-    if any(level.modifier for level in tower.levels) and handle.mode == "update":
-        return None
-    values = {cell._replace(tensor=""): value for cell, value in state.heap.items() if cell.tensor == tensor}
-    reader = Reader(tower, values, handle.fill)
-    leaf = {
-        (cell.instance, cell.offset): cell
-        for cell in state.heap
-        if cell.tensor == tensor and cell.depth == tower.depths[1] and cell.buffer == "val"
-    }
-
-    def at_leaf(position: int, instance: ir.Instance) -> dict[str, Any]:
-        cell = leaf.get((instance, position))
-        about = {} if cell is None else {"cell": number_of(cell)}
-        return {"value": term(reader.value(position, instance)), **about}
-
-    def fiber(number: int, position: int, instance: ir.Instance) -> dict[str, Any]:
-        found = list(islice(reader.stretches(number, position, instance), MOST + 1))
-        children = []
-        for first, last, child, inside in found[:MOST]:
-            about: dict[str, Any] = {"first": first, "last": last}
-            if child == 0:
-                about["value"] = None
-            elif number == 2:
-                about |= at_leaf(child, inside)
-            else:
-                about["fiber"] = fiber(number - 1, child, inside)
-            children.append(about)
-        made = {"level": number, "position": position, "children": children}
-        return made | ({"more": True} if len(found) > MOST else {})
-
-    if tower.rank == 0:
-        return {"level": 1, "position": 1, "children": [], **at_leaf(1, ())}
-    return fiber(tower.rank + 1, 1, ())

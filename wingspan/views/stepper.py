@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 from io import StringIO
 from textwrap import wrap
 
@@ -19,6 +20,7 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import Buffer, buffers, environment, held
 from wingspan.trace.session import Choice, Guess, Session
+from wingspan.trace.trees import Tree, placed
 from wingspan.views.inference import stacked
 from wingspan.views.steps import lanes, touched
 from wingspan.views.values import count, listing
@@ -102,17 +104,18 @@ def does(step: Derived) -> str:
 
 
 def memory(session: Session, width: int) -> list[str]:
-    """A line for each buffer, what the last step wrote in brackets; who has read what; variables and indices.
+    """A line for each fiber of a sparse tensor's last level, and one for each buffer, what the last step wrote in
+    brackets; who has read what; variables and indices.
 
     Inputs, which no step changes, come last.
     """
     state, tensors = session.state, session.trace.program.towers
     changed = {touch.cell for step in session.recent for touch in step.footprint if touch.effect not in READING}
-    shown = buffers(state.heap, tensors)
-    wide = max((len(buffer.title) for buffer in shown), default=0)
-    lines = [(_buffer(session, buffer, changed, wide, width), buffer.tensor) for buffer in shown]
+    rows = [*_trees(session, changed), *(_buffer(session, buffer, changed) for buffer in buffers(state.heap, tensors))]
+    rows.sort(key=lambda row: row.tensor)
+    wide = max((len(row.title) for row in rows), default=0)
     inputs = session.trace.program.inputs
-    drawn = [line for line, tensor in lines if tensor not in inputs]
+    drawn = [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
     for read in session.reads.all:
         old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
         told = f"▲ {read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
@@ -121,22 +124,89 @@ def memory(session: Session, width: int) -> list[str]:
         inside = ", ".join(f"{name} ↦ {bound}" for name, bound in names.items() if name not in tensors)
         if inside:
             drawn.append(cut(f"σ{task or '0'} {{{inside}}}", width))
-    return [*drawn, *(line for line, tensor in lines if tensor in inputs)] or ["no cells yet"]
+    drawn += [line for row in rows if row.tensor in inputs for line in row.lines(wide, width)]
+    return drawn or ["no cells yet"]
 
 
-def _buffer(session: Session, buffer: Buffer, changed: set[Hashable], wide: int, width: int) -> str:
-    """The cells of a buffer; where they are too many, those around the first that was changed."""
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of a tensor in a line, as texts, and the first of them that the last step wrote."""
+
+    tensor: str
+    title: str
+    texts: list[str]
+    at: int = 0
+
+    def lines(self, wide: int, width: int) -> list[str]:
+        """The line, with a title so wide; where the cells are too many, those around the first that was written."""
+        room = width - wide - 2
+        first = 0
+        while first < self.at and len(_row(self.texts, first, self.at + 2)) > room:
+            first += 1
+        last = len(self.texts)
+        while last > self.at + 1 and len(_row(self.texts, first, last)) > room:
+            last -= 1
+        return [cut(f"{self.title:<{wide}}  {_row(self.texts, first, last)}", width)]
+
+
+@dataclass(frozen=True)
+class _Unreadable:
+    """What of a tensor cannot be read."""
+
+    tensor: str
+    text: str
+    title = ""
+
+    def lines(self, wide: int, width: int) -> list[str]:
+        """As many as it takes."""
+        return wrap(f"{self.tensor} is not readable: {self.text}", width, subsequent_indent="  ")
+
+
+def _written(texts: list[tuple[str, str, bool]]) -> tuple[list[str], int]:
+    """Texts in two parts, the second in brackets where it was written; and the first place where it was."""
+    made = [f"{before}[{text}]" if changed else f"{before}{text}" for before, text, changed in texts]
+    return made, next((k for k, (_, _, changed) in enumerate(texts) if changed), 0)
+
+
+def _buffer(session: Session, buffer: Buffer, changed: set[Hashable]) -> _Cells:
     heap = session.state.heap
-    cells = [f"[{held(heap[cell])}]" if cell in changed else held(heap[cell]) for cell in buffer.cells.values()]
-    at = next((k for k, cell in enumerate(buffer.cells.values()) if cell in changed), 0)
-    room = width - wide - 2
-    first = 0
-    while first < at and len(_row(cells, first, at + 2)) > room:
-        first += 1
-    last = len(cells)
-    while last > at + 1 and len(_row(cells, first, last)) > room:
-        last -= 1
-    return cut(f"{buffer.title:<{wide}}  {_row(cells, first, last)}", width)
+    return _Cells(
+        buffer.tensor,
+        buffer.title,
+        *_written([("", held(heap[cell]), cell in changed) for cell in buffer.cells.values()]),
+    )
+
+
+def _trees(session: Session, changed: set[Hashable]) -> Iterator[_Cells | _Unreadable]:
+    """The tensors whose buffers alone do not show what they hold."""
+    towers = session.trace.program.towers
+    for tensor, tree in session.trace.trees(session.state).items():
+        if tree is not None and not placed(towers[tensor]):
+            if "unreadable" in tree:
+                yield _Unreadable(tensor, tree["unreadable"])
+            yield from _fibers(tensor, tree, (), changed)
+
+
+def _fibers(tensor: str, tree: Tree, outer: tuple[str, ...], changed: set[Hashable]) -> Iterator[_Cells]:
+    """A line for each fiber of the last level; those that are left out or cannot be read have none."""
+    if tree["level"] > 2:
+        for child in tree["children"]:
+            if "fiber" in child:
+                yield from _fibers(tensor, child["fiber"], (_index(child), *outer), changed)
+        return
+    title = f"{tensor}[:, {', '.join(outer)}]" if outer else tensor
+    elements = [
+        (f"{_index(each)}: ", each["value"] or "empty", each.get("cell") in changed) for each in tree["children"]
+    ]
+    if tree["level"] == 1:
+        elements = [("", tree["value"], tree.get("cell") in changed)]
+    texts, at = _written(elements)
+    yield _Cells(tensor, title, [*(texts or ["empty"]), *([FILLER] if tree.get("more") else [])], at)
+
+
+def _index(child: Tree) -> str:
+    """The index that leads to a child, or the first and the last one of a run."""
+    return f"{child['first']}" if child["first"] == child["last"] else f"{child['first']}:{child['last']}"
 
 
 def _row(cells: list[str], first: int, last: int) -> str:

@@ -39,13 +39,10 @@ export function memory(view) {
 function drawn(view, { name, format, tree }, held, marks) {
   const { trace } = view;
   const inTree = new Set();
+  const nothing = !tree || (tree.unreadable && !tree.children.length);
   const drawing =
-    tree &&
-    h(
-      "div",
-      { class: "tree" },
-      tree.children.length ? fiber(view, tree, marks, inTree) : value(view, tree, marks, inTree),
-    );
+    !nothing &&
+    h("div", { class: "tree" }, tree.level > 1 ? fiber(view, tree, marks, inTree) : value(view, tree, marks, inTree));
   const rows = new Map();
   for (const cell of held.keys()) {
     const about = trace.cells[cell];
@@ -59,9 +56,10 @@ function drawn(view, { name, format, tree }, held, marks) {
     "section",
     { class: "tensor" },
     h("h3", {}, name, " ", h("code", {}, format)),
+    tree?.updating && !nothing && h("p", { class: "hint" }, "What can be read if all loops end here:"),
     drawing,
-    !tree &&
-      h("p", { class: "hint" }, rows.size ? "While it is written, these are its buffers:" : "Nothing is stored."),
+    tree?.unreadable && h("p", { class: "lost" }, `not readable: ${tree.unreadable}`),
+    !tree && h("p", { class: "hint" }, rows.size ? "Not declared; its buffers:" : "Nothing is stored."),
     rows.size > 0 &&
       h(
         "table",
@@ -87,6 +85,7 @@ function fiber(view, { children, more }, marks, inTree) {
   return h(
     "ul",
     { class: "fiber" },
+    !children.length && h("li", {}, h("span", { class: "index" }, "empty")),
     children.map((child) => {
       const index = child.first === child.last ? `${child.first}` : `${child.first}:${child.last}`;
       const inside = child.fiber ? fiber(view, child.fiber, marks, inTree) : value(view, child, marks, inTree);

@@ -1,0 +1,68 @@
+"""A state in which every loop ends now: for views that read tensors while tasks are updating them.
+
+What levels do when a loop is left, ends, or is shared by tasks is left to the rules: all that is dropped from a
+configuration is what still would be computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from wingspan.lang import ir
+from wingspan.semantics.config import Config, Context, Scope, State, Store, Then, refocus
+
+
+def stopped(state: State) -> State:
+    """The same memory, with no more to do than to leave the fibers that loops are in, to close and to commit them.
+
+    An operation of a level that has begun ends, but for the update of an element: that stays as far as it got.
+    """
+    return State(state.heap, _stopped(state.root), (), (), state.conclude)
+
+
+def _stopped(C: Config) -> Config:
+    s, σ, E = _begun(C.s, C.σ), C.σ, C.E
+    if isinstance(s, ir.Unfurl):
+        σ = σ.set(s.fiber, None)  # its cursor will be there when its loop finishes
+    around: list[tuple[ir.Statement, ...] | Store] = []
+    while E is not None:
+        if isinstance(E, Then):
+            around.append(tuple(_left(each, σ) for each in E.rest))
+        elif isinstance(E, Scope):
+            around.append(E.store)
+            σ = E.store
+        E = E.E
+    made: Context = None
+    for each in reversed(around):
+        if isinstance(each, tuple):
+            rest = ir.seq(*each)
+            made = made if isinstance(rest, ir.Skip) else Then((rest,), made)
+        else:
+            made = Scope(each, made)
+    return refocus(Config(s, C.t, C.σ, made))
+
+
+def _begun(s: Any, σ: Store) -> Any:
+    """What is left of a redex."""
+    match s:
+        case ir.Par(contexts=contexts):
+            return ir.Par(tuple(map(_stopped, contexts)), span=s.span)
+        case ir.Freeze(frame=frame) | ir.Thaw(frame=frame) | ir.Unfurl(frame=frame) if frame is not None:
+            return s
+        case ir.Enter(reads=reads, updates=updates, frame=frame):
+            entering = (*reads, *updates)[: frame is not None]
+            return replace(s, reads=entering[: len(reads)], updates=entering[len(reads) :], body=ir.SKIP)
+    return _left(s, σ)
+
+
+def _left(s: Any, σ: Store) -> ir.Statement:
+    """What is left of a statement: a loop has no index left, and finishes the fibers that it has opened."""
+    match s:
+        case ir.Leave() | ir.Finish() | ir.Checkout() | ir.Commit():
+            return s
+        case ir.For(range=ir.Looplet(fibers=fibers)):
+            return replace(s, range=ir.Looplet(1, 0, tuple(F for F in fibers if F in σ)))
+        case ir.Block(statements=statements):
+            return ir.seq(*(_left(each, σ) for each in statements))
+    return ir.SKIP

@@ -1,0 +1,151 @@
+"""The fibertree of each tensor of a state, also while tasks are updating it.
+
+A level that keeps no place for each index can be read only when it is frozen. So while it is updated, the tree is the
+one that would be read if all loops ended here: the rules end them, and the level's own operations freeze a copy of its
+cells. What has not been recorded yet, as the entry that a task is in, is in the buffers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import islice
+from typing import Any
+
+from wingspan.buffers import procedures
+from wingspan.buffers.frames import Cell
+from wingspan.errors import Fault
+from wingspan.explorer.run import run
+from wingspan.lang import ir
+from wingspan.lang.printer import term
+from wingspan.levels import Tower
+from wingspan.semantics.config import Handle, State
+from wingspan.semantics.machine import Semantics
+from wingspan.semantics.memory import stores
+from wingspan.semantics.stopped import stopped
+from wingspan.tensors.cells import Reader
+from wingspan.tensors.frozen import collect
+from wingspan.tensors.walk import invariants
+
+MOST = 64
+"""A fiber has no more children here; `more` says that it has."""
+
+Tree = dict[str, Any]
+"""A fiber: {level, position, children}, a child {first, last, fiber or value}: the indices that lead to it. A value
+that has a cell is with it. The root fiber may be `updating`, and say what is `unreadable`."""
+
+
+def fibertrees(
+    state: State, machine: Semantics, number_of: Callable[[Cell], Hashable] = lambda cell: cell
+) -> dict[str, Tree | None]:
+    """The tree of each tensor of the root task, None of one that is undeclared; cells are named by `number_of`."""
+    resting: State | Fault | None = None
+    made: dict[str, Tree | None] = {}
+    for tensor, tower in machine.towers.items():
+        handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
+        if not isinstance(handle, Handle) or handle.mode == "undeclared":
+            made[tensor] = None
+        elif _at_rest(state, tensor, tower, handle):
+            made[tensor] = _Reading(state, state, tensor, tower, handle, number_of).tree()
+        else:
+            resting = resting or _resting(state, machine)
+            made[tensor] = _updating(state, resting, tensor, tower, handle, number_of)
+    return made
+
+
+def placed(tower: Tower) -> bool:
+    """Whether each index has its place, so that the tensor can be read at any time."""
+    return all(level.leaf or (not level.modifier and level.lookup) for level in tower.levels)
+
+
+def _at_rest(state: State, tensor: str, tower: Tower, handle: Handle) -> bool:
+    """Whether its cells can be read as they are."""
+    return placed(tower) or (handle.mode == "read" and not _under_way(ir.Thaw, state, tensor))
+
+
+def _under_way(kind: type[ir.Freeze | ir.Thaw], state: State, tensor: str) -> bool:
+    """Whether a change of mode of the tensor has begun."""
+    s = state.root.s
+    return isinstance(s, kind) and s.tensor == tensor and s.frame is not None
+
+
+def _resting(state: State, machine: Semantics) -> State | Fault:
+    try:
+        return run(machine, begin=stopped(state))
+    except Fault as fault:
+        return fault
+
+
+def _updating(
+    state: State,
+    resting: State | Fault,
+    tensor: str,
+    tower: Tower,
+    handle: Handle,
+    number_of: Callable[[Cell], Hashable],
+) -> Tree:
+    nothing: Tree = {"level": tower.rank + 1, "position": 1, "children": [], "updating": True}
+    if isinstance(resting, Fault):
+        return nothing | {"unreadable": resting.message}
+    reading = _Reading(state, resting, tensor, tower, handle, number_of)
+    if not _under_way(ir.Freeze, state, tensor):
+        try:
+            reading.reader.run(procedures.whole(tower, "freeze", handle.op), handle.instance)
+        except Fault as fault:
+            return nothing | {"unreadable": fault.message}
+    return reading.tree() | {"updating": True}
+
+
+class _Reading:
+    """The cells of a tensor in a state in which it can be read; `before` is the one that is shown."""
+
+    def __init__(
+        self,
+        before: State,
+        state: State,
+        tensor: str,
+        tower: Tower,
+        handle: Handle,
+        number_of: Callable[[Cell], Hashable],
+    ) -> None:
+        self.tower, self.number_of = tower, number_of
+        self.values = {
+            cell._replace(tensor=""): 0 if isinstance(value, str) else value  # a lock that a task holds
+            for cell, value in state.heap.items()
+            if cell.tensor == tensor
+        }
+        self.reader = Reader(tower, self.values, handle.fill)
+        self.leaf = {
+            (cell.instance, cell.offset): (cell, value)
+            for cell, value in before.heap.items()
+            if cell.tensor == tensor and cell.depth == tower.depths[1] and cell.buffer == "val"
+        }
+
+    def tree(self) -> Tree:
+        """The tensor from its root fiber down, and which invariant of a level is broken."""
+        rank = self.tower.rank
+        if rank == 0:
+            return {"level": 1, "position": 1, "children": [], **self._value(1, ())}
+        wrong = invariants(collect(self.tower, self.values))
+        return self._fiber(rank + 1, 1, ()) | ({"unreadable": wrong} if wrong else {})
+
+    def _fiber(self, number: int, position: int, instance: ir.Instance) -> Tree:
+        found = list(islice(self.reader.stretches(number, position, instance), MOST + 1))
+        children = []
+        for first, last, child, inside in found[:MOST]:
+            about: Tree = {"first": first, "last": last}
+            if child == 0:
+                about["value"] = None
+            elif number == 2:
+                about |= self._value(child, inside)
+            else:
+                about["fiber"] = self._fiber(number - 1, child, inside)
+            children.append(about)
+        made = {"level": number, "position": position, "children": children}
+        return made | ({"more": True} if len(found) > MOST else {})
+
+    def _value(self, position: int, instance: ir.Instance) -> Tree:
+        """An element, and its cell if that holds it: freezing may have brought it there."""
+        value = self.reader.value(position, instance)
+        cell, held = self.leaf.get((instance, position), (None, None))
+        here = cell is not None and (held == value) is True
+        return {"value": term(value), **({"cell": self.number_of(cell)} if here and cell is not None else {})}
