@@ -1,4 +1,4 @@
-"""The pages that people read: every link between them leads somewhere."""
+"""The pages that people read: links lead somewhere, and what commands are shown to print is what they print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from proofs_tests.places import ROOT
+from proofs_tests.lessons import agrees, commands, files
+from proofs_tests.places import EXAMPLES, ROOT
+from wingspan import cli
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
@@ -68,6 +70,25 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "[2](#no) [3](none.md) [4](page.md#the--p-option-twice) [5](https://none.example#no)\n"
     )
     assert broken(page) == ["#no", "none.md"]
+
+
+SHOWN = [page for page in PAGES if "lessons" not in page.parts and any(commands(page))]
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_shows_what_commands_print(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    """In a folder with the files that the page gives, and the examples. `lessons` says how a page gives them."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for name, text in files(page).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for command in commands(page):
+        assert command.words[0] == "wingspan"
+        with pytest.raises(SystemExit):
+            cli.main(list(command.words[1:]), prog_name="wingspan")
+        printed = "".join(capsys.readouterr())
+        assert agrees(command.shown, printed), f"{' '.join(command.words)} prints\n{printed}"
+        assert max(map(len, command.shown.splitlines()), default=0) <= 120
 
 
 def test_every_page_links_to_the_glossary() -> None:

@@ -9,6 +9,8 @@ import click
 from wingspan.console import Verbs
 
 EPILOG = """
+`wingspan help TOPIC` explains a message error[TOPIC].
+
 \b
 Exit status of every verb
   0  finished, nothing wrong        2    the program, its input or the command line is wrong

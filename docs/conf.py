@@ -1,0 +1,52 @@
+"""The documentation site: `make docs` builds it from the pages of the repository, which stay readable without it."""
+
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx.addnodes import download_reference
+from sphinx.application import Sphinx
+
+from wingspan import __version__ as release
+
+project = "wingspan"
+copyright = "The wingspan authors"
+version = release
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_external_toc",
+]
+external_toc_path = "docs/toc.yml"
+external_toc_exclude_missing = True
+exclude_patterns = [".*", "build", "dist", "**/__pycache__", "*.egg-info"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]
+nitpicky = True
+
+html_theme = "furo"
+html_title = "wingspan"
+
+
+def setup(app: Sphinx) -> None:
+    """What Sphinx does not know of these pages."""
+    app.add_lexer("mermaid", TextLexer)
+    app.connect("doctree-read", plain_titles, priority=400)  # before titles are collected
+    app.connect("build-finished", front_page)
+
+
+def plain_titles(app: Sphinx, doctree: nodes.document) -> None:
+    """Titles without links to files, which the collector of titles does not expect."""
+    for title in doctree.findall(nodes.title):
+        for link in list(title.findall(download_reference)):
+            link.replace_self(link.children)
+
+
+def front_page(app: Sphinx, error: Exception | None) -> None:
+    """The README is the first page, under the name that browsers and servers look for."""
+    if error is None and app.builder.name == "html":
+        shutil.copyfile(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))
