@@ -1,4 +1,8 @@
-"""The documentation site: `make docs` builds it from the pages of the repository, which stay readable without it."""
+"""The documentation site. It is made of the pages of the repository, which can be read there as well.
+
+`make site` builds it into build/site. Pages of other folders belong to it too, so the root of the repository is its
+source; `toc.yml` says which pages it has.
+"""
 
 import shutil
 from pathlib import Path
@@ -11,25 +15,28 @@ from sphinx.application import Sphinx
 from wingspan import __version__ as release
 
 project = "wingspan"
-copyright = "The wingspan authors"
-version = release
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx_click",
-    "sphinx_external_toc",
-]
+copyright = "the wingspan authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_external_toc"]
 external_toc_path = "docs/toc.yml"
 external_toc_exclude_missing = True
 exclude_patterns = [".*", "build", "dist", "**/__pycache__", "*.egg-info"]
 
+suppress_warnings = ["etoc.glob"]
+"""A test requires that the parts of the site have all pages."""
+
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_inline"]
-nitpicky = True
+"""Titles have the anchors that they have on GitHub."""
+
+default_role = "code"
+"""Docstrings write `names` as Markdown does."""
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+python_use_unqualified_type_names = True
 
 html_theme = "furo"
-html_title = "wingspan"
+html_title = f"wingspan {release}"
+html_copy_source = False
 
 
 def setup(app: Sphinx) -> None:
@@ -47,6 +54,6 @@ def plain_titles(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def front_page(app: Sphinx, error: Exception | None) -> None:
-    """The README is the first page, under the name that browsers and servers look for."""
+    """The README is the first page, under the name that servers look for."""
     if error is None and app.builder.name == "html":
         shutil.copyfile(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -91,9 +92,17 @@ def test_a_page_shows_what_commands_print(page: Path, tmp_path: Path, monkeypatc
         assert max(map(len, command.shown.splitlines()), default=0) <= 120
 
 
+def test_every_page_is_in_the_site() -> None:
+    """docs/toc.yml names the pages, or patterns of them."""
+    named = re.findall(r"(?:root|file|glob): (\S+)", (ROOT / "docs" / "toc.yml").read_text(encoding="utf-8"))
+    pages = [str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
+    assert [page for page in pages if not any(fnmatchcase(page, name) for name in named)] == []
+    assert [name for name in named if "*" not in name and name not in pages] in ([], ["docs/own-level"])
+
+
 def test_every_page_links_to_the_glossary() -> None:
     """All but those that scripts write."""
-    written = {"performance.md", "rules.md", "glossary.md"}
+    written = {"performance.md", "rules.md", "verbs.md", "glossary.md"}
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in written]
     assert len(pages) > 10
     assert [page.name for page in pages if not any("glossary.md" in link for link in links(page))] == []
