@@ -7,7 +7,7 @@ EFFORT ?= 1
 PART ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs pages site bench bench-kernels bench-explore clean
+.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ site: $(READY) ## build the documentation site into build/site; a warning is an 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
 	@echo 'open build/site/index.html'
+
+links: site ## follow the links of the site to other sites, which needs the network
+	$(BIN)/python -m sphinx -q -b linkcheck -c docs . build/links
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py

@@ -14,6 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from proofs_tests import pictures
 from proofs_tests.lessons import agrees, commands, files
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import cli
@@ -90,6 +91,14 @@ def test_a_page_shows_what_commands_print(page: Path, tmp_path: Path, monkeypatc
         printed = "".join(capsys.readouterr())
         assert agrees(command.shown, printed), f"{' '.join(command.words)} prints\n{printed}"
         assert max(map(len, command.shown.splitlines()), default=0) <= 120
+
+
+@pytest.mark.parametrize("name", pictures.DRAWN)
+def test_a_picture_shows_what_the_tool_draws(name: str) -> None:
+    """`make docs` draws it anew. Its texts are compared: other libraries may place them otherwise."""
+    kept = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert "".join(pictures.texts(kept)) == "".join(pictures.texts(pictures.DRAWN[name]()))
+    assert len(kept) < 60_000 and "http" not in kept.replace("http://www.w3.org/", "").replace("https://www.tex", "")
 
 
 def test_every_page_is_in_the_site() -> None:
