@@ -29,6 +29,7 @@ myst_heading_anchors = 4
 
 default_role = "code"
 """Docstrings write `names` as Markdown does."""
+autodoc_default_options = {"special-members": "__call__"}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
