@@ -7,7 +7,7 @@ EFFORT ?= 1
 PART ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs bench bench-kernels bench-explore clean
+.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -79,12 +79,23 @@ lint: $(READY) ## ruff, its formatter and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(READY) ## write docs/rules.md anew from the docstrings of the rules, the tables of docs/levels.md, of examples, notebooks of lessons
+docs: pages site ## write anew what is made by scripts, and build the site into build/site
+
+pages: $(READY) ## write docs/rules.md, the tables of docs/levels.md and of examples, notebooks of lessons, pictures
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.lessons
-	cp examples/quiz.md wingspan/cli/quiz.md
+	$(BIN)/python -m proofs_tests.pictures
+	cp examples/quiz.md docs/errors.md wingspan/cli
+
+site: $(READY) ## build the documentation site into build/site; a warning is an error
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
+	@echo 'open build/site/index.html'
+
+links: site ## follow the links of the site to other sites, which needs the network
+	$(BIN)/python -m sphinx -q -b linkcheck -c docs . build/links
 
 bench: $(READY) ## measure rule steps, the native engine, differential testing; the dependence tests on a small scope
 	$(BIN)/python bench/steps.py

@@ -1,10 +1,11 @@
-"""The pages that people read: every link between them leads somewhere."""
+"""The pages that people read: links lead somewhere, and what commands are shown to print is what they print."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,7 +14,10 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from proofs_tests.places import ROOT
+from proofs_tests import pictures
+from proofs_tests.lessons import agrees, commands, files
+from proofs_tests.places import EXAMPLES, ROOT
+from wingspan import cli
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
@@ -70,9 +74,44 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken(page) == ["#no", "none.md"]
 
 
+SHOWN = [page for page in PAGES if "lessons" not in page.parts and any(commands(page))]
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_shows_what_commands_print(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    """In a folder with the files that the page gives, and the examples. `lessons` says how a page gives them."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for name, text in files(page).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for command in commands(page):
+        assert command.words[0] == "wingspan"
+        with pytest.raises(SystemExit):
+            cli.main(list(command.words[1:]), prog_name="wingspan")
+        printed = "".join(capsys.readouterr())
+        assert agrees(command.shown, printed), f"{' '.join(command.words)} prints\n{printed}"
+        assert max(map(len, command.shown.splitlines()), default=0) <= 120
+
+
+@pytest.mark.parametrize("name", pictures.DRAWN)
+def test_a_picture_shows_what_the_tool_draws(name: str) -> None:
+    """`make docs` draws it anew. Its texts are compared: other libraries may place them otherwise."""
+    kept = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert "".join(pictures.texts(kept)) == "".join(pictures.texts(pictures.DRAWN[name]()))
+    assert len(kept) < 60_000 and "http" not in kept.replace("http://www.w3.org/", "").replace("https://www.tex", "")
+
+
+def test_every_page_is_in_the_site() -> None:
+    """docs/toc.yml names the pages, or patterns of them."""
+    named = re.findall(r"(?:root|file|glob): (\S+)", (ROOT / "docs" / "toc.yml").read_text(encoding="utf-8"))
+    pages = [str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
+    assert [page for page in pages if not any(fnmatchcase(page, name) for name in named)] == []
+    assert [name for name in named if "*" not in name and name not in pages] in ([], ["docs/own-level"])
+
+
 def test_every_page_links_to_the_glossary() -> None:
     """All but those that scripts write."""
-    written = {"performance.md", "rules.md", "glossary.md"}
+    written = {"performance.md", "rules.md", "verbs.md", "glossary.md"}
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in written]
     assert len(pages) > 10
     assert [page.name for page in pages if not any("glossary.md" in link for link in links(page))] == []

@@ -110,9 +110,17 @@ class Comparison(Shown):
 def compare(
     program: Elaborated, engines: Sequence[Engine], *, repeat: int = 1, tolerance: float = 0.0, lenient: bool = False
 ) -> Comparison:
-    """Run a bound program through all engines, each `repeat` times, and compare every run with the very first.
+    """Run a bound program through engines, and compare every run with the very first.
 
-    An engine that cannot run the program is an InputError; if `lenient`, it is left out.
+    Args:
+        program: a program that `wingspan.api.bind` has bound.
+        engines: what runs it.
+        repeat: how often each engine runs.
+        tolerance: the largest relative difference of two doubles that count as equal.
+        lenient: leave out engines that cannot run the program.
+
+    Raises:
+        InputError: an engine cannot run the program, or if `lenient`, none can.
     """
     endings: list[Ending] = []
     left_out: dict[str, str] = {}

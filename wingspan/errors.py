@@ -164,7 +164,13 @@ def width(text: str) -> int:
 
 
 class WingspanError(Exception):
-    """Base of every error that a user can meet; it carries one or more diagnostics."""
+    """Base of all errors that a user can meet.
+
+    An error has one or more diagnostics: its own, and those of independent mistakes that are reported together.
+
+    Attributes:
+        diagnostics: each with its topic, message, place and notes.
+    """
 
     topic = "wingspan"
 
@@ -185,59 +191,59 @@ class WingspanError(Exception):
 
     @property
     def message(self) -> str:
-        """The headline of the first diagnostic."""
+        """The first diagnostic in one sentence."""
         return self.diagnostics[0].message
 
     @property
     def span(self) -> Span | None:
-        """Where the first diagnostic is."""
+        """The place of the first diagnostic, if it has one."""
         return self.diagnostics[0].span
 
     @property
     def fix(self) -> str | None:
-        """The remedy of the first diagnostic."""
+        """What to do about the first diagnostic, if that is known."""
         return dict(self.diagnostics[0].notes).get("fix")
 
     def render(self) -> str:
-        """All diagnostics as text, an empty line between them."""
+        """All diagnostics as text, with source lines, separated by empty lines."""
         return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
 
 
 class ParseError(WingspanError):
-    """The text is not a program. Fix the marked place."""
+    """The text is not a program. Correct the marked place."""
 
     topic = "syntax"
 
 
 class ProgramError(WingspanError):
-    """The program reads well but cannot mean anything: an unknown format, a wrong rank, a mode misused."""
+    """The program reads well but has no meaning, such as an unknown format, a wrong rank or a misused mode."""
 
     topic = "program"
 
 
 class InputError(WingspanError):
-    """A tensor, a file or a parameter handed to the program does not fit it."""
+    """A tensor, a file, a parameter or an option does not fit the program."""
 
     topic = "input"
 
 
 class Fault(WingspanError):
-    """A step that the rules forbid: index out of bounds, overflow, an ordered level out of order, …"""
+    """A step that the rules forbid: an index out of range, an overflow, an ordered level out of order, and so on."""
 
     topic = "fault"
 
 
 class InternalError(WingspanError):
-    """A state that none of the rules foresees. It is a defect of wingspan: please report the program."""
+    """A state that none of the rules foresees, which is a defect of wingspan: please report it with the program."""
 
     topic = "internal"
 
 
 class Mistakes:
-    """Collects independent mistakes, so that they are told together.
+    """Collects independent mistakes, to report them together.
 
-    A mistake may *spoil* names, or whatever else strings stand for: what seems wrong with those afterwards may be its
-    consequence, and is not told.
+    A mistake may *spoil* names, or whatever else strings stand for: later mistakes about these may be its consequences,
+    and are dropped.
 
     >>> mistakes = Mistakes()
     >>> for name in ("x", "y", "x"):

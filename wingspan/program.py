@@ -22,7 +22,13 @@ FIX = "write the path of a program"
 
 @dataclass(frozen=True, repr=False)
 class Program(Shown):
-    """A program as written, the name it goes by in messages, and the folder that its files are relative to."""
+    """A program as written.
+
+    Attributes:
+        tree: its syntax tree.
+        name: what messages call it.
+        folder: what the paths of files in it are relative to.
+    """
 
     tree: ir.Program
     name: str
@@ -33,12 +39,28 @@ class Program(Shown):
 
 
 def parse(text: str, name: str = "<program>") -> Program:
-    """A program from its text. ParseError if it is none."""
+    """Read a program from its text.
+
+    Args:
+        text: the program.
+        name: what messages call it.
+
+    Raises:
+        ParseError: the text is not a program. It has all independent mistakes, with their places.
+    """
     return Program(parser.parse(text, name), name)
 
 
 def load(path: str | os.PathLike[str]) -> Program:
-    """A program from a `.ws` file. InputError if the file cannot be read, ParseError if it is no program."""
+    """Read a program from a file.
+
+    Args:
+        path: a `.ws` file: UTF-8 text of at most 1 MiB.
+
+    Raises:
+        InputError: the file cannot be read, is too long, or is not UTF-8.
+        ParseError: its text is not a program.
+    """
     if isinstance(path, str) and "\n" in path and not path.endswith(".ws"):
         raise InputError("this is the text of a program, not the path of one", fix="read it by wingspan.parse(text)")
     path = named(path)

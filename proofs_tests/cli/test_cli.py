@@ -515,8 +515,8 @@ def keys(value: object) -> Iterator[str]:
 
 
 def test_every_key_is_documented(wingspan, written):
-    """docs/command-line.md names each key that some verb prints."""
-    lines = (ROOT / "docs" / "command-line.md").read_text().splitlines()
+    """docs/json.md names each key that some verb prints."""
+    lines = (ROOT / "docs" / "json.md").read_text().splitlines()
     named = {name for line in lines for name in re.findall(r"`(?:[a-z_.[\]]+\.)?([a-z_]+)`", line)}
     replayed = ["replay", RACY, "--interleaving", "-"]
     bad = [["explore", written(text, name)] for name, text in (("faulty.ws", FAULTY), ("stuck.ws", STUCK))]

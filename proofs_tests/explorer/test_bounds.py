@@ -302,9 +302,9 @@ def test_the_sequential_result_is_left_out_when_time_is_up(work: Work) -> None:
     assert work() <= 50 + AFTER
     verdict = found.verdict
     assert (verdict.verdict, verdict.stopped_by, verdict.states) == ("incomplete", "max-seconds", 0)
-    assert verdict.left_out == (("the serial result: no result was compared with it", "max-seconds"),)
+    assert verdict.left_out == (("the sequential result: no result was compared with it", "max-seconds"),)
     text = terminal.explore(explored(found, Invocation("a.ws")))
-    assert "left out  the serial result: no result was compared with it (--max-seconds)" in text
+    assert "left out  the sequential result: no result was compared with it (--max-seconds)" in text
     assert "fault" not in text
 
 

@@ -446,7 +446,8 @@ TYPES = {"integer": int, "text": str, "boolean": bool, "list": list, "object": d
 
 def test_the_page_lists_exactly_the_keys_of_a_replay_and_their_types(command: Any) -> None:
     """Of replays that finish, fault, lock up and do not match; every type that it names comes about."""
-    table = PAGE[PAGE.index("`replay`, and `replay --format json`:") :].split("\n\n")[1]
+    page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    table = page[page.index("## `replay`") :].split("\n\n")[2]
     listed: dict[str, set[str]] = {}
     for row in table.splitlines()[2:]:
         names, types, _ = row.strip("| ").split(" | ")

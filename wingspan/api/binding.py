@@ -28,15 +28,24 @@ def bind(
     threads: int | None = None,
     symbolic: bool = False,
 ) -> Elaborated:
-    """The program with its inputs and parameters bound, ready for an engine.
+    """Bind the inputs and parameters of a program, so that an engine can run it.
 
-    `inputs` are NumPy or SciPy arrays, `Tensor`s, or paths of files. Arrays may change later, since what the program
-    would share with them is copied; to do without the copy, make a `Tensor` that borrows them. `params` are numbers, or
-    text as on the command line; `threads` replaces the number of threads of every device. ProgramError or InputError if
-    something does not fit. A program that is bound already stays as it is.
+    Args:
+        program: a program, or the path of its file. A program that is bound already is returned as it is.
+        inputs: the data of each open input by its name: a NumPy or SciPy array of the rank that the program's
+            subscripts have, a `Tensor`, or the path of a file. Arrays are copied, so they may change later; to save the
+            copy, pass a `Tensor` that borrows them.
+        params: the value of each parameter by its name: a number, or text as after `-p` on the command line.
+        threads: the number of threads of every device, in place of the numbers that the program gives.
+        symbolic: leave open what is not given (`symbols` of the result). No engine runs such a program; `check` judges
+            it for all values.
 
-    If `symbolic`, what is not given is left open (`symbols`), and no engine takes the program: it is to be judged for
-    all values.
+    Returns:
+        The program with explicit phases, concordant loops, and an extent for each axis.
+
+    Raises:
+        ProgramError: the program has no meaning, such as a name without a value.
+        InputError: an input, a parameter or a file does not fit.
     """
     if isinstance(program, Elaborated):
         if program.symbols and not symbolic:

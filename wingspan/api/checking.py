@@ -22,7 +22,11 @@ RACELESS = ("safe", "order-dependent")
 
 
 class Unsafe(ProgramError):
-    """A program that is not run because of what the level dependence test finds, which is its `report`."""
+    """A program is not run because the level dependence test does not accept it.
+
+    Attributes:
+        report: the findings, as `check` returns them, without advice.
+    """
 
     topic = "unsafe"
 
@@ -49,12 +53,28 @@ def check(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run the level dependence test on the program, without running the program, and advise how to make it safe.
+    """Run the level dependence test on a program, without running the program, and suggest how to make it safe.
 
     Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
-    type), which may occur in some interleavings only. `printed` accepts unsafe programs too. The verdict holds for all
-    values of the tensors, and for all inputs and parameters that are not given. A program that is bound already gets no
-    advice, since there is no text to change. Ctrl-C ends the search for advice.
+    type), which may occur in some interleavings only. The verdict holds for all values of the tensors, and for all
+    inputs and parameters that are not given. Source: Algorithm 1 of the paper, section 3.2; docs/theory.md says what
+    was repaired.
+
+    Args:
+        program: a program, or the path of its file. A program that is bound already gets no advice, since there is no
+            text to change.
+        test: `repaired`; `printed`, the algorithm as the paper prints it, which accepts some programs that race; or
+            `exact`, which accepts more safe programs.
+        inputs, params, threads: as for `wingspan.api.bind`. What is not given stays open.
+        progress: called with the number of changes tried, and 0.
+
+    Returns:
+        The verdict, the findings, and changes with which the test accepts the program, cheapest first. Ctrl-C ends the
+        search for changes (`advice_complete`).
+
+    Raises:
+        ProgramError: the program has no meaning; or the test cannot compare so many accesses (topic `limit`).
+        InputError: an input or a parameter does not fit, or there is no such test.
     """
     if test not in TESTS:
         raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")

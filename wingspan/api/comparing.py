@@ -32,10 +32,23 @@ def diff(
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
 ) -> Comparison:
-    """Run the program through several engines and compare the results, as `wingspan.comparison.compare` says.
+    """Run a program through several engines, and compare their results.
 
-    All engines of this package that can run it, if no `engines` are given. A program that the level dependence test
-    does not accept has no one result: it is `Unsafe`, unless that is asked for.
+    Args:
+        program, inputs, params, threads: as for `wingspan.api.bind`.
+        engines: names of engines, or engines of your own (`wingspan.testing.Engine`). By default all of this package
+            that can run the program, except `compiled`.
+        unsafe: compare even if the level dependence test does not accept the program, which may then have several
+            results.
+        repeat: how often each engine runs.
+        tolerance: the largest relative difference of two doubles that count as equal.
+
+    Returns:
+        How each run ended, and the first difference, if any.
+
+    Raises:
+        Unsafe: the level dependence test does not accept the program.
+        InputError: there is no such engine, or it cannot run the program.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     if not unsafe:
@@ -59,11 +72,27 @@ def stress(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Histogram:
-    """Run the program on threads many times, and count its ends beside those that exploring a `machine` predicts.
+    """Run a program on threads many times, and compare the outcomes with those that exploring predicts.
 
-    In the modes `seq_cst` and `yields` all that comes about is predicted, if the search was complete; accesses of the
-    mode `plain` promise nothing. `engine` is `native` (the register machine) or `compiled` (C). InputError if tasks may
-    wait for ever, or there is no C compiler.
+    In the modes `seq_cst` and `yields` every outcome is predicted, if the search was complete. In the mode `plain`
+    accesses are not ordered, and anything may happen. A stress test can miss outcomes, and finds no races itself.
+
+    Args:
+        program, inputs, params, threads: as for `wingspan.api.bind`.
+        runs: how often the program runs.
+        mode: `seq_cst`, accesses in one order that all tasks agree on; `yields`, where tasks also let others go first
+            now and then; or `plain`.
+        engine: `native` (the register machine) or `compiled` (C).
+        machine: what is explored: `semantics` (the rules) or `native` (the plan).
+        max_states, max_seconds: bounds of the search.
+        seed: of the choices of `yields`.
+        progress: called with the number of runs done and left.
+
+    Returns:
+        The outcomes, with the number of runs that ended in each, and whether it was predicted.
+
+    Raises:
+        InputError: tasks of the program may wait for ever, or there is no C compiler.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     ready = _on_threads(bound, engine, mode)

@@ -56,15 +56,25 @@ def compile(
     threads: int | None = None,
     engine: str = "compiled",
 ) -> Kernel:
-    """A program, or the path of its file, as a function of its inputs, whatever their extents.
+    """Compile a program to a function of its inputs, for arrays of any extents.
 
-    `params` are all its parameters, numbers or text as on the command line; `threads` replaces the number of threads of
-    every device. Of inputs whose format the program leaves open, `inputs` gives it: a format (`Dense(Element(0.0))`), a
-    kind (`int`, `float` or `bool`), or an array or a Tensor like those that will come. Without it, the last axis is
-    Dense, the others are SparseList, and the elements are doubles.
+    Args:
+        program: a program, or the path of its file.
+        params: the value of each parameter of the program: a number, or text as after `-p` on the command line.
+        inputs: of inputs whose format the program leaves open, the format (`"Dense(Element(0.0))"`), the kind (`"int"`,
+            `"float"`, `"bool"`), or an array or a `Tensor` like those to come. By default the last axis is Dense, the
+            others are SparseList, and elements are doubles.
+        threads: the number of threads of every device, in place of the numbers that the program gives.
+        engine: `compiled` (C), or `native` (the register machine), which takes over with a RuntimeWarning if there is
+            no C compiler.
 
-    `engine` is `compiled` (C), or `native` (the register machine), which takes over with a warning if there is no C
-    compiler. ProgramError or InputError if something does not fit; Unsafe if tasks may race.
+    Returns:
+        The function. Call it with an array for each input, by name.
+
+    Raises:
+        ProgramError: the program has no meaning.
+        InputError: a parameter or the description of an input does not fit.
+        Unsafe: tasks may race.
     """
     if engine not in ("compiled", "native"):
         raise InputError(f"there is no engine {engine} for kernels", fix="use compiled or native")
@@ -91,10 +101,10 @@ class Call(NamedTuple):
 
 
 class Kernel(Shown):
-    """A program as a function of its inputs: see `compile`. Several threads may call it at once.
+    """A program as a function of its inputs; `compile` makes it. Several threads may call it at once.
 
-    Where the program means something else for other extents, as in `C[2 * i]`, there is a plan for each set of extents
-    that it is called with, made by the first call with them.
+    If the program means something else for other extents, as in `C[2 * i]`, each set of extents that it is called with
+    gets a plan of its own, at the first call.
     """
 
     def __init__(
@@ -128,11 +138,18 @@ class Kernel(Shown):
         self._entries = over_entries(self.program.tree, self._bound.towers)
 
     def using(self, *, params: Mapping[str, Any] | None = None, threads: int | None = None) -> Kernel:
-        """This kernel with other values of some parameters, or another number of threads of every device.
+        """This kernel with other parameters, or another number of threads.
 
-        Numbers of threads and chunk sizes are arguments of the plan: nothing is lowered or compiled for others. What
-        else depends on a parameter gets a plan of its own. ProgramError or InputError if a value does not fit; Unsafe
-        if tasks may race with these values.
+        Numbers of threads and chunk sizes are arguments of the plan, so nothing is lowered or compiled for them. A
+        parameter with any other meaning needs a plan of its own.
+
+        Args:
+            params: new values of some parameters; the others are unchanged.
+            threads: the number of threads of every device.
+
+        Raises:
+            ProgramError, InputError: a value does not fit.
+            Unsafe: tasks may race with these values.
         """
         threads = self.threads if threads is None else threads
         return self._like_this(self.program, {**self.params, **(params or {})}, threads)
@@ -217,11 +234,20 @@ class Kernel(Shown):
         return self._last.plan.variables if self._last is not None else ()
 
     def __call__(self, /, *, limits: Limits | None = None, **inputs: Any) -> Any:
-        """Run it on SciPy or NumPy arrays or Tensors, which must not change meanwhile.
+        """Run the kernel.
 
-        What the program returns, or all that it updates: a Tensor, or a named tuple of several. Tensors look at the
-        memory of the run, and arrays of theirs may be copied for nothing. InputError if an input does not fit, a Fault
-        if the run meets one.
+        Args:
+            limits: what the run may use; by default four fifths of the machine's memory.
+            inputs: a SciPy array, a NumPy array or a `Tensor` for each input, of its rank; axes that one loop runs over
+                have equal extents. They must not change during the call.
+
+        Returns:
+            What the program returns, or else all that it updates: a `Tensor`, or a named tuple of several; variables
+            are numbers. Tensors are views of the memory of the run, so converting them may copy nothing.
+
+        Raises:
+            InputError: an input is missing or does not fit.
+            Fault: the run met one, such as an overflow, or needs more memory than `limits` allows.
         """
         if inputs.keys() != self._forms.keys():
             raise self._misnamed(inputs)

@@ -22,12 +22,17 @@ from wingspan.reference import Undecided
 from wingspan.shown import Shown
 from wingspan.written import check_output
 
-UNCOMPARED = "the serial result: no result was compared with it"
+UNCOMPARED = "the sequential result: no result was compared with it"
 
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Shown):
-    """The verdict on a program, with the program as it was explored."""
+    """What exploring a program has found, and the program.
+
+    Attributes:
+        verdict: the findings, and how far the search went.
+        program: the program as it was explored.
+    """
 
     verdict: Verdict
     program: Elaborated
@@ -37,7 +42,7 @@ class Exploration(Shown):
 
 @dataclass(frozen=True)
 class Sighting:
-    """One thing that a search has found, while it goes on."""
+    """One finding of a search, while the search continues."""
 
     finding: Race | FaultReport | Deadlock | Result
     program: Elaborated
@@ -57,10 +62,26 @@ def explore(
     began: float | None = None,
     **search: Any,
 ) -> Exploration:
-    """Explore the interleavings of the program: under the paper's rules, or of its compiled plan (`native`).
+    """Run a program in every interleaving of its tasks, and report what can happen.
 
-    `search` are the fields of `explorer.Search`: the `strategy` and its bounds. `found` is called with each race,
-    fault, deadlock and wrong result when it is found. `max_seconds` begin now, or when `time.monotonic()` was `began`.
+    Source: the small-step rules of the paper, section 4; docs/exploring.md describes the strategies.
+
+    Args:
+        program, inputs, params, threads: as for `wingspan.api.bind`.
+        machine: what is interleaved: `semantics`, the steps of the rules; or `native`, the accesses of the compiled
+            plan.
+        progress: called now and then with the state of the search.
+        found: called with each race, fault, deadlock and wrong result as soon as it is found.
+        began: the `time.monotonic()` from which `max_seconds` count; by default now.
+        search: the strategy and its bounds: the fields of `wingspan.explorer.Search`, such as `strategy="dpor"`,
+            `max_states=10_000` or `first=True`.
+
+    Returns:
+        The verdict, with the program. Nothing is proved unless `verdict.complete`.
+
+    Raises:
+        ProgramError, InputError: the program, an input, a parameter or a bound does not fit; a tensor is too large; a
+            checkpoint does not match.
     """
     search |= {option: named(search[option]) for option in ("checkpoint", "resume") if search.get(option) is not None}
     if search.get("checkpoint") is not None:
@@ -105,7 +126,20 @@ def replay(
     threads: int | None = None,
     machine: str = "semantics",
 ) -> interleaving.Replay[Any]:
-    """Run the program along one interleaving, written as in a verdict on that machine; every step is shown."""
+    """Run a program along one interleaving, step by step.
+
+    Args:
+        program, inputs, params, threads: as for `wingspan.api.bind`.
+        text: the interleaving as a verdict prints it: the tasks that step, as in `1*3,2,1`. When it is used up, or
+            names a task that cannot step, the first task that can step continues.
+        machine: the machine that the verdict is of, `semantics` or `native`.
+
+    Returns:
+        All steps, how the run ended, and where it left the interleaving, if it did (`mismatch`).
+
+    Raises:
+        InputError: the text is not an interleaving.
+    """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine), text)
     followed.program = bound

@@ -43,7 +43,14 @@ AT_ONCE = ENGINES[:-1]
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
-    """What a run computed: every tensor updated or returned, by name, and the variables of the outermost scope."""
+    """What a run computed.
+
+    Attributes:
+        tensors: every tensor that the program updates or returns, by name.
+        variables: the variables of the outermost scope, by name.
+        engine: the engine that ran it.
+        seconds: how long it took.
+    """
 
     tensors: dict[str, Tensor]
     variables: dict[str, ir.Value]
@@ -65,17 +72,30 @@ def run(
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Run:
-    """Run the program once, by one of the `ENGINES`, or `auto`: by `compiled` or `native`, as `chosen` chooses.
+    """Run a program once.
 
-    Under the rules (`semantics`), and where its plan is run one access at a time (`native-controlled`), each task gets
-    as far as it can in turn; `native` runs the plan on threads, within `limits`: a program that the level dependence
-    test finds unsafe is `Unsafe`, unless that is asked for; `compiled` does so as compiled C, and refuses an unsafe
-    program in any case; `reference` computes the sequential semantics.
+    Args:
+        program, inputs, params, threads: as for `wingspan.api.bind`.
+        engine: one of
 
-    Before a run under the rules that takes long, `note` is told how many steps that will be and which engine takes
-    seconds; without it, that is a RuntimeWarning.
+            - `auto`: `compiled` if the work is worth it, otherwise `native`;
+            - `compiled`: the plan as C, on threads; refuses unsafe programs in any case;
+            - `native`: the plan on threads, by the register machine;
+            - `native-controlled`: the plan, one access at a time, each task as far as it gets before the next;
+            - `semantics`: the same under the rules;
+            - `reference`: the sequential semantics, over dense arrays.
+        unsafe: let `native` run a program that the level dependence test does not accept.
+        limits: what a run on threads may use.
+        progress: called now and then with how much is done and left.
+        note: called with a sentence before a run under the rules that will take long; by default a RuntimeWarning.
 
-    A Fault if it does not finish: where one access is made at a time a RunFault, which says in which task and how.
+    Returns:
+        The tensors and variables.
+
+    Raises:
+        Unsafe: the level dependence test does not accept the program, and the engine runs on threads.
+        Fault: the run does not finish. Where one access is made at a time it is a RunFault, with the interleaving.
+        ProgramError, InputError: the program, an input or a parameter does not fit, or the engine cannot run it.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     engine, reason = chosen(bound, unsafe) if engine == AUTO else (engine, "")
@@ -178,9 +198,14 @@ class BuiltIn:
 
 
 def engine(name: str) -> Engine:
-    """An engine: one of this package, one of an installed package by its entry point, or `module:attribute`.
+    """An engine by its name.
 
-    The attribute is an engine, or a class of engines that are made without arguments.
+    Args:
+        name: one of the `ENGINES`, the name that an installed package gives it by an entry point of the group
+            `wingspan.engines`, or `module:attribute`. The attribute is an engine, or a class without arguments.
+
+    Raises:
+        InputError: there is none, or it has no name or no method `run`.
     """
     if name in ENGINES:
         return BuiltIn(name)

@@ -9,12 +9,16 @@ import click
 from wingspan.console import Verbs
 
 EPILOG = """
+`wingspan help TOPIC` explains a message error[TOPIC].
+
 \b
 Exit status of every verb
-  0  finished, nothing wrong        2    the program, its input or the command line is wrong
-  1  something bad was found        4    a defect of wingspan
-  3  the search was cut short, or   130  interrupted; ended by another signal: 128 + its number
-     a replay did not match
+  0    finished, nothing wrong
+  1    something bad was found
+  2    the program, its input or the command line is wrong
+  3    the search was cut short, or a replay did not match
+  4    a defect of wingspan
+  130  interrupted; if another signal ended it, 128 + its number
 """
 
 

@@ -1,4 +1,4 @@
-"""Verbs for lectures."""
+"""Verbs that teach: the rules, a quiz, and what messages mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wingspan.console import show
 from wingspan.errors import InputError
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
-from wingspan.views import inference, terminal
+from wingspan.views import inference, terminal, topics
 from wingspan.views import quiz as asking
 from wingspan.views.view import Invocation, explored
 
@@ -63,7 +63,7 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
     """
     if sheet and key:
         raise click.UsageError("--sheet and --key exclude each other.")
-    every = {each.name: each for each in asking.quizzes(files("wingspan.cli").joinpath("quiz.md").read_text("utf-8"))}
+    every = {each.name: each for each in asking.quizzes(_page("quiz.md"))}
     some = [every[_known("quiz", name.removeprefix("quiz_"), every)] for name in names] or [*every.values()]
     if sheet:
         show(asking.sheet(some))
@@ -94,3 +94,21 @@ def _report(each: asking.Quiz) -> str:
     found = api.explore(api.parse(each.program, name))
     assert found.verdict.verdict == each.verdict, f"{name} is {found.verdict.verdict}"
     return terminal.explore(explored(found, Invocation(name)))
+
+
+@main.command("help")
+@click.argument("names", metavar="[TOPIC]...", nargs=-1)
+@click.pass_context
+def explain(context: click.Context, names: tuple[str, ...]) -> None:
+    """Explain the TOPIC of a message, as in error[TOPIC], or a verb; without one, list the topics."""
+    chapters = topics.topics(_page("errors.md"))
+    every = {topic: topics.entry(topic, text) for entries in chapters.values() for topic, text in entries.items()}
+    for name, verb in main.commands.items():
+        if name not in every and name in names:
+            every[name] = verb.get_help(click.Context(verb, context.parent, name))
+    show("\n\n".join(every[_known("topic", name, every)] for name in names) or topics.listed(chapters))
+
+
+def _page(name: str) -> str:
+    """A page of the documentation that the package has a copy of."""
+    return files("wingspan.cli").joinpath(name).read_text("utf-8")

@@ -56,9 +56,16 @@ L = TypeVar("L", bound=Level)
 
 
 def register(level: type[L]) -> type[L]:
-    """Let programs use a format by the name of its class; this is a decorator.
+    """Let programs use a format by the name of its class. This is a decorator.
 
-    A later class of the same name takes its place. InputError if it is none, or has the name of a format of ours.
+    Args:
+        level: a class derived from `Storage`, `Leaf` or `Modifier`. It replaces an earlier class of the same name.
+
+    Returns:
+        The class.
+
+    Raises:
+        InputError: it is no such class, or has the name of a format of this package.
     """
     if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
         raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
@@ -70,7 +77,11 @@ def register(level: type[L]) -> type[L]:
 
 @contextmanager
 def registered(*levels: type[Level]) -> Iterator[None]:
-    """Within, programs may use the formats; afterwards their names mean what they meant before."""
+    """Let programs use formats within the block. After it, their names mean what they meant before.
+
+    Args:
+        levels: as for `register`.
+    """
     before = dict(REGISTRY)
     try:
         for level in levels:

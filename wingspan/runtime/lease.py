@@ -41,7 +41,7 @@ atexit.register(_memory.dismiss)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use, in bytes."""
+    """What a run on threads may use, in bytes. InputError if a number is out of range."""
 
     memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
     """all memory, without arrays that are used in place and results of earlier runs, but with spare memory (see

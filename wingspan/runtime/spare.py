@@ -36,9 +36,10 @@ _all: WeakValueDictionary[int, Spare] = WeakValueDictionary()
 
 
 def release() -> int:
-    """Free the memory that is kept for later runs, of kernels and others; the number of bytes.
+    """Free the memory that kernels and other runs keep for later runs. Results are not affected.
 
-    Results are not affected. The next run of each kernel allocates new memory.
+    Returns:
+        The number of bytes freed.
     """
     released = 0
     for found in _all.valuerefs():

@@ -67,6 +67,11 @@ class Tensor(Shown):
        └─ 1: 2.5
     >>> t.to_scipy().toarray().tolist()
     [[0.0, 2.5], [1.0, 0.0]]
+
+    Attributes:
+        tower: the levels, outermost first, with the extents.
+        data: the cells of the buffers of all levels.
+        fill: the value of every element that is not stored, exact.
     """
 
     tower: Tower
@@ -87,10 +92,18 @@ class Tensor(Shown):
     def from_numpy(
         form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
     ) -> Tensor:
-        """A tensor of the given format with the elements of a dense array; levels store those that differ from fill.
+        """A tensor with the elements of a dense array. Sparse levels store those that differ from the fill value.
 
-        `devices` gives the number of threads of each device that the format names. InputError if the ranks disagree or
-        an element is not of the format's kind.
+        Args:
+            form: the format, such as `"Dense(SparseList(Element(0.0)))"`, with a level for each axis: the innermost
+                level is the first axis, as in column-major order.
+            array: anything that NumPy converts to an array of booleans, integers or doubles, with that many axes.
+            devices: the number of threads of each device that the format names.
+            borrow: use the memory of the array where its order fits, instead of a copy.
+
+        Raises:
+            InputError: the number of axes differs, an element is of another kind than the fill value or does not fit
+                the width, or a level cannot store the elements.
         """
         if scipy.sparse.issparse(array):
             raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
@@ -100,7 +113,16 @@ class Tensor(Shown):
     def from_scipy(
         form: str | ir.Format, matrix: Any, *, devices: Mapping[str, int] | None = None, borrow: bool = False
     ) -> Tensor:
-        """A tensor with the stored elements of a SciPy sparse array; unsorted ones are sorted, duplicates summed."""
+        """A tensor with the stored elements of a SciPy sparse array, stored zeros among them.
+
+        Args:
+            form, devices, borrow: as for `from_numpy`.
+            matrix: a sparse array of any format. Unsorted entries are sorted, and duplicates are summed. A BSR array
+                has four axes if the format has: column and row in the block, column and row of the block.
+
+        Raises:
+            InputError: as `from_numpy`.
+        """
         if not scipy.sparse.issparse(matrix):
             raise InputError(f"a {type(matrix).__name__} is not a SciPy sparse array", fix="use Tensor.from_numpy")
         return _of(form, matrix, devices, borrow)
@@ -109,10 +131,18 @@ class Tensor(Shown):
     def from_file(
         form: str | ir.Format | None, path: str | os.PathLike[str], *, devices: Mapping[str, int] | None = None
     ) -> Tensor:
-        """A tensor from a file, or from a member of it, which is named after a colon: `two.npz:a`, `page.png:red`.
+        """A tensor from a file.
 
-        Suffixes: `.mtx .tns .npy .npz .h5 .arrow .png .pgm .ppm`. A matrix of one column and a plane of an image are
-        also vectors. Without a format, it is the one that an input has which is given none.
+        Args:
+            form: the format; None for the one that an input has if it is given none: the last axis Dense, the others
+                SparseList, and elements as wide as those in the file.
+            path: a file with the suffix `.mtx .tns .npy .npz .h5 .arrow .png .pgm .ppm`, or a member of it after a
+            colon:
+                `two.npz:a`, `page.png:red`. A matrix of one column and a plane of an image are also vectors.
+            devices: as for `from_numpy`.
+
+        Raises:
+            InputError: the file cannot be read, or its tensor does not fit the format.
         """
         if form is None:
             data = read_file(named(path))
@@ -124,7 +154,12 @@ class Tensor(Shown):
     def from_sparse(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
         """A tensor with the stored elements of an array of pydata/sparse (COO, GCXS, DOK).
 
-        InputError if its fill value is not the format's.
+        Args:
+            form, devices: as for `from_numpy`.
+            array: its fill value must be that of the format.
+
+        Raises:
+            InputError: as `from_numpy`, or the fill values differ.
         """
         if not hasattr(array, "fill_value"):
             raise InputError(f"a {type(array).__name__} is not an array of pydata/sparse", fix="use Tensor.from_scipy")
@@ -132,9 +167,16 @@ class Tensor(Shown):
 
     @staticmethod
     def from_arrow(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
-        """A vector with the elements of an array of Arrow's. A RunList has the runs of a run-end encoded array.
+        """A vector with the elements of an array of Arrow.
 
-        Nothing is copied that fits: run ends of 32 bits (64 if a run ends beyond 2³¹ - 1), and values of 64.
+        Nothing is copied that fits: run ends of 32 bits (64 if a run ends beyond 2³¹ - 1), and values of 64 bits.
+
+        Args:
+            form, devices: as for `from_numpy`, with one axis. A RunList has the runs of a run-end encoded array.
+            array: numbers without nulls.
+
+        Raises:
+            InputError: as `from_numpy`.
         """
         if not hasattr(array, "null_count"):
             raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
@@ -156,7 +198,7 @@ class Tensor(Shown):
         return sum(1 for _ in self._leaves()) if found is None else found
 
     def entries(self) -> Iterator[Entry]:
-        """The stored elements, in column-major order."""
+        """The stored elements in column-major order, each with its subscripts, from 1, and its exact value."""
         found = self._elements()
         if found is None:
             return self._leaves()
@@ -166,23 +208,26 @@ class Tensor(Shown):
         return zip(at, map(exact_elements[self.tower.kind], values.tolist()), strict=True)
 
     def to_exact(self) -> np.ndarray:
-        """The dense array of exact values (`object`): integers, booleans, and rationals for doubles."""
+        """The dense array of exact values, of this tensor's shape and dtype `object`: integers, booleans, and rationals
+        for doubles.
+        """
         array = np.full(self.shape, self.fill, dtype=object)
         for subscripts, value in self.entries():
             array[tuple(i - 1 for i in subscripts)] = value
         return array
 
     def stored(self) -> np.ndarray:
-        """Which elements are stored, as a dense array of truth values."""
+        """Which elements are stored: an array of truth values of this tensor's shape."""
         found: np.ndarray = np.zeros(self.shape, dtype=np.bool_)
         for subscripts, _ in self.entries():
             found[tuple(i - 1 for i in subscripts)] = True
         return found
 
     def to_numpy(self) -> np.ndarray:
-        """The dense array, of integers, doubles (the nearest ones) or booleans, as wide as the format says.
+        """The dense array, of this tensor's shape: integers, doubles (the nearest ones) or booleans, as wide as the
+        format.
 
-        What an engine has computed is not copied if all levels are dense.
+        If all levels are dense, the result of an engine is not copied.
         """
         parts = self.parts()
         if parts is not None and len(parts) == 1:
@@ -201,9 +246,10 @@ class Tensor(Shown):
         return np.array(self.to_numpy(), dtype=dtype, copy=copy)
 
     def to_scipy(self) -> Any:
-        """A SciPy sparse array: CSC for matrices, COO for other ranks.
+        """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
 
-        ValueError if the fill value is not zero or the rank is.
+        Raises:
+            ValueError: the fill value is not zero, or there are no axes.
         """
         if self.fill != 0:
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
@@ -222,32 +268,46 @@ class Tensor(Shown):
         return scipy.sparse.coo_array((_own(coo.data), tuple(map(_own, coo.coords))), shape=self.shape)
 
     def to_arrow(self) -> Any:
-        """A vector as an array of Arrow's: run-end encoded if its level keeps runs. InputError for other ranks."""
+        """A vector as an array of Arrow, run-end encoded if its level keeps runs.
+
+        Raises:
+            InputError: this tensor is not a vector.
+        """
         return array_of(self)
 
     def runs(self) -> Runs | None:
-        """A vector in runs, those of fill included; None for other tensors."""
+        """A vector in runs, those of the fill value included; None for other tensors."""
         return runs(self.data, self.fill) if isinstance(self.data, Frozen) else None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file of a suffix that `from_file` reads, replaced in one step. InputError if it cannot hold this.
+        """Write this tensor to a file, which is replaced in one step.
 
-        `.npy` holds all elements, the others what is stored; `.npz` and `.h5` hold any rank, and `.h5` any fill value.
+        Args:
+            path: a file with a suffix that `from_file` reads. `.npy` holds all elements, the others what is stored;
+                `.npz` and `.h5` hold any rank, and `.h5` any fill value.
+
+        Raises:
+            InputError: such a file cannot hold this tensor, or cannot be written.
         """
         write_file(named(path), self)
 
     def validate(self) -> None:
-        """An InputError if buffers break an invariant of a level, naming the level, the fiber and the entry.
+        """Check that the buffers satisfy the invariants of their levels.
 
-        What is made here never does; borrowed arrays that were changed do, and so may what a race has left behind.
-        Levels of your own are asked only if they have `pack` and `unpack`.
+        Tensors that this package makes always do. Borrowed arrays that were changed may not, nor what a race has left
+        behind. Levels of your own are checked only if they have `pack` and `unpack`.
+
+        Raises:
+            InputError: an invariant is broken. The message names the level, the fiber and the entry.
         """
         data = self.data if isinstance(self.data, Frozen) else collect(self.tower, self.data.values)
         if wrong := self.disorder() or invariants(data):
             raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
 
     def sizes(self) -> list[dict[str, Any]]:
-        """The levels, outermost first: the number, the `name`, and the bytes of the `buffers` in all instances."""
+        """The levels, outermost first: the `level` number, the `name`, and the size of each of the `buffers`, in bytes,
+        over all instances.
+        """
         data = self.data if isinstance(self.data, Frozen) else collect(self.tower, self.data.values)
         made: list[dict[str, Any]] = [
             {"level": number, "name": level.name, "buffers": {buffer.name: 0 for buffer in level.buffers}}
@@ -274,7 +334,9 @@ class Tensor(Shown):
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
     def coordinates(self) -> Elements:
-        """Subscripts, from 0, and values of stored elements, in column-major order; doubles are the nearest ones."""
+        """The stored elements in column-major order: an array of subscripts, from 0, for each axis, and an array of
+        values, both as long as `nnz`; doubles are the nearest ones.
+        """
         found = self._elements()
         if found is not None:
             return found

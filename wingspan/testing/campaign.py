@@ -94,18 +94,32 @@ def campaign(
     tolerance: float = 0.0,
     first_seed: int = 0,
 ) -> Tally:
-    """Run random programs through engines, given themselves or by name, and compare every run with the first.
+    """Run random programs through engines, and compare every run with the first.
 
-    Draws `examples` texts of `programs`, safe kernels and programs if not given. A program with open inputs runs on up
-    to so many `inputs`, which differ in elements, types and layouts; as all have the same extents, one plan serves
-    them. A program with one of its inputs is a case. `programs` may be such cases, too, which is deprecated.
+    A program with one of its inputs is a case. Equal arguments give equal cases. A case that an engine cannot run is
+    not counted.
 
-    Subjects run each case on `dealt` of the pairs of a number of `threads` and one of the `schedules`, drawn for each
-    program, `repeat` times each; so every program must have one result however it is dealt. Oracles run it once, on the
-    first of these pairs: what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at
-    once, which `compiled` compiles as one C file. A case that an engine cannot run is not counted. Equal arguments give
-    equal cases, in equal code: Hypothesis also draws constants that it finds there. A Disagreement ends the campaign;
-    it is over the simplest case that Hypothesis finds.
+    Args:
+        oracles: engines, given themselves or by name. Each runs a case once.
+        subjects: engines that run each case on every pair of `threads` and `schedules` that is drawn for its program,
+            so every program must have one result however its loops are dealt.
+        programs: draws the texts of programs; by default safe kernels and safe programs. It may draw cases, too, which
+            is deprecated.
+        inputs: on how many inputs a program with open inputs runs, at most. They differ in elements, types and layouts,
+            and have the same extents, so one plan serves them.
+        examples: the number of programs.
+        threads, schedules: numbers of threads, and texts of schedules, to choose from.
+        dealt: the number of pairs for each program.
+        repeat: how often a subject runs each of them.
+        tolerance: the largest relative difference of two doubles that count as equal.
+        first_seed: another one gives other cases.
+
+    Returns:
+        How much was run.
+
+    Raises:
+        Disagreement: two runs differ. The message is the simplest case that Hypothesis finds, with the first
+            difference.
     """
     first_ones, others = _engines(oracles), _engines(subjects)
     tally = Tally()

@@ -30,7 +30,7 @@ TOGETHER = 3
 
 @dataclass(frozen=True, repr=False)
 class Case:
-    """A program, the arrays of its open inputs, and how it reads in a report."""
+    """A program with an array for each of its open inputs. Its `repr` is how a report shows it."""
 
     program: api.Program
     inputs: Mapping[str, Any] = field(default_factory=dict)
@@ -54,10 +54,12 @@ def _dense(array: Any) -> Any:
 
 @st.composite
 def inputs(draw: st.DrawFn, program: api.Program, extent: int = EXTENT) -> dict[str, Any]:
-    """Arrays for the open inputs of a program, each axis with an extent from 0 to `extent`.
+    """Draws arrays for the open inputs of a program: of NumPy, in either order, or of SciPy; of wide and of narrow
+    types; of some all elements are the fill value, of some none.
 
-    Axes over which one index runs have one extent. Arrays are NumPy's in either order or SciPy's sparse ones, in wide
-    and in narrow types; of some all elements are the fill value, of some none.
+    Args:
+        program: the program that the arrays are for.
+        extent: the largest extent of an axis; the smallest is 0. Axes that one loop runs over have one extent.
     """
     return made_of(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
 
@@ -128,7 +130,12 @@ def safe_kernels() -> st.SearchStrategy[str]:
 
 @st.composite
 def cases(draw: st.DrawFn, texts: st.SearchStrategy[str] | None = None) -> Case:
-    """Programs with inputs; kernels and programs that the test accepts, if not told otherwise."""
+    """Draws programs with inputs, each a `Case`.
+
+    Args:
+        texts: draws the programs; by default programs that the level dependence test accepts (`safe_kernels` and
+            `safe_programs`).
+    """
     (case,) = draw(groups(texts, 1))
     return case
 

@@ -42,9 +42,15 @@ SEARCHED = 10_000
 
 
 def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
-    """The trace document of a program; `binding` are inputs, params and threads, as of `wingspan.explore`.
+    """The trace document of a program: its states, steps and results as plain data. docs/trace.md describes it.
 
-    Results and findings are those of a search of SEARCHED states, or of `max_states` if those are more.
+    Args:
+        program: a program, or the path of its file.
+        max_states: the number of states that it has, at most.
+        binding: `inputs`, `params` and `threads`, as for `wingspan.api.bind`.
+
+    Raises:
+        ProgramError, InputError: the program, an input or a parameter does not fit.
     """
     found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
     return document_of(found, max_states)
@@ -53,8 +59,13 @@ def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[
 def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = ()) -> dict[str, Any]:
     """The trace document of a program that was explored under the rules.
 
-    Of one with more states than `max_states` it has those on the ways to all results and findings and on `ways`, which
-    are interleavings, and those nearest to these, with STEPS steps between them; `complete` says whether it has all.
+    If the program has more states than `max_states`, the document has those on the paths to all results and findings,
+    and those nearest to these, with STEPS steps between them; its member `complete` is then false.
+
+    Args:
+        found: what `wingspan.explore` returned.
+        max_states: the number of states, at most.
+        ways: interleavings; the states on their paths are included, too.
     """
     return _Document(found, max_states, ways).made()
 

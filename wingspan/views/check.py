@@ -40,7 +40,7 @@ TITLES = {
     "deadlock": "{who} may wait for a lock for ever{when}",
     "variable": "the variable {tensor} may race{when}",
     "order-dependence": "the result of {who} depends on which task is first{when}",
-    "merge": "copies of {tensor} may be merged to another result than the serial one",
+    "merge": "copies of {tensor} may be merged to another result than the sequential one",
 }
 """The headline of each topic."""
 
