@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 
 from wingspan.errors import InputError, printable
@@ -96,7 +95,9 @@ def write_mtx(file: IO[bytes], tensor: Held) -> None:
         matrix = scipy.sparse.coo_array(
             (matrix.data, (matrix.coords[0], matrix.coords[0] * 0)), shape=(*tensor.shape, 1)
         )
-    scipy.io.mmwrite(file, matrix, symmetry="general")
+    from scipy.io import mmwrite  # takes long to load, for readers of sounds and the like
+
+    mmwrite(file, matrix, symmetry="general")
 
 
 # ------------------------------------------------------------------------------------------------------------- header
