@@ -129,7 +129,7 @@ def found(text: str, **search: Any) -> str:
     told = Invocation("program.ws", machine=search.get("machine", "semantics"))
     report = explored(api.explore(wingspan.parse(text), graph=search.get("strategy") != "dpor", **search), told)
     drawn = dot.explore(report) if report.verdict.graph else ""
-    return timeless("\n".join([terminal.explore(report), str(data.explore(report)), drawn]))
+    return timeless("\n".join([terminal.explore(report), str(data.explore(report.verdict)), drawn]))
 
 
 def followed(machine: str) -> str:
@@ -207,7 +207,7 @@ COLD: dict[str, Piece] = {
     ),
     "diff": parts(lambda: timeless(data.diff(wingspan.diff(wingspan.parse(SPARSE), inputs=INPUTS)))),
     "race": parts(raced),
-    "plans": parts(emitted, lambda: api.show_plan(wingspan.parse(SPARSE), inputs=INPUTS)),
+    "plans": parts(emitted, lambda: api.plan(wingspan.parse(SPARSE), inputs=INPUTS)),
     "tensors": parts(*[lambda form=form: converted(form) for form in FORMS]),
     "testing": parts(drawn, lambda: str(testing.accepted(RACY)), lambda: str(testing.accepted(SPARSE))),
 }

@@ -27,13 +27,14 @@ CONSUMERS = {
     "comparison",
     "histogram",
 }
-BELOW_API = BOUND | CONSUMERS | {"program", "reading", "written"}
+BELOW_API = BOUND | CONSUMERS | {"program", "reading", "schemas", "written"}
 
 ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "once": set(),
     "shown": set(),
+    "errors": {"shown"},
+    "once": set(),
     "began": set(),
+    "version": set(),
     "paths": {"errors"},
     "lang": {"errors", "once", "paths"},
     "buffers": {"errors", "once", "lang"},
@@ -42,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "written": {"errors", "paths"},
     "tensors": LEVELS | {"paths", "reading", "written"},
     "outcome": {"errors", "lang"},
+    "schemas": {"errors"},
     "program": {"errors", "paths", "lang", "reading", "shown"},
     "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
@@ -64,10 +66,10 @@ ALLOWED: dict[str, set[str]] = {
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},
-    "views": BELOW_API | {"api", "trace"},
+    "views": BELOW_API | {"api", "trace", "version"},
     "console": BELOW_API | {"api", "views", "began"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
-    "wingspan": BELOW_API | {"api", "began"},
+    "wingspan": BELOW_API | {"api", "began", "version"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 
 import wingspan
-from proofs_tests.places import ROOT
+from proofs_tests.places import EXAMPLES, ROOT
 from wingspan.cli import main
+from wingspan.cli.group import MODULES
 
 HEAVY = ("islpy", "numpy", "scipy", "wingspan.native._engine")
 
@@ -34,6 +36,34 @@ def test_what_the_package_exports_is_there(name: str) -> None:
     assert getattr(wingspan, name) is not None and name in dir(wingspan)
 
 
+@pytest.mark.parametrize(
+    ("words", "idle"),
+    [
+        (["--version"], ("numpy", "rich", "wingspan.lang", "wingspan.explorer")),
+        (
+            ["check", str(EXAMPLES / "dependent.ws")],
+            ("scipy.io", "wingspan.semantics", "wingspan.plan", "wingspan.compiled"),
+        ),
+    ],
+)
+def test_a_verb_loads_what_it_needs(words: list[str], idle: tuple[str, ...]) -> None:
+    """Each of the names is one that other verbs load; so a verb takes no time for what others do."""
+    code = f"import sys; from wingspan.cli import main; main({words}, standalone_mode=False)"
+    ended = f"try:\n    exec({code!r})\nexcept SystemExit:\n    pass\nprint('loaded', *sys.modules)"
+    said = subprocess.run([sys.executable, "-c", f"import sys\n{ended}"], capture_output=True, text=True, check=True)
+    loaded = said.stdout.splitlines()[-1].split()
+    assert loaded[0] == "loaded" and not set(idle) & set(loaded)
+
+
+def test_each_verb_is_in_the_module_that_says_so() -> None:
+    for name, module in MODULES.items():
+        found = main.get_command(click.Context(main), name)
+        assert (
+            found is not None and found.callback is not None and found.callback.__module__ == f"wingspan.cli.{module}"
+        )
+    assert set(main.commands) == set(MODULES)
+
+
 def test_what_the_package_does_not_have_is_an_error() -> None:
     assert not hasattr(wingspan, "explode")
 
@@ -44,6 +74,6 @@ def test_package_command_and_citation_tell_the_same_version(command) -> None:
     assert command("--version").out == f"wingspan {wingspan.__version__}\n"
 
 
-@pytest.mark.parametrize("verb", [(), *((name,) for name in main.commands)])
+@pytest.mark.parametrize("verb", [(), *((name,) for name in sorted(MODULES))])
 def test_help_has_a_short_name(command, verb: tuple[str, ...]) -> None:
     assert command(*verb, "-h").out == command(*verb, "--help").out != ""

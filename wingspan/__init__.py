@@ -23,9 +23,30 @@ with the same programs and tensors. The limits:
 - Ctrl-C interrupts the main thread only.
 """
 
+import sys
+from types import ModuleType
+from typing import Any
+
 import lazy_loader
 
 from wingspan.began import BEGAN as BEGAN
 
 # what the package exports stands in __init__.pyi, and is loaded when it is first asked for
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+class _Package(ModuleType):
+    """This package. `wingspan.plan` is the verb, although importing `wingspan.plan.ir` would set it to that package."""
+
+    @property
+    def plan(self) -> Any:
+        from wingspan.api import plan
+
+        return plan
+
+    @plan.setter
+    def plan(self, package: ModuleType) -> None:
+        """What the import of the package does, which is found by its full name."""
+
+
+sys.modules[__name__].__class__ = _Package

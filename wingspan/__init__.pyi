@@ -1,23 +1,32 @@
 from . import api
+from .api.binding import bind
 from .api.checking import Unsafe, check
 from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
-from .api.running import Run, run
+from .api.printing import emit_c, passes, plan
+from .api.running import Run, engine, run
+from .comparison import Comparison
 from .dependence import Report
 from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
+from .explorer.interleaving import Replay
+from .explorer.search import Search
 from .explorer.verdict import Verdict
+from .histogram import Histogram
 from .levels.registry import register, registered
 from .notebook import load_ipython_extension
 from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
+from .schemas import schema
 from .tensors.tensor import Tensor
 from .version import __version__
 
 __all__ = [
+    "Comparison",
     "Exploration",
     "Fault",
+    "Histogram",
     "InputError",
     "InternalError",
     "Kernel",
@@ -25,8 +34,10 @@ __all__ = [
     "ParseError",
     "Program",
     "ProgramError",
+    "Replay",
     "Report",
     "Run",
+    "Search",
     "Sighting",
     "Tensor",
     "Unsafe",
@@ -34,17 +45,23 @@ __all__ = [
     "WingspanError",
     "__version__",
     "api",
+    "bind",
     "check",
     "compile",
     "diff",
+    "emit_c",
+    "engine",
     "explore",
     "load",
     "load_ipython_extension",
     "parse",
+    "passes",
+    "plan",
     "register",
     "registered",
     "release",
     "replay",
     "run",
+    "schema",
     "stress",
 ]

@@ -6,25 +6,22 @@ Results go to standard output, all else to standard error; with --json an error 
 from __future__ import annotations
 
 import gc
-import json
-import math
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
+from wingspan import schemas
 from wingspan.began import BEGAN
 from wingspan.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable
-from wingspan.explorer.interrupts import Terminated
-from wingspan.lang.algebra import literal
 from wingspan.reading import MORE
-from wingspan.views.paint import painted
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -34,7 +31,7 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
-    text = painted(printable(text), sys.stdout) if colours else printable(text)
+    text = _painted(printable(text), sys.stdout) if colours else printable(text)
     if sys.stdout is None:
         raise InputError("standard output is closed")
     try:
@@ -47,25 +44,15 @@ def show(text: str, *, colours: bool = False) -> None:
         raise InputError(f"standard output: {error.strerror}") from None
 
 
+def _painted(text: str, stream: Any) -> str:
+    from wingspan.views.paint import painted  # takes Rich, which --version does without
+
+    return painted(text, stream)
+
+
 def show_json(value: dict[str, Any]) -> None:
-    """Print a result as one JSON object. Inf, -Inf and NaN, for which JSON has no numbers, become text."""
-    show(as_text(value))
-
-
-def as_text(value: dict[str, Any]) -> str:
-    """A value in one line of JSON."""
-    return json.dumps(_finite(value), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return literal(value)
-        case dict():
-            return {name: _finite(part) for name, part in value.items()}
-        case list() | tuple():
-            return [_finite(part) for part in value]
-    return value
+    """Print a result as one JSON object, which says by which schema it is."""
+    show(schemas.text(schemas.numbered(value)))
 
 
 def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn:
@@ -76,29 +63,21 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
     tell(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(painted(printable(text or error.render()), sys.stderr) + "\n")
+            sys.stderr.write(_painted(printable(text or error.render()), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 
 
 def tell(mistakes: Sequence[Diagnostic]) -> None:
-    """Print an error as JSON, if that was asked for."""
-    if _told().as_json:
-        first, *others = map(_mistake, mistakes)
-        with suppress(InputError):
-            show_json({"error": first, "others": others})
+    """Print an error in the form that was asked for, if that is JSON or SARIF."""
+    with suppress(InputError):
+        match _told().form:
+            case "json":
+                show(schemas.text(schemas.error(mistakes)))
+            case "sarif":
+                from wingspan.views import sarif
 
-
-def _mistake(mistake: Diagnostic) -> dict[str, Any]:
-    span = mistake.span
-    return {
-        "topic": mistake.topic,
-        "message": printable(mistake.message),
-        "file": span and span.source.name,
-        "line": span and span.line,
-        "column": span and span.column,
-        "fix": dict(mistake.notes).get("fix"),
-    }
+                show(schemas.text(sarif.mistakes(mistakes)))
 
 
 def defect(error: Exception) -> InternalError:
@@ -141,12 +120,19 @@ class Told:
 
     began: float
     """the `time.monotonic()` then"""
-    as_json: bool
+    form: str
+    """what results are asked for as, and so are errors: `json`, `sarif`, or text, whatever it is called"""
 
 
 def _told() -> Told:
     found: Told = click.get_current_context().find_root().obj
     return found
+
+
+def _form(words: Sequence[str]) -> str:
+    """The form that a command line asks for, which is not read yet."""
+    words = [part for word in words for part in word.split("=", 1)]
+    return "json" if "--json" in words else next((b for a, b in pairwise(words) if a == "--format"), "text")
 
 
 ALIASES = {"race": "stress"}
@@ -158,12 +144,15 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb with a name, or a former name."""
-        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+        return self.find(ALIASES.get(cmd_name, cmd_name))
+
+    def find(self, name: str) -> click.Command | None:
+        """The verb with a name."""
+        return self.commands.get(name)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line; without `args` that of the process, which begins with it."""
-        as_json = "--json" in (sys.argv if args is None else args)
-        told = Told(BEGAN if args is None else time.monotonic(), as_json)
+        told = Told(BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args))
         return super().main(args, *rest, obj=told, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -178,9 +167,10 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except Terminated as signal:
-            fail(Ended(f"ended by {signal}"), SIGNALLED + signal.number)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as signal:
+            number = getattr(signal, "number", None)  # what `explorer.interrupts` raises has one
+            if number is not None:
+                fail(Ended(f"ended by {signal}"), SIGNALLED + number)
             fail(Ended("interrupted"), INTERRUPTED)
         except InternalError as error:
             fail(error, DEFECT, error.render() + REPORT)

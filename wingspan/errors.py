@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+from wingspan.shown import Data
+
 
 @dataclass(frozen=True)
 class Source:
@@ -163,7 +165,7 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
-class WingspanError(Exception):
+class WingspanError(Data, Exception):
     """Base of all errors that a user can meet.
 
     An error has one or more diagnostics: its own, and those of independent mistakes that are reported together.

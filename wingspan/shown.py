@@ -1,4 +1,4 @@
-"""What a result looks like in Python: one line as `repr`, the command line's text as `str`, and HTML in notebooks.
+"""What a result looks like in Python: one line as `repr`, the command line's text as `str`, HTML in notebooks; JSON.
 
 Results are made in many rooms, and drawn in `wingspan.views`, above all of them. So the views are imported when
 something is drawn for the first time, by name.
@@ -15,7 +15,23 @@ def _drawn(form: str, result: Any) -> str:
     return text
 
 
-class Shown:
+class Data:
+    """What can be had as JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """This as an object of JSON, the one that the command line prints; `wingspan.schema` describes it."""
+        made: dict[str, Any] = import_module("wingspan.views.json").of(self)
+        return made
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The same as text, in one line unless lines are to be indented."""
+        text: str = import_module("wingspan.schemas").text(self.to_dict(), indent)
+        return text
+
+
+class Shown(Data):
     """A result that people look at."""
 
     __slots__ = ()

@@ -20,7 +20,7 @@ from click.shell_completion import BashComplete
 
 from proofs_tests.places import ROOT
 from wingspan import api, cli
-from wingspan.cli import judging, running
+from wingspan.cli import exploring, running
 from wingspan.compiled.build import compiler
 from wingspan.console import STATUS
 from wingspan.errors import InputError, InternalError
@@ -382,7 +382,8 @@ return S
 def test_explore_prints_these_keys_and_types(wingspan):
     made = wingspan("explore", RACY, "--json").json
     types = {
-        "verdict": str, "complete": bool, "stopped_by": type(None), "strategy": str, "reason": str, "remark": str,
+        "schema": int, "verdict": str, "complete": bool, "stopped_by": type(None),
+        "strategy": str, "reason": str, "remark": str,
         "machine": str, "processes": int, "symmetry": bool, "told_apart": str, "left_out": list,
         "executions": int, "interleavings": int, "states": int, "steps": int, "seconds": float,
         "outcomes": int, "results": list, "races": list, "faults": list, "deadlocks": list,
@@ -401,7 +402,7 @@ def test_a_search_cut_short_counts_no_interleavings(wingspan):
 
 def test_replay_prints_every_step_and_the_values(wingspan):
     made = wingspan("replay", RACY, "--interleaving", "1*3,2", "--json").json
-    assert sorted(made) == ["end", "incident", "message", "mismatch", "steps", "values"]
+    assert sorted(made) == ["end", "incident", "message", "mismatch", "schema", "steps", "values"]
     assert [made[key] for key in ("mismatch", "end", "message", "incident")] == [None, "finished", None, None]
     assert made["values"] == {"c": [1, 0, 1, 0, 1]}
     keys = ["column", "indices", "line", "lost", "rule", "task", "touches", "visible"]
@@ -456,7 +457,7 @@ def test_forms_and_switches_of_a_replay_that_do_not_go_together(wingspan):
 
 def test_run_prints_small_tensors_and_describes_large_ones(wingspan):
     made = wingspan("run", RACY, *RULES, "--json").json
-    assert sorted(made) == ["engine", "reason", "seconds", "tensors", "variables"] and made["seconds"] >= 0
+    assert sorted(made) == ["engine", "reason", "schema", "seconds", "tensors", "variables"] and made["seconds"] >= 0
     assert made["tensors"] == {"c": {"shape": [5], "format": "Dense(Element(0))", "nnz": 5, "values": [1, 0, 2, 0, 1]}}
     karate = wingspan("run", KARATE, "--engine", "reference", "--json").json["tensors"]["C"]
     assert (karate["shape"], karate["values"]) == ([34, 34], None)
@@ -557,7 +558,7 @@ def test_fmt_keeps_the_program_and_is_settled(wingspan, written, path):
     assert (done.status, done.err) == (0, "")
     assert parse(done.out, "again") == parse(path.read_text(), "once")
     assert wingspan("fmt", written(done.out)).out == done.out
-    assert wingspan("fmt", str(path), "--json").json == {"program": done.out.removesuffix("\n")}
+    assert wingspan("fmt", str(path), "--json").json["program"] == done.out.removesuffix("\n")
 
 
 def test_help_says_that_comments_are_lost(wingspan):
@@ -626,7 +627,7 @@ def interrupting(render: object, stream: object):
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(wingspan, written, monkeypatch):
-    monkeypatch.setattr(judging, "spinner", interrupting)
+    monkeypatch.setattr(exploring, "spinner", interrupting)
     file = written("c = Tensor(Dense(Element(0)), 8)\nc .= 0\nfor i = parallel(_)\n    c[i] += 1\nend\nreturn c\n")
     done = wingspan("explore", file, "--threads", "4")
     assert (done.status, done.err) == (3, "")

@@ -400,7 +400,7 @@ def test_tasks_that_share_a_copy_set_an_atomic_element_without_a_race():
 def test_only_phases_that_overwrite_touch_the_flags(op, flagged):
     """The other operators pay nothing for what = needs."""
     text = set_by_threads("Merge(dev, Dense(Element({fill})))").replace(" = 10", f" {op} 10")
-    plan = api.show_plan(api.parse(text))
+    plan = api.plan(api.parse(text))
     assert ("c.written: u8" in plan, "c.written⟨" in plan) == (True, flagged)
 
 

@@ -288,7 +288,7 @@ def test_the_printed_plan_is_as_kept(path: Path, command, pytestconfig) -> None:
 def test_a_printed_plan_shows_lines_of_the_program(path: Path) -> None:
     """Each line that it shows is one of the program, with its number."""
     source = path.read_text(encoding="utf-8").splitlines()
-    shown = [line.strip()[2:] for line in api.show_plan(path).splitlines() if line.strip().startswith("# ")]
+    shown = [line.strip()[2:] for line in api.plan(path).splitlines() if line.strip().startswith("# ")]
     assert shown
     for line in shown:
         number, _, text = line.partition(" │ ")

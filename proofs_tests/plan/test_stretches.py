@@ -286,7 +286,7 @@ def test_children_of_blocks_need_no_question() -> None:
     """In the loop over the indices of a block or a band, the child is a sum."""
     for level in ("SparseBlockList", "SparseBand"):
         head = f"A = Tensor({level}(Element(0)), [0, 2, 3, 0])\nx = Tensor(Element(0))\nx .= 0\n"
-        made = api.show_plan(api.parse(f"{head}for i = _\nx[] += A[i] * i\nend\nreturn x"))
+        made = api.plan(api.parse(f"{head}for i = _\nx[] += A[i] * i\nend\nreturn x"))
         inner = made[made.rindex("while i <= ") :].partition("i = i + 1")[0]
         assert "val = A.val[position]" in inner and "select" not in inner and "if " not in inner
 

@@ -224,7 +224,7 @@ def test_a_number_of_interleavings_too_long_to_print_is_rounded_as_text_only():
     huge = 7**9000
     made = report(result(RIGHT, huge))
     assert "all 7.627e+7605 interleavings" in terminal.explore(made)
-    assert as_json.explore(made)["interleavings"] == huge
+    assert as_json.explore(made.verdict)["interleavings"] == huge
 
 
 def test_a_large_tensor_is_told_by_what_differs():
@@ -473,7 +473,7 @@ def test_a_lock_is_taken_and_given_back():
 
 
 def test_json_has_exactly_these_keys():
-    made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
+    made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)).verdict)
     assert (
         " ".join(made)
         == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
@@ -493,7 +493,7 @@ FAULT = {"message": "overflow", "task": "2", "rule": "Call", "line": 5, "column"
 
 
 def test_json_tells_tasks_and_places_of_faults_and_deadlocks():
-    made = as_json.explore(report(verdict="fault", faults=(OVERFLOW,), deadlocks=(STUCK,)))
+    made = as_json.explore(report(verdict="fault", faults=(OVERFLOW,), deadlocks=(STUCK,)).verdict)
     assert made["faults"] == [FAULT]
     waiting = {"task": "0", "waits_for": "lock a", "holder": "0", "line": None, "column": None}
     assert made["deadlocks"] == [
@@ -503,14 +503,14 @@ def test_json_tells_tasks_and_places_of_faults_and_deadlocks():
 
 def test_json_lists_what_the_text_leaves_out():
     results = [result(outcome(k, 0, 0), 1) for k in range(12)]
-    made = as_json.explore(report(*results, verdict="race", races=(race(),) * 10))
+    made = as_json.explore(report(*results, verdict="race", races=(race(),) * 10).verdict)
     assert (made["outcomes"], len(made["results"]), len(made["races"])) == (12, 12, 10)
 
 
 def test_rationals_become_doubles_in_json_and_stay_exact_in_text():
     third = outcome(Fraction(1, 3))
     made = report(result(third, 2), expected=third)
-    assert as_json.explore(made)["results"][0]["values"] == {"c": [1 / 3]}
+    assert as_json.explore(made.verdict)["results"][0]["values"] == {"c": [1 / 3]}
     assert "c = [1/3]" in terminal.explore(made)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import InputError
 from wingspan.lang import ir
-from wingspan.program import Program, load
+from wingspan.program import Program as Program
+from wingspan.program import load as load
+from wingspan.program import parse as parse
 from wingspan.tensors.files import parted
 
 Progress = Callable[[int, int], None]

@@ -9,7 +9,8 @@ from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, Unsafe, guard
 from wingspan.api.exploring import explore
 from wingspan.api.machines import compiled, compiled_c
-from wingspan.api.running import AT_ONCE, ON_THREADS
+from wingspan.api.names import ON_THREADS
+from wingspan.api.running import AT_ONCE
 from wingspan.api.running import engine as engine_of
 from wingspan.comparison import Comparison, Engine, compare
 from wingspan.compiled.engine import Compiled as CompiledC

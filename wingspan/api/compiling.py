@@ -178,6 +178,11 @@ class Kernel(Shown):
         return {name: str(self._bound.towers[name]) for name in self._bound.open}
 
     @property
+    def returns(self) -> tuple[str, ...]:
+        """What a call returns: what the program does, or all that it updates and the variables that are known yet."""
+        return self._returns or (*self._bound.outputs, *(name for name, _ in self._variables))
+
+    @property
     def plan(self) -> Plan:
         """The plan: for all extents, or if there is none, for those of the call that was the first with its extents."""
         return self._ready().plan
@@ -225,8 +230,7 @@ class Kernel(Shown):
     def __repr__(self) -> str:
         scope = "all extents" if self._any is not None else "the extents of each call"
         taken = ", ".join(f"{name}: {form}" for name, form in self.inputs.items())
-        given = self.program.tree.returns or (*self._bound.outputs, *(name for name, _ in self._variables))
-        return f"<Kernel {self.program.name}({taken}) → {', '.join(given)}; {self.engine}, for {scope}>"
+        return f"<Kernel {self.program.name}({taken}) → {', '.join(self.returns)}; {self.engine}, for {scope}>"
 
     @property
     def _variables(self) -> tuple[tuple[str, Any], ...]:

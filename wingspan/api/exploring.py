@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Unpack
 
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import expected_of, machine_of
 from wingspan.elaborate import Elaborated
+from wingspan.errors import InputError
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
+from wingspan.explorer.search import Options
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import Verdict
 from wingspan.outcome import Outcome
@@ -22,6 +25,8 @@ from wingspan.reference import Undecided
 from wingspan.shown import Shown
 from wingspan.written import check_output
 
+FAR = 20_000
+"""Races and results are numbered among so many states."""
 UNCOMPARED = "the sequential result: no result was compared with it"
 
 
@@ -38,6 +43,43 @@ class Exploration(Shown):
     program: Elaborated
     expected: Outcome | None
     """the outcome by the reference, None if it faults"""
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """The interleavings of all that went wrong, the worst first, by what reports call it: `fault 1`, `race 2`.
+
+        A result is among them if it is not the sequential result, or if there is none and it is not the most frequent.
+        """
+        results = self.verdict.frequent
+        right = self.expected if self.expected is not None or not results else results[0].outcome
+        kinds: dict[str, Sequence[Any]] = {
+            "fault": self.verdict.faults,
+            "deadlock": self.verdict.deadlocks,
+            "result": results,
+            "race": self.verdict.races,
+        }
+        return {
+            f"{kind} {number}": each.interleaving
+            for kind, found in kinds.items()
+            for number, each in enumerate(found, start=1)
+            if kind != "result" or each.outcome != right
+        }
+
+    def interleaving(self, *, race: int | None = None, result: int | None = None) -> str:
+        """The interleaving of a race or a result, by its number from 1 in reports; else of the first finding.
+
+        If nothing went wrong, that is the one of the result. InputError if there is no such race or result.
+        """
+        if race is None and result is None:
+            return next(iter([*self.findings.values(), *(each.interleaving for each in self.verdict.results)]), "-")
+        what, number, found = (
+            ("race", race, self.verdict.races) if race is not None else ("result", result, self.verdict.frequent)
+        )
+        assert number is not None
+        if not 0 < number <= len(found):
+            many = f"{len(found)} {what}{'' if len(found) == 1 else 's'} in all"
+            raise InputError(f"there is no {what} {number}: {many}", fix="see what `explore` lists")
+        return found[number - 1].interleaving
 
 
 @dataclass(frozen=True)
@@ -60,7 +102,7 @@ def explore(
     progress: Exploring | None = None,
     found: Callable[[Sighting], None] | None = None,
     began: float | None = None,
-    **search: Any,
+    **search: Unpack[Options],
 ) -> Exploration:
     """Run a program in every interleaving of its tasks, and report what can happen.
 
@@ -83,10 +125,9 @@ def explore(
         ProgramError, InputError: the program, an input, a parameter or a bound does not fit; a tensor is too large; a
             checkpoint does not match.
     """
-    search |= {option: named(search[option]) for option in ("checkpoint", "resume") if search.get(option) is not None}
-    if search.get("checkpoint") is not None:
-        check_output(search["checkpoint"], files_of(program, inputs))
-    asked = Search(**search)
+    asked = _asked(search)
+    if asked.checkpoint is not None:
+        check_output(asked.checkpoint, files_of(program, inputs))
     bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     explored: Machine[Any] = machine_of(bound, machine)
@@ -110,6 +151,19 @@ def explore(
     return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
 
 
+def _asked(options: Options) -> Search:
+    """The search with these options. InputError if there is no such option, or a file has no name that can be used."""
+    known = {field.name for field in fields(Search)}
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            fix = f"did you mean {close[0]}?" if close else f"use {', '.join(sorted(known))}"
+            raise InputError(f"a search has no option {name}", fix=fix)
+    given: dict[str, Any] = {**options}
+    given |= {name: named(given[name]) for name in ("checkpoint", "resume") if given.get(name) is not None}
+    return Search(**given)
+
+
 def _digest(bound: Elaborated, machine: str) -> str:
     """What tells searches apart: the program as it is run, its formats, its inputs and the machine."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
@@ -119,8 +173,10 @@ def _digest(bound: Elaborated, machine: str) -> str:
 
 def replay(
     program: Runnable,
-    text: str,
+    text: str | None = None,
     *,
+    race: int | None = None,
+    result: int | None = None,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
@@ -131,16 +187,20 @@ def replay(
     Args:
         program, inputs, params, threads: as for `wingspan.api.bind`.
         text: the interleaving as a verdict prints it: the tasks that step, as in `1*3,2,1`. When it is used up, or
-            names a task that cannot step, the first task that can step continues.
+            names a task that cannot step, the first task that can step continues. By default that of a `race` or a
+            `result`, or else of the first finding.
+        race, result: the number of a race or of a result, from 1, of exploring at most `FAR` states.
         machine: the machine that the verdict is of, `semantics` or `native`.
 
     Returns:
         All steps, how the run ended, and where it left the interleaving, if it did (`mismatch`).
 
     Raises:
-        InputError: the text is not an interleaving.
+        InputError: the text is not an interleaving, or there is no such race or result.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
+    if text is None:
+        text = explore(bound, machine=machine, max_states=FAR).interleaving(race=race, result=result)
     followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine), text)
     followed.program = bound
     return followed

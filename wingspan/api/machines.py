@@ -7,6 +7,7 @@ from functools import cache
 from math import prod
 
 from wingspan import reference
+from wingspan.api.names import MACHINES
 from wingspan.compiled import engine
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
@@ -16,8 +17,6 @@ from wingspan.native.prepared import Compiled, code_of
 from wingspan.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 from wingspan.tensors.tensor import LARGEST, require_order, too_large
-
-MACHINES = ("semantics", "native")
 
 
 def machine_of(bound: Elaborated, name: str) -> Semantics | Native:

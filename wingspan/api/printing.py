@@ -18,7 +18,7 @@ from wingspan.program import load
 from wingspan.runtime.memory import buffers
 
 
-def show_plan(
+def plan(
     program: Runnable,
     *,
     inputs: Mapping[str, Any] | None = None,

@@ -17,26 +17,23 @@ from wingspan.api import forecast
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
+from wingspan.api.names import AUTO, ENGINES
 from wingspan.comparison import Engine
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir
+from wingspan.lang.algebra import double
 from wingspan.runtime.lease import Limits
+from wingspan.runtime.spare import release as release
 from wingspan.shown import Shown
 from wingspan.tensors.frozen import rounded
 from wingspan.tensors.tensor import Tensor, from_exact
 
-ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
-"""The engines of this package."""
 GROUP = "wingspan.engines"
 """The entry points by which an installed package adds engines: a name, and `module:attribute`."""
-AUTO = "auto"
-"""The engine that `chosen` chooses."""
 WORTH = 100_000
 """Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
-ON_THREADS = ("native", "compiled")
-"""Those that run tasks on threads of the system."""
 AT_ONCE = ENGINES[:-1]
 """Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
 
@@ -58,6 +55,17 @@ class Run(Shown):
     reason: str
     """why this engine, if the choice was left to us"""
     seconds: float
+
+    def __getitem__(self, name: str) -> Tensor | ir.Value:
+        """A tensor, or the value of a variable. KeyError if the program updates and returns no such thing."""
+        if name in self.tensors:
+            return self.tensors[name]
+        if name in self.variables:
+            return double(self.variables[name])
+        raise KeyError(f"the run has no {name}, but {', '.join(self) or 'nothing'}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.tensors, *sorted(self.variables)))
 
 
 def run(

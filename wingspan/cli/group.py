@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
@@ -22,7 +23,35 @@ Exit status of every verb
 """
 
 
-@click.group(cls=Verbs, name="wingspan", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+MODULES = {
+    **dict.fromkeys(("cache", "schema"), "keeping"),
+    **dict.fromkeys(("check",), "checking"),
+    **dict.fromkeys(("convert", "show"), "tensors"),
+    **dict.fromkeys(("demo",), "pages"),
+    **dict.fromkeys(("diff", "run", "stress"), "running"),
+    **dict.fromkeys(("emit-c", "fmt", "plan"), "printing"),
+    **dict.fromkeys(("explore", "replay"), "exploring"),
+    **dict.fromkeys(("quiz", "rules"), "teaching"),
+    **dict.fromkeys(("step",), "stepping"),
+}
+"""The module of this package that adds a verb. It is imported when the verb is used: what others need takes time."""
+
+
+class Lazily(Verbs):
+    """All verbs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the alphabet."""
+        return sorted(MODULES)
+
+    def find(self, name: str) -> click.Command | None:
+        """The verb with a name."""
+        if name in MODULES and name not in self.commands:
+            import_module(f"wingspan.cli.{MODULES[name]}")
+        return self.commands.get(name)
+
+
+@click.group(cls=Lazily, name="wingspan", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="wingspan", message="%(prog)s %(version)s")
 def main() -> None:
     """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""

@@ -1,9 +1,10 @@
-"""The verb about what is kept between runs."""
+"""Verbs about what is kept: compiled programs, and the schemas of JSON."""
 
 from __future__ import annotations
 
 import click
 
+from wingspan import schemas
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
 from wingspan.compiled import build
@@ -25,3 +26,13 @@ def cache(clear: bool, as_json: bool) -> None:
     else:
         count = f"{len(sizes):,} compiled program{'s' * (len(sizes) != 1)}"
         show(f"{folder}: {count} deleted" if clear else f"{folder}: {count}, {sum(sizes):,} bytes")
+
+
+@main.command()
+@click.argument("kind", metavar="[VERB]", required=False)
+def schema(kind: str | None) -> None:
+    """Print the JSON Schema of what VERB prints with --json; without VERB, of what there is one.
+
+    `error` is what every verb prints if it fails.
+    """
+    show("\n".join(schemas.NAMES) if kind is None else schemas.text(schemas.schema(kind), indent=2))

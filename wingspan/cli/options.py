@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wingspan import api
+from wingspan.api.names import MACHINES
 from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
 from wingspan.program import from_stdin
@@ -178,7 +179,7 @@ PROGRAM = (
 FILE = click.Path(path_type=Path)
 
 MACHINE = click.option(
-    "--machine", type=click.Choice(api.MACHINES), default="semantics", show_default=True,
+    "--machine", type=click.Choice(MACHINES), default="semantics", show_default=True,
     help="Interleave the steps of the rules, or those of the compiled plan.",
 )  # fmt: skip
 

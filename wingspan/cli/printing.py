@@ -13,6 +13,7 @@ from wingspan.console import show, show_json
 from wingspan.errors import InputError
 from wingspan.plan.show import show as show_plan
 from wingspan.program import from_stdin
+from wingspan.views import json as data
 from wingspan.views.view import Invocation
 
 
@@ -25,9 +26,9 @@ def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> No
     if passes or after is not None:
         _passes(told, as_json, after)
         return
-    text = api.show_plan(told.runnable, **told.binding)
+    text = api.plan(told.runnable, **told.binding)
     if as_json:
-        show_json({"plan": text})
+        show_json(data.plan(text))
     else:
         show(text)
 
@@ -40,11 +41,11 @@ def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
     if after is not None:
         text = show_plan(stages[after].plan)
         if as_json:
-            show_json({"plan": text})
+            show_json(data.plan(text))
         else:
             show(text)
     elif as_json:
-        show_json({"passes": [{"name": s.name, "about": s.about, "statements": s.statements} for s in stages.values()]})
+        show_json(data.passes([*stages.values()]))
     else:
         wide = max(map(len, stages))
         show("\n".join(f"{s.name:{wide}}  {s.statements:5}  {s.about}" for s in stages.values()))
@@ -75,8 +76,8 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
 @JSON
 def fmt(file: str, as_json: bool) -> None:
     """Print the program in FILE in its canonical form. Comments are lost."""
-    text = str(from_stdin() if file == "-" else api.load(file))
+    program = from_stdin() if file == "-" else api.load(file)
     if as_json:
-        show_json({"program": text})
+        show_json(data.fmt(program))
     else:
-        show(text)
+        show(str(program))

@@ -5,40 +5,32 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from wingspan import api
+from wingspan import api, schemas
 from wingspan.cli import pages
 from wingspan.cli.group import main
+from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import FILE, FORCE, on_program
-from wingspan.console import show, show_json
+from wingspan.console import show
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.paths import named
 from wingspan.trace import Session, Trace, document, document_of
 from wingspan.trace.document import SEARCHED
-from wingspan.views import progress, stepper_plain
-from wingspan.views.paint import spinner
-from wingspan.views.values import count
-from wingspan.views.view import Invocation, explored
+from wingspan.views import stepper_plain
+from wingspan.views.view import Invocation
 from wingspan.written import check_new, check_output, write_atomically
 
-T = TypeVar("T")
-
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
-FAR = 20_000
-"""Races and results are counted among so many states."""
 
 
 @main.command()
 @on_program
 @click.option("--interleaving", metavar="TASKS", help="Start after these steps, as replay takes them.")
-@click.option(
-    "--race", type=click.IntRange(min=1), metavar="N", help="Start where race N of explore is about to happen."
-)
-@click.option("--result", type=click.IntRange(min=1), metavar="N", help="Start at result N of explore.")
+@by_number
 @click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
 @click.option("--html", metavar="FILE", type=FILE, help="Write a page there instead, to step in a browser.")
 @FORCE
@@ -57,8 +49,7 @@ def step(
     Shows the program, memory, the rule of each step with its variables filled in, and which next steps race. With
     --json, prints the trace document of the whole program instead.
     """
-    if sum(each is not None for each in (interleaving, race, result)) > 1:
-        raise click.UsageError("--interleaving, --race and --result exclude each other.")
+    one_of(interleaving, race, result)
     if sum((as_json, plain, html is not None)) > 1:
         raise click.UsageError("--json, --plain and --html exclude each other.")
     used = api.files_of(told.runnable, told.inputs)
@@ -66,7 +57,7 @@ def step(
         pages.check(html, used, force)
     bound = api.bind(told.runnable, **told.binding)
     if as_json:
-        show_json(document(bound))
+        show(schemas.text(schemas.finite(document(bound))))
         return
     session = Session(Trace(bound))
     if interleaving is not None:
@@ -99,26 +90,16 @@ def step(
 
 def _start(session: Session, told: Invocation, race: int | None, result: int | None) -> None:
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
-    with spinner(progress.searching, sys.stderr) as tell:
-        report = explored(api.explore(session.trace.program, max_states=FAR, progress=tell), told)
-    if result is not None:
-        session.go(_numbered("result", result, report.endings, told).interleaving)
-    if race is not None:
-        found = _numbered("race", race, report.verdict.races, told)
-        tasks = parse_interleaving(found.interleaving)
-        for racing in (2, 1):  # its last steps are the two that race, or the first of them if that faults
-            session.go(format_interleaving(tasks[:-racing]))
-            if session.node is not None and found.second.task in session.node.racing(found.first.task):
-                return
-
-
-def _numbered(what: str, number: int, found: Sequence[T], told: Invocation) -> T:
-    """The race or the result with a number, from 1."""
-    if number > len(found):
-        raise InputError(
-            f"there is no {what} {number}: {count(len(found), what)} in all", fix=f"see `{told.explore()}`"
-        )
-    return found[number - 1]
+    found = searched(session.trace.program)
+    text = numbered(found, told, race, result)
+    if race is None:
+        session.go(text)
+        return
+    tasks, one = parse_interleaving(text), found.verdict.races[race - 1]
+    for racing in (2, 1):  # its last steps are the two that race, or the first of them if that faults
+        session.go(format_interleaving(tasks[:-racing]))
+        if session.node is not None and one.second.task in session.node.racing(one.first.task):
+            return
 
 
 def _around(session: Session) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
 from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.views import json as data
 from wingspan.views.levels import sizes
 from wingspan.written import check_new, check_output
 
@@ -48,7 +49,7 @@ def convert(source: str, target: str, form: str | None, threads: int, force: boo
     tensor = read(source, form, threads)
     tensor.save(path)
     if as_json:
-        show_json({"file": target, "format": str(tensor.tower), "shape": list(tensor.shape), "nnz": tensor.nnz})
+        show_json(data.convert(target, tensor))
     else:
         extents = "×".join(map(str, tensor.shape)) or "a number"
         print_(f"{target}: {extents}, {tensor.nnz:,} stored, {tensor.tower}")
@@ -67,8 +68,7 @@ def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
     """
     tensor = read(file, form, threads)
     if as_json:
-        shape = list(tensor.shape)
-        show_json({"format": str(tensor.tower), "shape": shape, "nnz": tensor.nnz, "levels": tensor.sizes()})
+        show_json(data.show(tensor))
     else:
         print_(f"{tensor}\n\n{sizes(tensor)}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from wingspan.errors import InputError
 from wingspan.explorer import dpor
@@ -204,6 +205,27 @@ class Search:
             return Team(states, self.jobs, self.scheduler, Parts(places), covered), covered.executions
         alone.take_up(covered, *places)
         return alone, covered.executions
+
+
+class Options(TypedDict, total=False):
+    """The fields of a `Search` as keywords, so that type checkers know them; files by their paths."""
+
+    strategy: str
+    runs: int
+    depth: int
+    preemptions: int
+    seed: int
+    exact: bool
+    max_states: int | None
+    max_seconds: float | None
+    max_memory: int | None
+    checkpoint: str | os.PathLike[str] | None
+    resume: str | os.PathLike[str] | None
+    first: bool
+    jobs: int
+    scheduler: str | None
+    symmetry: bool
+    graph: bool
 
 
 def believed(steps: int, runs: int | None) -> str:

@@ -135,6 +135,11 @@ class Verdict(Shown):
     graph: StateGraph | None = None
     """if requested"""
 
+    @property
+    def frequent(self) -> list[Result]:
+        """The results, the most frequent first, as reports number them."""
+        return sorted(self.results, key=lambda result: -(result.interleavings or result.executions))
+
 
 def judge(
     complete: bool,

@@ -245,6 +245,13 @@ class Tensor(Shown):
         """The same for NumPy: `np.asarray(tensor)`."""
         return np.array(self.to_numpy(), dtype=dtype, copy=copy)
 
+    def __float__(self) -> float:
+        """The element of a tensor without axes. TypeError if it has some."""
+        if self.shape:
+            extents = "×".join(map(str, self.shape))
+            raise TypeError(f"only a tensor without axes is a number, and this one is {extents}: use to_numpy()")
+        return float(self.to_numpy())
+
     def to_scipy(self) -> Any:
         """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
 

@@ -91,16 +91,20 @@ def _reach(report: Report) -> str:
 def _message(group: Sequence[Finding], told: CheckReport) -> str:
     """One message on findings that differ in their levels only."""
     first = group[0]
-    loop = first.loop
-    when = f" when {loop.index} is parallel on {told.device(loop)}" if loop else ""
-    title = TITLES[first.topic].format(who=_who(first), when=when, level=_level(first), tensor=first.tensor)
     seen = next((found for found in reversed(_ranked(group)) if found.witness), first)
     label = _both(seen.witness, seen, told) if seen.witness else ""
     notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
     notes += [("fix", told.report.advice[0].change)] if told.report.advice else []
     notes += [] if told.report.symbols else [("see", told.invocation.explore())]
     marks = (*_other(first), *_loop(group, told))
-    return Diagnostic("error", first.topic, title, first.access, label, marks, tuple(notes)).render()
+    return Diagnostic("error", first.topic, title(group, told), first.access, label, marks, tuple(notes)).render()
+
+
+def title(group: Sequence[Finding], told: CheckReport) -> str:
+    """The headline of a message."""
+    first, loop = group[0], group[0].loop
+    when = f" when {loop.index} is parallel on {told.device(loop)}" if loop else ""
+    return TITLES[first.topic].format(who=_who(first), when=when, level=_level(first), tensor=first.tensor)
 
 
 def _who(found: Finding) -> str:

@@ -1,33 +1,48 @@
-"""Reports as JSON objects."""
+"""Results as JSON objects, the ones that `wingspan/schemas.json` describes: the one place that makes them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
-from wingspan.api import Run
+from wingspan import schemas
+from wingspan.api import Exploration, Kernel, Program, Run
 from wingspan.comparison import Comparison
-from wingspan.dependence import Finding, Proof, Witness
-from wingspan.errors import Span
+from wingspan.dependence import Finding, Proof, Report, Witness
+from wingspan.errors import Span, WingspanError
 from wingspan.explorer.incident import FaultReport, Incident
-from wingspan.explorer.interleaving import Mismatch
+from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.histogram import Histogram
 from wingspan.outcome import Outcome
+from wingspan.plan.pipeline import Stage
 from wingspan.tensors.tensor import Tensor
 from wingspan.trace.reads import Lost
+from wingspan.views import made as reports
 from wingspan.views.values import in_order
-from wingspan.views.view import Action, CheckReport, Ending, ExploreReport, ReplayReport, number
+from wingspan.views.view import Action, CheckReport, ReplayReport, number
 
 MOST_VALUES = 256
 """A run lists the elements of tensors that have no more."""
 
 
-def explore(report: ExploreReport) -> dict[str, Any]:
-    """A verdict."""
-    verdict = report.verdict
+def of(result: Any) -> dict[str, Any]:
+    """A result as a whole object of JSON, as `to_dict` gives it."""
+    return schemas.numbered(_made(result))
+
+
+@singledispatch
+def _made(result: Any) -> dict[str, Any]:
+    raise TypeError(f"there is no JSON of a {type(result).__name__}")
+
+
+@_made.register
+def explore(verdict: Verdict) -> dict[str, Any]:
+    """What a search has found."""
     return {
         "verdict": verdict.verdict,
         "complete": verdict.complete,
@@ -45,21 +60,26 @@ def explore(report: ExploreReport) -> dict[str, Any]:
         "states": verdict.states,
         "steps": verdict.steps,
         "seconds": verdict.seconds,
-        "outcomes": len(report.endings),
-        "results": [_ending(ending) for ending in report.endings],
+        "outcomes": len(verdict.results),
+        "results": [_result(result) for result in verdict.frequent],
         "races": [_race(race) for race in verdict.races],
         "faults": [_incident(fault) for fault in verdict.faults],
         "deadlocks": [_incident(deadlock) for deadlock in verdict.deadlocks],
     }
 
 
-def _ending(ending: Ending) -> dict[str, Any]:
+@_made.register
+def _(made: Exploration) -> dict[str, Any]:
+    return explore(made.verdict)
+
+
+def _result(result: Result) -> dict[str, Any]:
     return {
-        "values": ending.outcome.values(),
-        "interleavings": ending.interleavings,
-        "executions": ending.executions,
-        "probability": ending.probability,
-        "interleaving": ending.interleaving,
+        "values": result.outcome.values(),
+        "interleavings": result.interleavings,
+        "executions": result.executions,
+        "probability": result.probability,
+        "interleaving": result.interleaving,
     }
 
 
@@ -120,6 +140,14 @@ def replay(report: ReplayReport) -> dict[str, Any]:
         "incident": _incident(report.incident) if report.incident else None,
         "values": report.outcome.values() if report.outcome else None,
     }
+
+
+@_made.register
+def _(made: Replay) -> dict[str, Any]:  # type: ignore[type-arg]
+    report = reports.replay(made)
+    if report is None:
+        raise TypeError("there is no JSON of a run of a machine that runs no program")
+    return replay(report)
 
 
 def _mismatch(found: Mismatch) -> dict[str, Any]:
@@ -185,6 +213,11 @@ def check(told: CheckReport) -> dict[str, Any]:
     }
 
 
+@_made.register
+def _(made: Report) -> dict[str, Any]:
+    return check(reports.check(made))
+
+
 def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
     other = _place(found.other)
     return {
@@ -226,12 +259,13 @@ def _text(span: Span | None) -> str | None:
     return span.text if span else None
 
 
+@_made.register
 def run(made: Run) -> dict[str, Any]:
     """What a run computed."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
     values = Outcome.of(small, made.variables).values()
     return {
-        "tensors": {name: _tensor(tensor, values.get(name)) for name, tensor in made.tensors.items()},
+        "tensors": {name: tensor(held, values.get(name)) for name, held in made.tensors.items()},
         "variables": {name: values[name] for name in sorted(made.variables)},
         "engine": made.engine,
         "reason": made.reason,
@@ -239,15 +273,22 @@ def run(made: Run) -> dict[str, Any]:
     }
 
 
-def _tensor(tensor: Tensor, values: Any) -> dict[str, Any]:
-    return {
-        "shape": list(tensor.shape),
-        "format": str(tensor.tower),
-        "nnz": tensor.nnz,
-        "values": values,
-    }
+def tensor(held: Tensor, values: Any) -> dict[str, Any]:
+    """A tensor, with its elements if they are few."""
+    return {**_stored(held), "values": values}
 
 
+@_made.register
+def _(held: Tensor) -> dict[str, Any]:
+    few = math.prod(held.shape) <= MOST_VALUES
+    return tensor(held, Outcome.of({"": held.to_exact()}, {}).values()[""] if few else None)
+
+
+def _stored(held: Tensor) -> dict[str, Any]:
+    return {"shape": list(held.shape), "format": str(held.tower), "nnz": held.nnz}
+
+
+@_made.register
 def diff(made: Comparison) -> dict[str, Any]:
     """What came of comparing engines."""
     found = made.difference
@@ -266,6 +307,7 @@ def diff(made: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@_made.register
 def stress(made: Histogram) -> dict[str, Any]:
     """How often runs ended in which way."""
     return {
@@ -286,3 +328,48 @@ def stress(made: Histogram) -> dict[str, Any]:
         ],
         "seconds": made.seconds,
     }
+
+
+@_made.register
+def fmt(program: Program) -> dict[str, Any]:
+    """A program in its canonical form."""
+    return {"program": str(program)}
+
+
+@_made.register
+def _(made: Kernel) -> dict[str, Any]:
+    return {
+        "program": made.program.name,
+        "inputs": made.inputs,
+        "returns": list(made.returns),
+        "params": {name: str(value) for name, value in made.params.items()},
+        "engine": made.engine,
+    }
+
+
+@_made.register
+def _(error: WingspanError) -> dict[str, Any]:
+    return schemas.error(error.diagnostics)
+
+
+# ------------------------------------------------------------------------------------------- verbs with small results
+
+
+def plan(text: str) -> dict[str, Any]:
+    """A plan."""
+    return {"plan": text}
+
+
+def passes(stages: Sequence[Stage]) -> dict[str, Any]:
+    """The passes over a plan."""
+    return {"passes": [{"name": one.name, "about": one.about, "statements": one.statements} for one in stages]}
+
+
+def convert(file: str, held: Tensor) -> dict[str, Any]:
+    """The tensor that was written to a file."""
+    return {"file": file, **_stored(held)}
+
+
+def show(held: Tensor) -> dict[str, Any]:
+    """A tensor in a file."""
+    return {**_stored(held), "levels": held.sizes()}

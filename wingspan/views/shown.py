@@ -21,19 +21,18 @@ from wingspan.errors import printable
 from wingspan.explorer.interleaving import Replay, format_interleaving
 from wingspan.explorer.verdict import Verdict
 from wingspan.histogram import Histogram
-from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
+from wingspan.views import made as reports
 from wingspan.views.check import check
 from wingspan.views.paint import THEME, Painter
 from wingspan.views.values import count, digits, listing, listings, share
-from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed
+from wingspan.views.view import counterexample
 
 GRID = 12
 """Matrices with more rows or columns are drawn as fibertrees."""
-NOTHING = ir.Program(ir.Block(()), ())
 
 # ------------------------------------------------------------------------------------------------------------ one line
 
@@ -104,22 +103,9 @@ def text(result: Any) -> str:
     return repr(result)
 
 
-class _InPython(Invocation):
-    """How results name calls that show more; `program` is the one that they are about."""
-
-    def _command(self, verb: str, *options: str) -> str:
-        given = "".join(f", {text!r}" for text in options if not text.startswith("--"))
-        return f"wingspan.{verb}(program{given})"
-
-
-def _told(program: ir.Node, machine: str = "semantics") -> Invocation:
-    spans = (node.span for node in program.walk() if node.span is not None)
-    return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
-
-
 @text.register
 def _(made: Exploration) -> str:
-    report = explored(made, _told(made.program.plain, made.verdict.machine))
+    report = reports.exploration(made)
     return terminal.explore(report, counterexample(made, report))
 
 
@@ -140,23 +126,13 @@ def _listed(outcome: Any) -> bool:
 
 @text.register
 def _(made: Report) -> str:
-    program = made.program or NOTHING
-    return check(CheckReport(_told(program), made, program))
+    return check(reports.check(made))
 
 
 @text.register
 def _(made: Replay) -> str:  # type: ignore[type-arg]
-    report = _followed(made)
+    report = reports.replay(made)
     return repr(made) if report is None else steps.replay(report)
-
-
-def _followed(made: Replay[Any]) -> ReplayReport | None:
-    """The run from its beginning, however far it has been followed; None of what is no program of ours."""
-    if made.program is None:
-        return None
-    again = Replay(made.machine, made.interleaving, made.finish)
-    name = short(made).split()[1]
-    return replayed(again, name, made.program.plain, _told(made.program.plain, made.machine.name))
 
 
 @text.register
@@ -206,7 +182,7 @@ def _(made: Program) -> str:
 @html.register
 def _(made: Exploration) -> str:
     verdict = made.verdict
-    report = explored(made, _told(made.program.plain, verdict.machine))
+    report = reports.exploration(made)
     total = verdict.interleavings or sum(ending.executions for ending in report.endings)
     rows = []
     names = listings([ending.outcome for ending in report.endings], report.differing or None)
@@ -232,7 +208,7 @@ def _(made: Histogram) -> str:
 
 @html.register
 def _(made: Replay) -> str:  # type: ignore[type-arg]
-    report = _followed(made)
+    report = reports.replay(made)
     return coloured(repr(made)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from wingspan.api import Run
-from wingspan.comparison import Comparison
 from wingspan.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.verdict import AccessReport, Race
-from wingspan.histogram import Histogram
 from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
@@ -35,6 +32,11 @@ from wingspan.views.values import (
     task,
 )
 from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written
+
+if TYPE_CHECKING:
+    from wingspan.api import Run
+    from wingspan.comparison import Comparison
+    from wingspan.histogram import Histogram
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""

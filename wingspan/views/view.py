@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product, takewhile
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from wingspan.api import Exploration, Sighting, replay
+from wingspan import api
 from wingspan.dependence import Finding, Report
 from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
@@ -22,7 +22,10 @@ from wingspan.lang.printer import device
 from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
 from wingspan.program import Program
-from wingspan.trace.reads import NONE, Lost
+
+if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
+    from wingspan.api import Exploration, Sighting
+    from wingspan.trace.reads import Lost
 
 T = TypeVar("T")
 
@@ -189,8 +192,7 @@ def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
 def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     """The report on an exploration."""
     verdict, expected = exploration.verdict, exploration.expected
-    results = sorted(verdict.results, key=lambda result: -(result.interleavings or result.executions))
-    endings = tuple(_ending(result, expected) for result in results)
+    endings = tuple(_ending(result, expected) for result in verdict.frequent)
     program = exploration.program
     return ExploreReport(
         invocation, program.plain, expected, verdict, endings, program.towers, frozenset(program.inputs)
@@ -266,6 +268,8 @@ class ReplayReport:
 
 def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
+    from wingspan.trace.reads import NONE
+
     actions, places, reads = [], [], NONE
     for step in run:
         lost = None
@@ -307,13 +311,11 @@ def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayRep
 
     None if there is none, if nothing can be observed in it, or if it is longer than anybody reads.
     """
-    verdict = report.verdict
-    wrong = [ending for ending in report.endings if ending.serial is False] or report.endings[1:]
-    found = (*verdict.faults, *verdict.deadlocks, *wrong, *verdict.races)
-    if not found or not 0 < len(parse_interleaving(found[0].interleaving)) <= LONGEST:
+    found = next(iter(exploration.findings.values()), None)
+    if found is None or not 0 < len(parse_interleaving(found)) <= LONGEST:
         return None
-    followed = replay(exploration.program, found[0].interleaving, machine=verdict.machine)
-    return replayed(followed, found[0].interleaving, report.program, report.invocation)
+    followed = api.replay(exploration.program, found, machine=exploration.verdict.machine)
+    return replayed(followed, found, report.program, report.invocation)
 
 
 # ------------------------------------------------------------------------------------------------------------- check

@@ -1,4 +1,4 @@
-"""Verbs that judge a program: the dependence test, its interleavings, and one of them."""
+"""Verbs about the interleavings of a program: all of them, and one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from wingspan import api
+from wingspan import api, schemas
 from wingspan.cli import pages
 from wingspan.cli.group import main
+from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import FILE, FORCE, MACHINE, limit, on_program, size
-from wingspan.console import MISMATCH, STATUS, as_text, began, keep_garbage, show, show_json
-from wingspan.dependence import TESTS, Test
+from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.interrupts import terminating
@@ -26,36 +26,11 @@ from wingspan.trace.coverage import coverage as covered
 from wingspan.trace.derivation import Derivation, last
 from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progress, steps, terminal
 from wingspan.views import json as data
-from wingspan.views.check import check as checked
 from wingspan.views.coverage import coverage as rule_coverage
 from wingspan.views.early import Early
-from wingspan.views.paint import spinner
-from wingspan.views.view import CheckReport, Invocation, ReplayReport, counterexample, explored, replayed, sighted
+from wingspan.views.paint import remark, spinner
+from wingspan.views.view import Invocation, ReplayReport, counterexample, explored, replayed, sighted
 from wingspan.written import check_new, check_output, write_atomically
-
-
-@main.command()
-@on_program
-@click.option(
-    "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
-    help="The paper's algorithm as printed, repaired, or made exact.",
-)  # fmt: skip
-def check(told: Invocation, as_json: bool, test: Test) -> None:
-    """Run the level dependence test on the program in FILE.
-
-    The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
-    Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
-    """
-    program = told.given or api.load(told.file)
-    with spinner(progress.checking, sys.stderr) as tell:
-        found = api.check(program, test=test, progress=tell, **told.binding)
-    report = CheckReport(told, found, program.tree)
-    if as_json:
-        show_json(data.check(report))
-    else:
-        show(checked(report), colours=True)
-    sys.exit(0 if found.verdict == "safe" else 1)
-
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -170,7 +145,7 @@ def explore(
         pages.write(html, document_of(exploration))
     fired = covered(Trace(exploration.program), bounds.get("max_states") or COVERED) if coverage else None
     if as_json:
-        show_json(data.explore(report) | ({"coverage": asdict(fired)} if fired else {}))
+        show_json(data.explore(report.verdict) | ({"coverage": asdict(fired)} if fired else {}))
     else:
         text = terminal.explore(report, counterexample(exploration, report))
         show(text + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
@@ -188,10 +163,10 @@ def check_drawing(path: Path, used: Sequence[Path]) -> None:
 
 
 FORMATS: dict[str, Callable[[ReplayReport], str]] = {
-    "json": lambda report: as_text(data.replay(report)),
+    "json": lambda report: schemas.text(schemas.numbered(data.replay(report))),
     "mermaid": mermaid.replay,
     "dot": dot.replay,
-    "itf": lambda report: as_text(itf.replay(report)),
+    "itf": lambda report: schemas.text(schemas.finite(itf.replay(report))),
     "svg": lanes.replay_svg,
     "tikz": lanes.replay_tikz,
 }
@@ -208,7 +183,8 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
 @main.command()
 @on_program
 @MACHINE
-@click.option("--interleaving", required=True, metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
+@click.option("--interleaving", metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
+@by_number
 @click.option(
     "--format", "form", type=click.Choice(("text", *FORMATS)),
     help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
@@ -219,13 +195,22 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
     "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
 )
 def replay(
-    told: Invocation, as_json: bool, machine: str, interleaving: str, form: str | None, every: bool, derivation: bool
+    told: Invocation,
+    as_json: bool,
+    machine: str,
+    interleaving: str | None,
+    race: int | None,
+    result: int | None,
+    form: str | None,
+    every: bool,
+    derivation: bool,
 ) -> None:
-    """Follow one interleaving of the program in FILE, step by step.
+    """Follow one interleaving of the program in FILE, step by step; that of the first finding, if none is named.
 
     TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
     names a task that cannot step, the run goes on with the first task that can.
     """
+    one_of(interleaving, race, result)
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.")
     form = "json" if as_json else form or "text"
@@ -234,6 +219,12 @@ def replay(
     if derivation and (form not in DERIVED or machine != "semantics"):
         raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
     bound = api.bind(told.runnable, **told.binding)
+    if interleaving is None:
+        found = searched(bound, machine)
+        interleaving = numbered(found, replace(told, machine=machine), race, result)
+        if race is None and result is None:
+            first = next(iter(found.findings), None)
+            remark(f"note: this is {first} of explore" if first else "note: nothing goes wrong; this is one run", None)
     if derivation:
         session = Session(Trace(bound))
         session.go(interleaving)

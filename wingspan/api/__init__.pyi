@@ -1,0 +1,46 @@
+from .binding import Program, Progress, bind, files_of, load, parse
+from .checking import Unsafe, check, guard
+from .comparing import diff, stress
+from .compiling import Kernel, compile
+from .exploring import Exploration, Sighting, explore, replay
+from .machines import compiled, compiled_c, machine_of, native, semantics
+from .names import AUTO, ENGINES, MACHINES, ON_THREADS
+from .printing import emit_c, passes, plan
+from .running import BuiltIn, Run, engine, release, run
+
+__all__ = [
+    "AUTO",
+    "ENGINES",
+    "MACHINES",
+    "ON_THREADS",
+    "BuiltIn",
+    "Exploration",
+    "Kernel",
+    "Program",
+    "Progress",
+    "Run",
+    "Sighting",
+    "Unsafe",
+    "bind",
+    "check",
+    "compile",
+    "compiled",
+    "compiled_c",
+    "diff",
+    "emit_c",
+    "engine",
+    "explore",
+    "files_of",
+    "guard",
+    "load",
+    "machine_of",
+    "native",
+    "parse",
+    "passes",
+    "plan",
+    "release",
+    "replay",
+    "run",
+    "semantics",
+    "stress",
+]

@@ -1,0 +1,51 @@
+"""The verb that runs the level dependence test."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from wingspan import api, schemas
+from wingspan.cli.group import main
+from wingspan.cli.options import on_program
+from wingspan.console import show, show_json
+from wingspan.dependence import TESTS, Test
+from wingspan.views import progress, sarif
+from wingspan.views.check import check as checked
+from wingspan.views.paint import spinner
+from wingspan.views.view import CheckReport, Invocation
+
+
+@main.command()
+@on_program
+@click.option(
+    "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
+    help="The paper's algorithm as printed, repaired, or made exact.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json", "sarif")),
+    help="Text, one JSON object, or SARIF 2.1.0, which CI shows beside the code.",
+)  # fmt: skip
+def check(told: Invocation, as_json: bool, test: Test, form: str | None) -> None:
+    """Run the level dependence test on the program in FILE.
+
+    The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
+    Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other.")
+    program = told.given or api.load(told.file)
+    with spinner(progress.checking, sys.stderr) as tell:
+        found = api.check(program, test=test, progress=tell, **told.binding)
+    report = CheckReport(told, found, program.tree)
+    match "json" if as_json else form:
+        case "json":
+            from wingspan.views import json as data  # takes all engines, since it makes the JSON of their results, too
+
+            show_json(data.check(report))
+        case "sarif":
+            show(schemas.text(sarif.check(report)))
+        case _:
+            show(checked(report), colours=True)
+    sys.exit(0 if found.verdict == "safe" else 1)
