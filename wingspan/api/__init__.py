@@ -7,6 +7,7 @@ from wingspan.api.compiling import Kernel, compile
 from wingspan.api.exploring import Exploration, Sighting, explore, replay
 from wingspan.api.machines import MACHINES, compiled, compiled_c, machine_of, native, semantics
 from wingspan.api.printing import emit_c, passes, show_plan
+from wingspan.api.proving import Proved, Refutation, prove
 from wingspan.api.running import AUTO, ENGINES, ON_THREADS, BuiltIn, Run, engine, run
 from wingspan.program import Program, load, parse
 from wingspan.runtime.spare import release
@@ -21,6 +22,8 @@ __all__ = [
     "Kernel",
     "Program",
     "Progress",
+    "Proved",
+    "Refutation",
     "Run",
     "Sighting",
     "Unsafe",
@@ -40,6 +43,7 @@ __all__ = [
     "native",
     "parse",
     "passes",
+    "prove",
     "release",
     "replay",
     "run",
