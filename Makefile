@@ -54,7 +54,7 @@ prove: $(READY) ## all programs of small scope, 100,000 random ones through all 
 	$(BIN)/python bench/campaign.py --programs 100000
 	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many' --timeout 0
 
-prove-theorem: $(READY) ## prove the level dependence test sound, about the levels' own texts, by z3
+prove-theorem: $(READY) ## prove by z3 that what the level dependence test accepts does not race
 	$(BIN)/wingspan prove
 
 fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 
 from wingspan.levels.base import Gated, Leaf, Level, Modifier
@@ -18,7 +19,7 @@ from wingspan.proof.induction import Countermodel, Induction, Rule, form, progra
 from wingspan.proof.solver import Lemma, Prover
 from wingspan.proof.steps import Steps
 
-__all__ = ["Countermodel", "Lemma", "Proof", "Rule", "form", "program", "subjects", "theorem"]
+__all__ = ["Countermodel", "Lemma", "Proof", "Rule", "form", "program", "refuted", "subjects", "theorem"]
 
 AXES = 2
 """The axes of a SparseCOO in the proof: one level of each kind that is next to another."""
@@ -45,16 +46,17 @@ def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]
     levels: list[Level] = []
     modifiers: list[Level] = []
     for each in (*ours, *more):
-        (modifiers if issubclass(each, Modifier) else levels).append(_made(each))
+        (modifiers if issubclass(each, Modifier) else levels).append(made(each))
     return levels, modifiers
 
 
-def _made(each: type[Level]) -> Level:
+def made(each: type[Level]) -> Level:
     if issubclass(each, Leaf):
         return each(0) if any(argument.init for argument in fields(each)) else each()  # type: ignore[call-arg]
     if issubclass(each, Gated):
         return each(Probe(0), DEVICE)
-    return SparseCOO.of(AXES, Probe(0)) if each is SparseCOO else each(Probe(0))  # type: ignore[call-arg]
+    below = SparseCOO.of(AXES, Probe(0)).child if issubclass(each, SparseCOO) else Probe(0)
+    return each(below)  # type: ignore[call-arg]
 
 
 def theorem(
@@ -74,6 +76,25 @@ def theorem(
         lemmas.ask(prover, levels, modifiers)
     protocol.ask(prover, rule, levels, modifiers)
     return Proof(rule, tuple(prover.lemmas), len(induction.came), tuple(_distinct(induction.countermodels)))
+
+
+@cache
+def _known() -> Steps:
+    """The steps of our own levels, which every level of somebody else's is put beside."""
+    return Steps(Prover())
+
+
+def refuted(level: type[Level]) -> Countermodel | None:
+    """A tower with a storage level or leaf in it for which its stability is too much; None if that is proved.
+
+    Of ours those are in the towers that support something. The others let no pair pass that has no lock in common.
+    """
+    levels, modifiers = subjects((level,))
+    new = levels[-1]
+    kept = [each for each in levels if each is new or (each.stability() and each.name != new.name)]
+    induction = Induction(_known(), kept, modifiers)
+    induction.run()
+    return next(iter(induction.countermodels), None)
 
 
 def _distinct(found: Iterable[Countermodel]) -> Iterator[Countermodel]:

@@ -26,6 +26,8 @@ from wingspan.proof.steps import Conflict, Place, State, Steps
 
 Rule = Literal["repaired", "printed"]
 
+STEPS: dict[Rule, Step] = {"repaired": protect, "printed": add}
+
 Effects = tuple[int, ...]
 """What modifiers make of each support, by its number."""
 
@@ -59,6 +61,8 @@ class Node:
     """whether a modifier that is entered with the index of its parent is entered twice at one position"""
     conflict: Conflict | None = None
     """a conflict of a modifier around the next level"""
+    early: bool = False
+    """whether it is one of a modifier that is entered even if the level is not"""
     visits: bool = True
     """whether both visit the next level, or modifiers around it, so that the test looks at the pair there"""
 
@@ -83,13 +87,12 @@ class Countermodel:
 class Table:
     """The supports that there are, and what each modifier makes of them."""
 
-    rule: Rule
     levels: Sequence[Level]
     modifiers: Sequence[Level]
+    step: Step
     supports: list[Support] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.step: Step = protect if self.rule == "repaired" else add
         waiting = [Support.of(level) for level in self.levels]
         while waiting:
             support = waiting.pop()
@@ -110,10 +113,15 @@ class Induction:
     """All states that pairs reach which a test accepts, and the first countermodels."""
 
     def __init__(
-        self, steps: Steps, levels: Sequence[Level], modifiers: Sequence[Level], rule: Rule = "repaired"
+        self,
+        steps: Steps,
+        levels: Sequence[Level],
+        modifiers: Sequence[Level],
+        rule: Rule = "repaired",
+        step: Step | None = None,
     ) -> None:
         self.steps, self.rule, self.levels, self.modifiers = steps, rule, levels, modifiers
-        self.table = Table(rule, levels, modifiers)
+        self.table = Table(levels, modifiers, step or STEPS[rule])
         self._around: dict[tuple[Effects, str, bool], Effects] = {}
         self.came: dict[Node, tuple[Node, Passed] | None] = {}
         self.countermodels: list[Countermodel] = []
@@ -185,6 +193,10 @@ class Induction:
             kinds = ("node",) if level.leaf else ("node", "sibling")
         subject = Subject(level, "leaf" if level.leaf else "level")
         for kind in kinds:
+            if node.early and self.enters(node, level):
+                path = (*self.path(node), Passed(subject, kind))
+                found = Countermodel(path, self._apart(node), False, node.state, node.conflict)  # type: ignore[arg-type]
+                self.countermodels.append(found)
             if not self.accepted(node, level, kind):
                 continue
             outcome = self.steps.outcome(subject, node.state, kind)
@@ -200,14 +212,18 @@ class Induction:
                 below = Node(state, agree, node.below, node.below, False, fixed, node.parts, visits=visits)
                 yield passed, below
 
+    def enters(self, node: Node, level: Level) -> bool:
+        """Whether the test lets both enter the modifiers around a level, if its own loop has no iteration."""
+        early: Dependence = "node" if level.leaf else "sibling"
+        return not (node.visits and node.meets) or early in self.table.support(node.own, level).kinds
+
     def accepted(self, node: Node, level: Level, kind: Dependence) -> bool:
         """Whether the test accepts the pair at a level; what is no visit the test does not look at."""
         if not node.visits:
             return True
         kinds = self.table.support(node.own, level).kinds
         if self.rule == "repaired":
-            early: Dependence = "node" if level.leaf else "sibling"
-            return kind in kinds and (not node.meets or early in kinds)
+            return kind in kinds and self.enters(node, level)
         if node.agree == "apart":
             return kind in kinds
         if node.parts:  # skipped, as the index of the loop is in a subscript further down

@@ -25,12 +25,12 @@ def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> 
     """All of them."""
     rows(prover)
     for level in levels:
-        if type(level) in (Dense, SparseByteMap):
+        if isinstance(level, Dense | SparseByteMap):
             computed(prover, level)
-        if type(level) is SparseDict:
+        if isinstance(level, SparseDict):
             numbered(prover, level)
     for modifier in modifiers:
-        if type(modifier) is Merge:
+        if isinstance(modifier, Merge):
             merged(prover, modifier)
     lasting(prover, levels, modifiers)
 

@@ -32,14 +32,14 @@ def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[
     for level in levels:
         if level.once and any(buffer.name == "prev" for buffer in level.buffers):
             in_order(prover, level, [X.p < Y.p] if given else [])
-        if type(level) is SparsePoint:
+        if isinstance(level, SparsePoint):
             in_turns(prover, level, [X.i == Y.i] if given else [])
         if level.shared_child:
             shared(prover, level, [X.p != Y.p] if given else [])
     for modifier in modifiers:
-        if type(modifier) is Shard:
+        if isinstance(modifier, Shard):
             claimed(prover, modifier, [X.t == Y.t] if given else [])
-        if type(modifier) is Isolate:
+        if isinstance(modifier, Isolate):
             overlapping(prover, modifier, [X.p != Y.p] if given else [])
     arriving(prover, given)
     locking(prover, given)

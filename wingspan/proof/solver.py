@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Prover:
         solver = z3.Solver()
         solver.set("timeout", PATIENCE)
         solver.set("ctrl_c", False)  # Python raises KeyboardInterrupt
-        solver.add(*constraints)
+        solver.add(*(z3.simplify(each) for each in constraints))  # else an empty conjunction is no SMT-LIB
         lemma.asked += 1
         if self.progress is not None:
             self.progress(sum(each.asked for each in self.lemmas))
@@ -91,8 +91,3 @@ class Prover:
             path.write_text(f"(set-logic ALL)\n{solver.to_smt2()}", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}", fix="name a folder that can be written to") from None
-
-
-def conjunction(parts: Iterable[Any]) -> Any:
-    """All of them."""
-    return z3.And(*parts)
