@@ -7,7 +7,7 @@ EFFORT ?= 1
 PART ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-browser prove fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
+.PHONY: help demo test test-deep test-browser prove prove-theorem fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ prove: $(READY) ## all programs of small scope, 100,000 random ones through all 
 	$(BIN)/python bench/theory.py --scope full
 	$(BIN)/python bench/campaign.py --programs 100000
 	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many' --timeout 0
+
+prove-theorem: $(READY) ## prove by z3 that what the level dependence test accepts does not race
+	$(BIN)/wingspan prove
 
 fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'

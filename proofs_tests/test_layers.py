@@ -20,6 +20,7 @@ CONSUMERS = {
     "explorer",
     "semantics",
     "dependence",
+    "proof",
     "plan",
     "runtime",
     "native",
@@ -50,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "explorer": {"errors", "shown", "written"},
     "semantics": BOUND | {"explorer"},
     "dependence": BOUND,
+    "proof": BOUND | {"dependence"},
     "plan.ir": {"errors", "lang"},
     "plan.show": {"errors", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},
@@ -79,7 +81,7 @@ ALLOWED: dict[str, set[str]] = {
 stands for all units inside of it, too; `wingspan` is __init__.py.
 """
 
-NO_PARSER = {"semantics", "dependence", "plan", "runtime", "native", "compiled"}
+NO_PARSER = {"semantics", "dependence", "proof", "plan", "runtime", "native", "compiled"}
 
 LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
 """The units that may import only these libraries besides Python's own."""

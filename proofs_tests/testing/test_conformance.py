@@ -61,10 +61,19 @@ def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str)
     assert said in str(told.value) and level.__name__ not in REGISTRY
 
 
+@pytest.mark.parametrize("level", [Overlapping, Boastful])
+def test_a_level_whose_stability_is_too_much_is_refuted(level: type[Level]) -> None:
+    """For all extents, threads and levels around, with a program that shows it; a level that is right is proved."""
+    pytest.importorskip("z3")
+    with pytest.raises(Nonconforming, match=f"^proof: .*{level.__name__}"):
+        CLAIMS["proof"](level, 0)
+    assert CLAIMS["proof"](Swapped, 0) == {"proved": True}
+
+
 def test_the_plugin_has_a_test_for_each_claim(pytester: pytest.Pytester) -> None:
     place = f"{__name__}:Boastful"
     ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place, "-k", "stability or loads")
-    ran.assert_outcomes(passed=1, failed=1, deselected=1)
+    ran.assert_outcomes(passed=1, failed=1, deselected=2)
     ran.stdout.fnmatch_lines(["*stability: Boastful declares sibling*"])
 
 

@@ -6,6 +6,7 @@ from .exploring import Exploration, Sighting, explore, replay
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
 from .printing import emit_c, passes, plan
+from .proving import Proved, Refutation, prove
 from .running import BuiltIn, Run, engine, release, run
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "Kernel",
     "Program",
     "Progress",
+    "Proved",
+    "Refutation",
     "Run",
     "Sighting",
     "Unsafe",
@@ -38,6 +41,7 @@ __all__ = [
     "parse",
     "passes",
     "plan",
+    "prove",
     "release",
     "replay",
     "run",

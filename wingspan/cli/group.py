@@ -31,7 +31,8 @@ MODULES = {
     **dict.fromkeys(("diff", "run", "stress"), "running"),
     **dict.fromkeys(("emit-c", "fmt", "plan"), "printing"),
     **dict.fromkeys(("explore", "replay"), "exploring"),
-    **dict.fromkeys(("quiz", "rules"), "teaching"),
+    **dict.fromkeys(("help", "quiz", "rules"), "teaching"),
+    **dict.fromkeys(("prove",), "proving"),
     **dict.fromkeys(("step",), "stepping"),
 }
 """The module of this package that adds a verb. It is imported when the verb is used: what others need takes time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.errors import InputError
 from wingspan.levels import REGISTRY, registered
-from wingspan.levels.base import Dependence, Gated, Leaf, Level, Storage
+from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.campaign import Disagreement, campaign
 from wingspan.testing.cases import accepted, judged
@@ -68,6 +69,8 @@ class Conformance:
     """what it supports, too, in the programs that were explored"""
     programs: int
     """random programs that all engines computed the same of"""
+    proved: bool | None = None
+    """whether its stability is proved for all extents, threads and towers; None without z3, and of a modifier"""
 
     def __str__(self) -> str:
         kept = f"{self.held} arrays came back, {self.refused} it does not hold"
@@ -80,8 +83,9 @@ def conformance(level: type[Level], *, examples: int = 100) -> Conformance:
 
     Claims: what is loaded comes back, and breaks no invariant (`loads`); no interleaving of two tasks that meet as
     `stability()` allows goes wrong, under the rules or in the plan (`stability`); rules, reference, register machine
-    and C compute the same of random safe programs over the format (`engines`). Two tasks that it does not say to
-    support are explored too: see `Conformance.more`.
+    and C compute the same of random safe programs over the format (`engines`); with z3, two tasks that meet as
+    `stability()` allows never conflict, whatever extents, threads and the levels around are (`proof`). Two tasks that
+    it does not say to support are explored too: see `Conformance.more`.
     """
     found: dict[str, Any] = {}
     for claim in CLAIMS.values():
@@ -163,10 +167,23 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
     return {"programs": tally.texts}
 
 
+def proof(level: type[Level], examples: int = 0) -> dict[str, Any]:
+    """Claim: the declared stability holds for all extents, threads and towers, by the theorem's induction."""
+    if issubclass(level, Modifier) or find_spec("z3") is None:
+        return {}
+    from wingspan.proof import program, refuted
+
+    with _known(level):
+        found = refuted(level)
+    _require("proof", found is None, f"{found}\n{program(found) if found else ''}")
+    return {"proved": True}
+
+
 CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
     "loads": loads,
     "stability": stability,
     "engines": engines,
+    "proof": proof,
 }
 """What a format must do, by name."""
 

@@ -33,6 +33,11 @@ def checking(done: int, left: int) -> str:
     return f"checking: {digits(done)} changes tried"
 
 
+def proving(done: int, left: int) -> str:
+    """The questions of a proof."""
+    return f"proving: {digits(done)} questions"
+
+
 def running(done: int, left: int) -> str:
     """One run, a step at a time."""
     return f"running: {digits(done)} steps"

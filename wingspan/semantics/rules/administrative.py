@@ -73,7 +73,9 @@ def leave(C: Config, μ: Memory) -> Config | None:
     frame = s.frame
     if frame is None:
         op = μ.handle(C, F.tensor).op
-        code = procedures.next_(tower, F.level) if s.child is None else procedures.VISIT.leave(tower, F.level, written, op)
+        code = (
+            procedures.next_(tower, F.level) if s.child is None else procedures.VISIT.leave(tower, F.level, written, op)
+        )
         registers = {**dict(cursor.registers), "index": s.at + F.by, **dict(s.bound)}
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), **registers)
     frame = μ.go(C, frame)

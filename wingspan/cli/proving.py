@@ -1,0 +1,39 @@
+"""The verb that proves the theorem about the level dependence test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from wingspan import api
+from wingspan.cli.group import main
+from wingspan.cli.options import FILE, JSON
+from wingspan.console import show, show_json
+from wingspan.views import progress
+from wingspan.views.paint import spinner
+
+
+@main.command()
+@click.option(
+    "--test", type=click.Choice(["repaired", "printed"]), default="repaired", show_default=True,
+    help="The test that the theorem is about; of the paper's it finds programs that refute it.",
+)  # fmt: skip
+@click.option("--keep", metavar="FOLDER", type=FILE, help="Write every question there, as SMT-LIB for other solvers.")
+@JSON
+def prove(test: str, keep: Path | None, as_json: bool) -> None:
+    """Prove that programs which the level dependence test accepts do not race.
+
+    For all extents, numbers of threads and towers of levels, about the levels' own texts, by the solver z3: install
+    wingspan[prove]. What is trusted is in docs/theorem.md.
+    """
+    with spinner(progress.proving, sys.stderr) as tell:
+        found = api.prove(test, keep=keep, progress=tell)
+    from wingspan.views import proof  # needs z3
+
+    if as_json:
+        show_json(proof.data(found))
+    else:
+        show(proof.text(found), colours=True)
+    sys.exit(0 if found.holds else 1)

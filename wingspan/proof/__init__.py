@@ -1,0 +1,102 @@
+"""The theorem: what `repaired` accepts does not race, proved about the levels' own text by SMT. It needs z3-solver.
+
+`theorem` asks everything; docs/theorem.md says what that proves, and what is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from wingspan.levels.base import Gated, Leaf, Level, Modifier
+from wingspan.levels.registry import OURS, REGISTRY
+from wingspan.levels.sparse_coo import SparseCOO
+from wingspan.proof import lemmas, protocol
+from wingspan.proof.footprints import DEVICE, Probe
+from wingspan.proof.induction import Countermodel, Induction, Rule, form, program
+from wingspan.proof.solver import Lemma, Prover
+from wingspan.proof.steps import Steps
+
+__all__ = ["Countermodel", "Lemma", "Proof", "Rule", "form", "program", "refuted", "subjects", "theorem"]
+
+AXES = 2
+"""The axes of a SparseCOO in the proof: one level of each kind that is next to another."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proved: every group of questions, the states of the induction, and what refutes it."""
+
+    rule: Rule
+    lemmas: tuple[Lemma, ...]
+    states: int
+    countermodels: tuple[Countermodel, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is no countermodel, and every lemma is proved."""
+        return not self.countermodels and all(lemma.holds for lemma in self.lemmas if lemma.decides)
+
+
+def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]]:
+    """The levels and leaves of the registry, and the modifiers, around a probe; and further levels."""
+    ours = {REGISTRY[name]: None for name in REGISTRY if name in OURS}
+    levels: list[Level] = []
+    modifiers: list[Level] = []
+    for each in (*ours, *more):
+        (modifiers if issubclass(each, Modifier) else levels).append(made(each))
+    return levels, modifiers
+
+
+def made(each: type[Level]) -> Level:
+    if issubclass(each, Leaf):
+        return each(0) if any(argument.init for argument in fields(each)) else each()  # type: ignore[call-arg]
+    if issubclass(each, Gated):
+        return each(Probe(0), DEVICE)
+    below = SparseCOO.of(AXES, Probe(0)).child if issubclass(each, SparseCOO) else Probe(0)
+    return each(below)  # type: ignore[call-arg]
+
+
+def theorem(
+    rule: Rule = "repaired",
+    *,
+    keep: Path | None = None,
+    most: int = 1,
+    progress: Callable[[int], None] | None = None,
+    more: Sequence[type[Level]] = (),
+) -> Proof:
+    """Ask all questions of the theorem, until there are so many countermodels."""
+    prover = Prover(keep, progress)
+    levels, modifiers = subjects(more)
+    induction = Induction(Steps(prover), levels, modifiers, rule)
+    induction.run(most)
+    if rule == "repaired":
+        lemmas.ask(prover, levels, modifiers)
+    protocol.ask(prover, rule, levels, modifiers)
+    return Proof(rule, tuple(prover.lemmas), len(induction.came), tuple(_distinct(induction.countermodels)))
+
+
+@cache
+def _known() -> Steps:
+    """The steps of our own levels, which every level of somebody else's is put beside."""
+    return Steps(Prover())
+
+
+def refuted(level: type[Level]) -> Countermodel | None:
+    """A tower with a storage level or leaf in it for which its stability is too much; None if that is proved.
+
+    Of ours those are in the towers that support something. The others let no pair pass that has no lock in common.
+    """
+    levels, modifiers = subjects((level,))
+    new = levels[-1]
+    kept = [each for each in levels if each is new or (each.stability() and each.name != new.name)]
+    induction = Induction(_known(), kept, modifiers)
+    induction.run()
+    return next(iter(induction.countermodels), None)
+
+
+def _distinct(found: Iterable[Countermodel]) -> Iterator[Countermodel]:
+    """Those that are other programs."""
+    yield from {program(each): each for each in reversed(list(found))}.values()
