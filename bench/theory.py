@@ -1,13 +1,13 @@
 """The three level dependence tests against ground truth, on every program of small scope.
 
-    python bench/theory.py [--scope small|full] [--only WORDS] [--minutes M] [--jobs N] [--docs FILE] [--so-far]
+    python bench/theory.py [--scope small|full|levels] [--only WORDS] [--minutes M] [--jobs N] [--docs FILE] [--so-far]
 
 Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
 Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
 found with other sources counts no longer. Chunks are done in a random order, a chunk of each scope in turn, so that a
-run that is stopped, say after so many minutes, has judged a sample of all. The full scope rewrites the tables of
-docs/theory.md. The exit status is 1 if `repaired` or `exact` accepts a program that is not safe, or if oracle and
-explorer disagree.
+run that is stopped, say after so many minutes, has judged a sample of all. The scope `levels` has runs, blocks and
+coordinates, `full` has not; both rewrite their tables in docs/theory.md. The exit status is 1 if `repaired` or `exact`
+accepts a program that is not safe, or if oracle and explorer disagree.
 """
 
 from __future__ import annotations
@@ -134,6 +134,9 @@ FULL = (
     Scope(
         "rank 2, numbered on arrival, wide shifts", 2, (), most=1, devices=(1,), explore=400, wide=True, arriving=True
     ),
+)
+"""Towers of Dense, SparseList, SparseByteMap and SparseDict."""
+LEVELS = (
     Scope("rank 1, runs and blocks", 1, (1, 2), most=2, explore=400, storage=scopes.STRETCHED),
     Scope("rank 1, two accesses, runs and blocks", 1, (), most=1, explore=200, storage=scopes.STRETCHED),
     Scope("rank 2, one access, all levels, sample", 2, (1, 2, 3), most=3, sample=200, explore=200, storage=EVERY),
@@ -152,7 +155,9 @@ FULL = (
         storage=COORDINATES,
     ),
 )
-SCOPES = {"small": SMALL, "full": FULL}
+SCOPES = {"small": SMALL, "full": FULL, "levels": LEVELS}
+MARKS = {"full": (theory_page.BEGIN, theory_page.END), "levels": (theory_page.LEVELS_BEGIN, theory_page.LEVELS_END)}
+"""Where the tables of a scope stand in docs/theory.md."""
 
 FORMATS, EXPLORED = 12, 20
 """Formats, or programs for the explorer, in a chunk."""
@@ -268,7 +273,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only what has these words in its name; the tables show all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, help="the page whose tables are rewritten (full scope: docs/theory.md)")
+    parser.add_argument(
+        "--docs", type=Path, help="the page whose tables are rewritten (scopes full and levels: docs/theory.md)"
+    )
     parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
     options = parser.parse_args()
     chosen = SCOPES[options.scope]
@@ -283,9 +290,8 @@ def main() -> int:
     totals = {scope.name: total(kept, scope) for scope in chosen}
     tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
     print(tables)
-    page = options.docs or (DOCS if options.scope == "full" else None)
-    if page is not None:
-        theory_page.rewrite(page, tables)
+    if options.scope in MARKS:
+        theory_page.rewrite(options.docs or DOCS, tables, *MARKS[options.scope])
     return int(any(theory_page.surprising(tally) for tally in totals.values()))
 
 

@@ -119,15 +119,17 @@ def vector(form: str, table=repaired) -> Stability:
 
 # -------------------------------------------------------------------------------------------------------------- lemmas
 
+
 def conservative(form: str, number: int, kind: Dependence) -> bool:
     """Whether a level lacks kinds that do no harm, as the vector looks at one level at a time.
 
     Tasks load an isolated fiber in turn, and each appends to a copy of its own; but a list supports no turns. And the
     inner levels of a SparseCOO would not support turns in an isolated fiber, which the outermost one already refuses.
     """
-    if built(form).levels[built(form).depths[number]].continues and kind == "cousin":
-        return bool(re.search(r"^Dense\(.*Mutex\((Mutex\()*(Isolate\()+(Mutex\()*SparseCOO", form))
-    return "Mutex(Isolate(Merge(d, SparseList(" in form
+    inner = built(form).levels[built(form).depths[number]].continues
+    turns = r"^Dense\(.*Mutex\((Mutex\()*(Isolate\()+(Mutex\()*SparseCOO"
+    copies = r"Mutex\(Isolate\(Merge\(d, Sparse(List|COO)\("
+    return bool(re.search(turns, form)) and kind == "cousin" if inner else bool(re.search(copies, form))
 
 
 @pytest.mark.parametrize("word", few([(word,) for word in WORDS], 7), ids=lambda word: "-".join(word) or "bare")
