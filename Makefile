@@ -51,6 +51,7 @@ test-browser: $(READY) ## look at pages in chromium and firefox: as root it inst
 
 prove: $(READY) ## all programs of small scope, 100,000 random ones through all engines, ten times as many in the tests
 	$(BIN)/python bench/theory.py --scope full
+	$(BIN)/python bench/theory.py --scope levels
 	$(BIN)/python bench/campaign.py --programs 100000
 	WINGSPAN_EFFORT=10 $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many' --timeout 0
 

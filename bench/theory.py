@@ -1,11 +1,13 @@
 """The three level dependence tests against ground truth, on every program of small scope.
 
-    python bench/theory.py [--scope small|full] [--jobs N] [--results FILE] [--docs FILE] [--so-far]
+    python bench/theory.py [--scope small|full|levels] [--only WORDS] [--minutes M] [--jobs N] [--docs FILE] [--so-far]
 
 Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
 Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
-found with other sources counts no longer. The full scope rewrites the tables of docs/theory.md. The exit status is 1 if
-`repaired` or `exact` accepts a program that is not safe, or if oracle and explorer disagree.
+found with other sources counts no longer. Chunks are done in a random order, a chunk of each scope in turn, so that a
+run that is stopped, say after so many minutes, has judged a sample of all. The scope `levels` has runs, blocks and
+coordinates, `full` has not; both rewrite their tables in docs/theory.md. The exit status is 1 if `repaired` or `exact`
+accepts a program that is not safe, or if oracle and explorer disagree.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import multiprocessing
 import os
 import random
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -32,6 +35,7 @@ from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
+from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
 DOCS = ROOT / "docs" / "theory.md"
@@ -95,7 +99,8 @@ class Scope:
 
 
 ONE_STATIC = (scopes.STATIC,)
-EVERY = (*scopes.STORAGE, *scopes.STRETCHED)
+COORDINATES = (SparseCOO,)
+EVERY = (*scopes.STORAGE, *scopes.STRETCHED, SparseCOO)
 SMALL = (
     Scope("rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, explore=60),
     Scope("rank 1, one access in 1 loop, more modifiers", 1, (1,), most=2),
@@ -103,7 +108,8 @@ SMALL = (
     Scope("rank 2, two accesses", 2, (), most=1, sample=6, explore=20),
     Scope("rank 1, two accesses, wide shifts", 1, (), most=1, devices=(1,), explore=20, wide=True),
     Scope("rank 2, numbered on arrival", 2, (), 1, schedules=ONE_STATIC, devices=(1,), wide=True, arriving=True),
-    Scope("rank 2, runs and blocks", 2, (2,), most=2, sample=25, explore=20, storage=EVERY),
+    Scope("rank 2, runs, blocks and coordinates", 2, (2,), most=2, sample=25, explore=20, storage=EVERY),
+    Scope("rank 2, coordinates", 2, (2,), most=1, devices=(1,), explore=20, storage=COORDINATES),
 )
 FULL = (
     Scope("smallest: rank 1, one access in 1 or 2 loops", 1, (1, 2), most=1, devices=(1,), explore=-1),
@@ -128,11 +134,30 @@ FULL = (
     Scope(
         "rank 2, numbered on arrival, wide shifts", 2, (), most=1, devices=(1,), explore=400, wide=True, arriving=True
     ),
-    Scope("rank 1, runs and blocks", 1, (1, 2), most=2, explore=400, storage=scopes.STRETCHED),
-    Scope("rank 2, one access, runs and blocks, sample", 2, (1, 2, 3), most=3, sample=200, explore=200, storage=EVERY),
-    Scope("rank 2, two accesses, runs and blocks, sample", 2, (), most=2, sample=200, explore=200, storage=EVERY),
 )
-SCOPES = {"small": SMALL, "full": FULL}
+"""Towers of Dense, SparseList, SparseByteMap and SparseDict."""
+LEVELS = (
+    Scope("rank 1, runs and blocks", 1, (1, 2), most=2, explore=400, storage=scopes.STRETCHED),
+    Scope("rank 1, two accesses, runs and blocks", 1, (), most=1, explore=200, storage=scopes.STRETCHED),
+    Scope("rank 2, one access, all levels, sample", 2, (1, 2, 3), most=3, sample=200, explore=200, storage=EVERY),
+    Scope("rank 2, two accesses, all levels, sample", 2, (), most=2, sample=200, explore=200, storage=EVERY),
+    Scope("rank 3, one access, all levels, sample", 3, (1, 2, 3), most=3, sample=200, explore=200, storage=EVERY),
+    Scope("rank 2, one access, coordinates", 2, (1, 2, 3), most=2, explore=400, storage=COORDINATES),
+    Scope("rank 2, two accesses, coordinates", 2, (), most=2, devices=(1,), explore=200, storage=COORDINATES),
+    Scope(
+        "rank 2, two accesses, wide shifts, coordinates",
+        2,
+        (),
+        most=1,
+        devices=(1,),
+        explore=200,
+        wide=True,
+        storage=COORDINATES,
+    ),
+)
+SCOPES = {"small": SMALL, "full": FULL, "levels": LEVELS}
+MARKS = {"full": (theory_page.BEGIN, theory_page.END), "levels": (theory_page.LEVELS_BEGIN, theory_page.LEVELS_END)}
+"""Where the tables of a scope stand in docs/theory.md."""
 
 FORMATS, EXPLORED = 12, 20
 """Formats, or programs for the explorer, in a chunk."""
@@ -216,16 +241,28 @@ def total(kept: Kept, scope: Scope) -> Tally:
     return found
 
 
-def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int) -> None:
-    """Do the chunks that are missing."""
-    missing = [chunk for scope in chosen for chunk in chunks(scope) if chunk.key not in kept.parts]
-    done = sum(1 for scope in chosen for _ in chunks(scope)) - len(missing)
+def mixed(chosen: tuple[Scope, ...]) -> list[Chunk]:
+    """All chunks: one of each scope in turn, those of a scope in a random order, always the same one."""
+    rows = []
+    for scope in chosen:
+        rows.append(list(chunks(scope)))
+        random.Random(f"{scope.name}, chunks").shuffle(rows[-1])
+    return [chunk for chunk in chain.from_iterable(zip_longest(*rows)) if chunk is not None]
+
+
+def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int, seconds: float) -> None:
+    """Do the chunks that are missing, those that are done within so many seconds."""
+    every = mixed(chosen)
+    missing = [chunk for chunk in every if chunk.key not in kept.parts]
+    done, end = len(every) - len(missing), time.monotonic() + seconds
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn()) as progress, multiprocessing.Pool(jobs) as pool:
         bar = progress.add_task("chunks", total=done + len(missing), completed=done)
         for key, tally in pool.imap_unordered(run, missing):
             kept.add(key, asdict(tally))
             progress.update(bar, advance=1, description=key.partition(" / ")[0])
+            if time.monotonic() > end:
+                break
 
 
 def main() -> int:
@@ -233,24 +270,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scope", choices=sorted(SCOPES), default="small")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="", help="only what has these words in its name; the tables show all")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, help="the page whose tables are rewritten (full scope: docs/theory.md)")
+    parser.add_argument(
+        "--docs", type=Path, help="the page whose tables are rewritten (scopes full and levels: docs/theory.md)"
+    )
     parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
     options = parser.parse_args()
     chosen = SCOPES[options.scope]
+    some = tuple(scope for scope in chosen if options.only in scope.name)
     kept = Kept(options.results, sources())
     if not options.so_far:
         try:
-            work(chosen, kept, options.jobs)
+            work(some, kept, options.jobs, 60 * options.minutes)
         except KeyboardInterrupt:
             print("interrupted: the same command goes on from here", file=sys.stderr)
             return 130
     totals = {scope.name: total(kept, scope) for scope in chosen}
     tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
     print(tables)
-    page = options.docs or (DOCS if options.scope == "full" else None)
-    if page is not None:
-        theory_page.rewrite(page, tables)
+    if options.scope in MARKS:
+        theory_page.rewrite(options.docs or DOCS, tables, *MARKS[options.scope])
     return int(any(theory_page.surprising(tally) for tally in totals.values()))
 
 

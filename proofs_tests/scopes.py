@@ -17,9 +17,9 @@ two, shifts by up to two in both directions, loops of one iteration, and serial 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations, product
 from math import comb
 
@@ -40,6 +40,7 @@ from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_band import SparseBand
 from wingspan.levels.sparse_block_list import SparseBlockList
 from wingspan.levels.sparse_byte_map import SparseByteMap
+from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.sparse_run_list import SparseRunList
@@ -56,6 +57,8 @@ LEAVES = (Element, Atomic)
 STORAGE = (Dense, SparseList, SparseByteMap, SparseDict)
 STRETCHED = (SparseBand, SparseBlockList, SparseRunList, RunList)
 """Levels of runs, blocks and bands. Formats with them are many: of rank 2, random ones are judged."""
+Make = Callable[[Level], Level]
+"""A storage level around another one, without modifiers; a SparseCOO takes two axes or more."""
 Word = tuple[str, ...]
 """Modifiers around one level, outermost first."""
 
@@ -81,30 +84,42 @@ def wrapped(word: Word, level: Level) -> Level:
     return level
 
 
-def words(rank: int, devices: int, number: int) -> Iterator[tuple[Word, ...]]:
-    """Every way to put exactly so many modifiers around the levels: a word for each, root first."""
-    for places in product(range(rank + 1), repeat=number):
+def words(levels: int, devices: int, number: int) -> Iterator[tuple[Word, ...]]:
+    """Every way to put exactly so many modifiers around storage levels and the leaf: a word for each, root first."""
+    for places in product(range(levels + 1), repeat=number):
         if sorted(places) == list(places):
             for names in product(modifiers(devices), repeat=number):
                 pairs = list(zip(places, names, strict=True))
-                yield tuple(tuple(name for at, name in pairs if at == place) for place in range(rank + 1))
+                yield tuple(tuple(name for at, name in pairs if at == place) for place in range(levels + 1))
 
 
-def formats(rank: int, devices: int, most: int, storage: Sequence[type] = STORAGE) -> Iterator[Level]:
+def stacks(rank: int, storage: Sequence[type[Level]]) -> Iterator[tuple[Make, ...]]:
+    """Every choice of storage levels that have so many axes together, root first."""
+    if not rank:
+        yield ()
+    for kind in storage:
+        makes: dict[int, Make] = {1: kind}
+        if kind is SparseCOO:
+            makes = {axes: partial(SparseCOO.of, axes) for axes in range(2, rank + 1)}
+        for axes, make in makes.items() if rank else ():
+            yield from ((make, *below) for below in stacks(rank - axes, storage))
+
+
+def formats(rank: int, devices: int, most: int, storage: Sequence[type[Level]] = STORAGE) -> Iterator[Level]:
     """Every format with up to so many modifiers, those with the fewest first."""
-    for number in range(most + 1):
-        for around in words(rank, devices, number):
-            for kinds in product(storage, repeat=rank):
-                for leaf in LEAVES:
-                    made = _format(kinds, leaf, around)
-                    if legal(str(made)):
-                        yield made
+    chosen = list(stacks(rank, storage))
+    for number, levels in product(range(most + 1), range(1, rank + 1)):
+        among = [stack for stack in chosen if len(stack) == levels]
+        for around, stack, leaf in product(words(levels, devices, number), among, LEAVES):
+            made = _format(stack, leaf, around)
+            if legal(str(made)):
+                yield made
 
 
-def _format(kinds: Sequence[type], leaf: type, around: Sequence[Word]) -> Level:
+def _format(stack: Sequence[Make], leaf: type, around: Sequence[Word]) -> Level:
     level = wrapped(around[-1], leaf(0))
-    for kind, word in zip(reversed(kinds), reversed(around[:-1]), strict=True):
-        level = wrapped(word, kind(level))
+    for make, word in zip(reversed(stack), reversed(around[:-1]), strict=True):
+        level = wrapped(word, make(level))
     return level
 
 
@@ -116,19 +131,22 @@ def format_count(rank: int, devices: int, most: int, least: int = 0) -> int:
 
 
 def random_format(
-    rank: int, devices: int, number: int, choose: random.Random, storage: Sequence[type] = STORAGE
+    rank: int, devices: int, number: int, choose: random.Random, storage: Sequence[type[Level]] = STORAGE
 ) -> Level:
     """One of the formats with exactly so many modifiers, each as likely as the others."""
-    while not legal(str(made := _random_format(rank, devices, number, choose, storage))):
+    among = list(stacks(rank, storage))
+    weights = [comb(number + len(stack), len(stack)) for stack in among]
+    while not legal(str(made := _random_format(*choose.choices(among, weights), devices, number, choose))):
         pass
     return made
 
 
-def _random_format(rank: int, devices: int, number: int, choose: random.Random, storage: Sequence[type]) -> Level:
-    places = sorted(choose.sample(range(number + rank), rank))
-    sizes = [b - a - 1 for a, b in zip((-1, *places), (*places, number + rank), strict=True)]
+def _random_format(stack: tuple[Make, ...], devices: int, number: int, choose: random.Random) -> Level:
+    levels = len(stack)
+    places = sorted(choose.sample(range(number + levels), levels))
+    sizes = [b - a - 1 for a, b in zip((-1, *places), (*places, number + levels), strict=True)]
     around = [tuple(choose.choice(modifiers(devices)) for _ in range(size)) for size in sizes]
-    return _format([choose.choice(storage) for _ in range(rank)], choose.choice(LEAVES), around)
+    return _format(stack, choose.choice(LEAVES), around)
 
 
 def arriving(root: Level) -> bool:

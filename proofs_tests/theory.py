@@ -51,6 +51,7 @@ FAULTS = {
     "outside of a task": "gate",
     "belongs to thread": "claim",
     "in ascending order": "order",
+    "appended to by one visit": "order",
     "while a visit": "overlap",
 }
 """What a fault is about, by a part of its message."""
@@ -62,7 +63,8 @@ def trouble(truth: Truth, over: Tower) -> str:
         level = over.levels[truth.race[1]].name
         return f"race in {level}"
     if truth.fault:
-        return next(name for part, name in FAULTS.items() if part in truth.fault)
+        (name,) = (name for part, name in FAULTS.items() if part in truth.fault)
+        return name
     return "deadlock" if truth.deadlock else "wrong" if truth.wrong else "safe"
 
 

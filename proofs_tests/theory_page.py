@@ -12,6 +12,7 @@ from wingspan.dependence import TESTS
 from wingspan.explorer.verdict import Verdict
 
 BEGIN, END = "<!-- tables: python bench/theory.py --scope full -->", "<!-- end of tables -->"
+LEVELS_BEGIN, LEVELS_END = "<!-- levels: python bench/theory.py --scope levels -->", "<!-- end of levels -->"
 OUTCOMES = ("accepted-bad", "accepted-safe", "rejected-safe", "rejected-bad")
 
 

@@ -73,6 +73,24 @@ PROGRAMS = {
                 c[i] += j
         return c
     """,
+    "revisited coordinates": """
+        C = Tensor(SparseCOO(2, Element(0)), 2, 2)
+        C .= 0
+        for k = 1:2
+            for j = 1:2
+                for i = 1:2
+                    C[i, j] += k
+        return C
+    """,
+    "coordinates in tasks": """
+        d = cpu(:d, 2)
+        C = Tensor(SparseCOO(2, Element(0)), 2, 2)
+        C .= 0
+        for j = parallel(1:2, d)
+            for i = 1:2
+                C[i, j] += 1
+        return C
+    """,
     "scalar": "s = Scalar(0)\ns .= 0\nfor i = parallel(1:2)\ns[] += i\nend\nreturn s",
     "idle device": """
         d = cpu(:d, 2)
@@ -178,6 +196,8 @@ def test_each_advice_for_random_programs_explores_as_safe() -> None:
         ("scalar", 2, ["s = Tensor(Atomic(0))"]),
         ("serial", 0, ["dev = cpu(:dev, 2)", "for j = parallel(_, dev)"]),
         ("revisited", 6, ["c = Tensor(SparseDict(Element(0)), 3)"]),
+        ("revisited coordinates", 12, ["C = Tensor(SparseDict(SparseDict(Element(0))), 2, 2)"]),
+        ("coordinates in tasks", 5, ["C = Tensor(Merge(d, SparseCOO(2, Element(0))), 2, 2)"]),
     ],
 )  # fmt: skip
 def test_the_best_remedy(name: str, cost: int, lines: list[str]) -> None:

@@ -8,6 +8,7 @@ the witnesses differ in which subscripts the two agree in.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,13 +33,13 @@ Word = tuple[str, ...]
 """Modifiers, outermost first."""
 WORDS: tuple[Word, ...] = tuple(word for n in range(3 if EFFORT <= 1 else 4) for word in product(MODIFIERS, repeat=n))
 
-LEVELS = (*STORAGE, *BOUNDED)
+LEVELS = (*(f"{level}({{}})" for level in (*STORAGE, *BOUNDED)), "SparseCOO(2, {})")
 PLACES = {
-    "the root": ("{}", [f"{level}(Atomic(0))" for level in LEVELS]),
-    "a storage level": ("Dense({})", [f"{level}(Atomic(0))" for level in LEVELS]),
+    "the root": ("{}", [level.format("Atomic(0)") for level in LEVELS]),
+    "a storage level": ("Dense({})", [level.format("Atomic(0)") for level in LEVELS]),
     "a leaf": ("Dense({})", [f"{leaf}(0)" for leaf in LEAVES]),
-    "above a storage level": ("Dense({})", [f"Dense({level}(Atomic(0)))" for level in LEVELS]),
-    "above a leaf": ("Dense({})", [f"{level}(Element(0))" for level in LEVELS]),
+    "above a storage level": ("Dense({})", [f"Dense({level.format('Atomic(0)')})" for level in LEVELS]),
+    "above a leaf": ("Dense({})", [level.format("Element(0)") for level in LEVELS]),
 }
 """What is around the modifiers, and what is in them; the other levels support everything."""
 
@@ -118,8 +119,17 @@ def vector(form: str, table=repaired) -> Stability:
 
 # -------------------------------------------------------------------------------------------------------------- lemmas
 
-CONSERVATIVE = ("Mutex(Isolate(Merge(d, SparseList(",)
-"""Tasks load the isolated fiber in turn, and each appends to a copy of its own; but a list supports no turns."""
+
+def conservative(form: str, number: int, kind: Dependence) -> bool:
+    """Whether a level lacks kinds that do no harm, as the vector looks at one level at a time.
+
+    Tasks load an isolated fiber in turn, and each appends to a copy of its own; but a list supports no turns. And the
+    inner levels of a SparseCOO would not support turns in an isolated fiber, which the outermost one already refuses.
+    """
+    inner = built(form).levels[built(form).depths[number]].continues
+    turns = r"^Dense\(.*Mutex\((Mutex\()*(Isolate\()+(Mutex\()*SparseCOO"
+    copies = r"Mutex\(Isolate\(Merge\(d, Sparse(List|COO)\("
+    return bool(re.search(turns, form)) and kind == "cousin" if inner else bool(re.search(copies, form))
 
 
 @pytest.mark.parametrize("word", few([(word,) for word in WORDS], 7), ids=lambda word: "-".join(word) or "bare")
@@ -144,7 +154,7 @@ def test_each_kind_that_is_missing_does_harm(word: Word) -> None:
                 these = [subscripts for subscripts in truths(form) if kinds(subscripts)[number] == kind]
                 blamed = [subscripts for subscripts in these if max(missing(S, subscripts)) == number]
                 harm = any(truths(form)[subscripts].bad for subscripts in blamed or these)
-                assert harm != any(conservative in form for conservative in CONSERVATIVE), (form, number, kind)
+                assert harm != conservative(form, number, kind), (form, number, kind)
 
 
 REASONS = {
@@ -177,18 +187,18 @@ def refuted(form: str) -> Iterator[str]:
 
 
 def test_what_the_figure_promises_and_the_rules_refute() -> None:
-    """P18: 756 of the 6,859 entries of the figure's S, in all these formats with up to two modifiers.
+    """P18: 891 of the 7,724 entries of the figure's S, in all these formats with up to two modifiers.
 
     It is too large wherever Isolate or Shard keep node and sibling of what they wrap or are wrapped in, and for a Mutex
-    around an ordered level, a point or an interval. In 60 entries no program shows it here, since a level further down
+    around an ordered level, a point or an interval. In 74 entries no program shows it here, since a level further down
     lacks that kind anyway.
     """
     every = [form for word in WORDS if len(word) < 3 for form in everywhere(word)]
-    assert sum(len(supported) for form in every for supported in vector(form, figure).values()) == 6_859
+    assert sum(len(supported) for form in every for supported in vector(form, figure).values()) == 7_724
     counts = Counter(what for form in every for what in refuted(form))
     assert counts == {
-        "another's claim": 315, "loaded twice": 220, "appended out of order": 125, "what it cannot hold": 36,
-        "refused for another level": 60,
+        "another's claim": 362, "loaded twice": 249, "appended out of order": 170, "what it cannot hold": 36,
+        "refused for another level": 74,
     }  # fmt: skip
 
 

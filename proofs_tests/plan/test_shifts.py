@@ -150,6 +150,18 @@ def test_what_cannot_be_missing_is_one_clear_error(statement: str, error: type[E
     assert raised.value.fix  # type: ignore[attr-defined]
 
 
+def test_a_plan_does_not_double_with_each_view() -> None:
+    """Windows that all differ, whose order is not known: twice as many views make a plan at most twice as long."""
+
+    def size(views: int) -> int:
+        total = " + ".join(f"coalesce(A[~(i - {k} * j + {k})], 0)" for k in range(1, views + 1))
+        text = "A = Tensor(Dense(Element(0)), 9)\ny = Tensor(Dense(Element(0)), 9)\nA .= 1\ny .= 0\nfor j = 1:2\n"
+        bound = api.bind(api.parse(f"{text}for i = 1:9\ny[i] += {total}\nend\nend\nreturn y"))
+        return sum(1 for _ in walk(lower(bound).body))
+
+    assert size(8) < 2 * size(4)
+
+
 @pytest.mark.parametrize("name", ["stencil", "stencil_2d"])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_the_stencils_of_the_examples(name: str, n: int) -> None:

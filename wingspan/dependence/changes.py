@@ -105,11 +105,15 @@ def _other_formats(tree: ir.Program, T: str) -> Iterator[ir.Program]:
 
 
 def _in_any_order(tree: ir.Program, T: str) -> Iterator[ir.Program]:
-    """A tensor with one of its levels that are filled in ascending order replaced by SparseDict, which is not."""
+    """A tensor with one of its levels that are filled in ascending order replaced by SparseDict, which is not.
+
+    A SparseCOO becomes a SparseDict for each of its axes.
+    """
     layers = formats(tree)[T]
     for k, layer in enumerate(layers):
-        if REGISTRY[layer.name].once and not layer.args:
-            yield with_formats(tree, {T: (*layers[:k], ir.Format("SparseDict", ()), *layers[k + 1 :])})
+        if REGISTRY[layer.name].once:
+            axes = next((int(n.value) for n in layer.args if isinstance(n, ir.Literal)), 1)
+            yield with_formats(tree, {T: (*layers[:k], *[ir.Format("SparseDict", ())] * axes, *layers[k + 1 :])})
 
 
 # --------------------------------------------------------------------------------------------------- loops as written
