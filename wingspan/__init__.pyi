@@ -8,7 +8,7 @@ from .dependence import Report
 from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from .explorer.verdict import Verdict
 from .levels.registry import register, registered
-from .notebook import load_ipython_extension
+from .notebook import load_ipython_extension, step
 from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
@@ -46,5 +46,6 @@ __all__ = [
     "release",
     "replay",
     "run",
+    "step",
     "stress",
 ]

@@ -170,7 +170,7 @@ def test_the_modules_of_the_page_fit_into_one() -> None:
     named = [
         name
         for text in sources.values()
-        for name in re.findall(r"^(?:export )?(?:const|function|class) (\w+)", text, re.M)
+        for name in re.findall(r"^(?:export )?(?:const|let|function|class) (\w+)", text, re.M)
     ]
     assert sorted(named) == sorted(set(named))
     for name, text in sources.items():

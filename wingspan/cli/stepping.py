@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -17,8 +17,7 @@ from wingspan.console import show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.paths import named
-from wingspan.trace import Session, Trace, document, document_of
-from wingspan.trace.document import SEARCHED
+from wingspan.trace import Session, Trace, document
 from wingspan.views import progress, stepper_plain
 from wingspan.views.paint import spinner
 from wingspan.views.values import count
@@ -74,7 +73,7 @@ def step(
     elif race is not None or result is not None:
         _start(session, told, race, result)
     if html is not None:
-        pages.write(html, _around(session), session.interleaving)
+        pages.write(html, document(bound, ways=[session.interleaving]), session.interleaving)
         return
     if told.given is not None:
         raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
@@ -121,12 +120,6 @@ def _numbered(what: str, number: int, found: Sequence[T], told: Invocation) -> T
     return found[number - 1]
 
 
-def _around(session: Session) -> dict[str, Any]:
-    """The trace document of a session, with the way that it has taken."""
-    found = api.explore(session.trace.program, strategy="graph", max_states=SEARCHED)
-    return document_of(found, ways=[session.interleaving])
-
-
 def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path], force: bool) -> str:
     """Write the interleaving, a picture or a page, by the suffix; says what was written."""
     if not text:
@@ -137,7 +130,7 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     check_output(path, used)
     check_new(path, force)
     if path.suffix in pages.SUFFIXES:
-        pages.write(path, _around(session), session.interleaving)
+        pages.write(path, document(session.trace.program, ways=[session.interleaving]), session.interleaving)
     else:
         data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
         write_atomically(path, data.encode())

@@ -41,13 +41,14 @@ SEARCHED = 10_000
 """States in which results and findings are looked for."""
 
 
-def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
+def document(program: Runnable, max_states: int = MOST, ways: Sequence[str] = (), **binding: Any) -> dict[str, Any]:
     """The trace document of a program; `binding` are inputs, params and threads, as of `wingspan.explore`.
 
-    Results and findings are those of a search of SEARCHED states, or of `max_states` if those are more.
+    Results and findings are those of a search of SEARCHED states, or of `max_states` if those are more. `ways` are
+    interleavings whose states are in it, too.
     """
     found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
-    return document_of(found, max_states)
+    return document_of(found, max_states, ways)
 
 
 def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = ()) -> dict[str, Any]:

@@ -12,18 +12,29 @@ import { Walk } from "./walk.js";
 const COLOURS = 6;
 const OTHER_RESULTS = 4;
 
-/** Draw a trace document, after the steps of `start`; with `address`, its hash names them from then on. */
-export function mount(root, trace, { start = "-", address = false } = {}) {
-  const page = new Page(root, trace, address);
+/** The trace document that some bytes hold, compressed. */
+export async function unpacked(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/**
+ * Draw a trace document, after the steps of `start`; `onstep` is called with the interleaving after each change. With
+ * `address`, nothing else is in the window: the hash names the interleaving, and keys pressed anywhere are heard.
+ */
+export function mount(root, trace, { start = "-", address = false, onstep = () => {} } = {}) {
+  const page = new Page(root, trace, address, onstep);
   page.open(address && location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : start);
   return page;
 }
 
 class Page {
-  constructor(root, trace, address) {
+  constructor(root, trace, address, onstep) {
     this.root = root;
     this.trace = trace;
     this.address = address;
+    this.onstep = onstep;
+    this.closing = new AbortController();
     this.file = trace.program.name;
     this.walk = new Walk(trace);
     this.selected = null;
@@ -35,8 +46,16 @@ class Page {
     const writes = trace.steps.flatMap((step) => step.accesses).filter(({ operation }) => !operation.endsWith("read"));
     this.written = new Set(writes.map(({ cell }) => trace.cells[cell].tensor));
     this.build();
-    root.ownerDocument.addEventListener("keydown", (event) => this.key(event));
-    if (address) addEventListener("hashchange", () => this.open(decodeURIComponent(location.hash.slice(1)) || "-"));
+    const { signal } = this.closing;
+    (address ? root.ownerDocument : root).addEventListener("keydown", (event) => this.key(event), { signal });
+    const follow = () => this.open(decodeURIComponent(location.hash.slice(1)) || "-");
+    if (address) addEventListener("hashchange", follow, { signal });
+  }
+
+  /** Take it away. */
+  close() {
+    this.closing.abort();
+    this.root.replaceChildren();
   }
 
   /** The colour of a task, as a class. */
@@ -119,7 +138,7 @@ class Page {
     );
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
-    this.way = h("a", { class: "way", title: "the address of this step" });
+    this.way = h("a", { class: "way", title: this.address && "the address of this step" });
     this.status = h("span", { class: "status" });
     this.graph = new Graph(this);
     this.handout = h("section", { class: "handout", "aria-label": "handout" });
@@ -151,7 +170,8 @@ class Page {
     );
     this.frame = h(
       "div",
-      { class: "wingspan" },
+      // in a notebook, a click anywhere lets keys be heard, and Jupyter leaves them alone
+      this.address ? { class: "wingspan alone" } : { class: "wingspan", tabindex: -1, "data-lm-suppress-shortcuts": true },
       h(
         "header",
         {},
@@ -191,6 +211,7 @@ class Page {
       this.handout,
     );
     this.panes.states.replaceWith(this.graph.element, legend);
+    this.root.classList.add("wingspan-root");
     this.root.replaceChildren(this.frame);
   }
 
@@ -247,6 +268,7 @@ class Page {
       this.commands.get(event.key) ?? (/^[0-9]$/.test(event.key) ? () => this.walk.choose(event.key) : null);
     if (command === null) return;
     event.preventDefault();
+    event.stopPropagation();
     this.act(command);
   }
 
@@ -254,7 +276,7 @@ class Page {
 
   draw() {
     const { walk, panes } = this;
-    const focused = this.root.ownerDocument.activeElement?.dataset?.key;
+    const focused = this.root.getRootNode().activeElement?.dataset?.key;
     const fill = (pane, made) =>
       pane.replaceChildren(
         ...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""),
@@ -273,8 +295,10 @@ class Page {
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
     this.status.textContent = status(this);
     this.way.textContent = walk.interleaving;
-    this.way.href = `#${walk.interleaving}`;
-    if (this.address) history.replaceState(null, "", `#${walk.interleaving}`);
+    if (this.address) {
+      this.way.href = `#${walk.interleaving}`;
+      history.replaceState(null, "", this.way.href);
+    }
     for (const [pane, inside] of [
       [panes.program, ".here"],
       [panes.lanes, "tr.last"],
@@ -288,7 +312,7 @@ class Page {
         (focused.startsWith("choice") ? (panes.next.querySelector("button") ?? panes.next) : null)
       )?.focus({ preventScroll: true });
     this.shown = true;
-    this.onstep?.(walk.interleaving);
+    this.onstep(walk.interleaving);
   }
 
   /** What is printed: a row for each step. */
