@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,12 +28,17 @@ from wingspan.written import check_new, check_output, write_atomically
 T = TypeVar("T")
 
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
+FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
+"""What Rich and Textual put into pictures; they would be loaded from the network."""
 FAR = 20_000
 """Races and results are counted among so many states."""
 
 
 @main.command()
 @on_program
+@click.option(
+    "--machine", type=click.Choice(api.MACHINES), default="semantics", hidden=True
+)  # to refuse it with a reason
 @click.option("--interleaving", metavar="TASKS", help="Start after these steps, as replay takes them.")
 @click.option(
     "--race", type=click.IntRange(min=1), metavar="N", help="Start where race N of explore is about to happen."
@@ -44,6 +50,7 @@ FAR = 20_000
 def step(
     told: Invocation,
     as_json: bool,
+    machine: str,
     interleaving: str | None,
     race: int | None,
     result: int | None,
@@ -56,6 +63,7 @@ def step(
     Shows the program, memory, the rule of each step with its variables filled in, and which next steps race. With
     --json, prints the trace document of the whole program instead.
     """
+    pages.require_rules(machine)
     if sum(each is not None for each in (interleaving, race, result)) > 1:
         raise click.UsageError("--interleaving, --race and --result exclude each other.")
     if sum((as_json, plain, html is not None)) > 1:
@@ -132,6 +140,6 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     if path.suffix in pages.SUFFIXES:
         pages.write(path, document(session.trace.program, ways=[session.interleaving]), session.interleaving)
     else:
-        data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
+        data = FONTS.sub("", picture()) if path.suffix == ".svg" else f"{session.interleaving}\n"
         write_atomically(path, data.encode())
     return f"{path} is written"

@@ -38,7 +38,7 @@ class Page {
     this.file = trace.program.name;
     this.walk = new Walk(trace);
     this.selected = null;
-    this.showPrivate = false;
+    this.showInvisible = false;
     this.drawn = true;
     const tasks = trace.edges.map(({ step }) => trace.steps[step].task);
     const begun = trace.begin.map((place) => trace.steps[place].task);
@@ -95,7 +95,7 @@ class Page {
       ["x", () => walk.toRace()],
       ["r", () => walk.toResult()],
       ["?", () => this.predict()],
-      ["p", () => this.togglePrivate()],
+      ["i", () => this.toggleInvisible()],
       ["c", () => this.toggleConfiguration()],
     ]);
     const predicting = h("input", {
@@ -105,8 +105,8 @@ class Page {
     });
     const unseen = h("input", {
       type: "checkbox",
-      "data-key": "do private",
-      onchange: () => this.act(() => this.togglePrivate()),
+      "data-key": "do invisible",
+      onchange: () => this.act(() => this.toggleInvisible()),
     });
     this.boxes = { predicting, unseen };
     const pane = (name, title, extra) => {
@@ -133,8 +133,8 @@ class Page {
       { title: "steps that no other task can observe" },
       unseen,
       " ",
-      h("kbd", {}, "p"),
-      " private steps",
+      h("kbd", {}, "i"),
+      " invisible steps",
     );
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
@@ -247,8 +247,8 @@ class Page {
     this.walk.predict();
   }
 
-  togglePrivate() {
-    this.showPrivate = !this.showPrivate;
+  toggleInvisible() {
+    this.showInvisible = !this.showInvisible;
   }
 
   toggleConfiguration() {
@@ -291,7 +291,7 @@ class Page {
     fill(this.handout, this.printed());
     this.graph.draw();
     this.boxes.predicting.checked = walk.predicting;
-    this.boxes.unseen.checked = this.showPrivate;
+    this.boxes.unseen.checked = this.showInvisible;
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
     this.status.textContent = status(this);
     this.way.textContent = walk.interleaving;
