@@ -75,7 +75,7 @@ ALLOWED: dict[str, set[str]] = {
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},
-    "notebook": {"cli"},
+    "notebook": BELOW_API | {"api", "trace", "views", "cli"},
 }
 """What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
 stands for all units inside of it, too; `wingspan` is __init__.py.

@@ -14,7 +14,7 @@ from .explorer.search import Search
 from .explorer.verdict import Verdict
 from .histogram import Histogram
 from .levels.registry import register, registered
-from .notebook import load_ipython_extension
+from .notebook import load_ipython_extension, step
 from .program import Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
@@ -63,5 +63,6 @@ __all__ = [
     "replay",
     "run",
     "schema",
+    "step",
     "stress",
 ]

@@ -1,14 +1,52 @@
-"""The command line in notebooks: `%load_ext wingspan`, then `%wingspan` and `%%wingspan`."""
+"""In notebooks: `step` is the page of a program as a widget, and `%load_ext wingspan` gives the command line."""
 
 from __future__ import annotations
 
 import io
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wingspan import cli
+from wingspan import api, cli
+from wingspan.api.binding import Runnable
+from wingspan.errors import InputError
+from wingspan.trace import document
+from wingspan.trace.document import MOST
+
+if TYPE_CHECKING:
+    from wingspan.views.widget import StepWidget
+
+
+def step(
+    program: Runnable,
+    interleaving: str = "-",
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    max_states: int = MOST,
+) -> StepWidget:
+    """A widget to step through a program in a notebook, which begins after an interleaving.
+
+    It is the page of `explore --html`. Its `interleaving` and its `state` can be read and set:
+
+        w = wingspan.step(program)
+        w.interleaving = "1*3,2"
+
+    Of a program with more than `max_states` states it has those near to results and findings, as the page. InputError
+    if anywidget is not installed.
+    """
+    try:
+        from wingspan.views.widget import StepWidget
+    except ModuleNotFoundError as error:
+        if error.name != "anywidget":
+            raise
+        fix = "install it: pip install 'wingspan[jupyter]'; `wingspan step FILE --html OUT` writes the same as a page"
+        raise InputError("wingspan.step needs anywidget, which is not installed", fix=fix) from None
+    bound = api.bind(program, inputs=inputs, params=params, threads=threads)
+    return StepWidget(document(bound, max_states, [interleaving]), interleaving)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -48,7 +48,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def shown(browser: Any, file: Callable[[str], Path]) -> Iterator[Shown]:
-    """Opens a page in a window. No script may fail, nothing but the file may be asked for, no dialog may open."""
+    """Opens a page in a window. No script may fail, no dialog may open, nothing but the file may be asked for."""
     contexts: list[Any] = []
     wrong: list[str] = []
 
@@ -57,7 +57,9 @@ def shown(browser: Any, file: Callable[[str], Path]) -> Iterator[Shown]:
         window = contexts[-1].new_page()
         window.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         window.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-        window.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith("file:") else None)
+        window.on(
+            "request", lambda asked: None if asked.url.startswith(("file:", "blob:")) else wrong.append(asked.url)
+        )
         window.on("dialog", lambda dialog: wrong.append(dialog.message))
         window.add_init_script(DRIVER)
         window.goto(f"{(file(page) if isinstance(page, str) else page).as_uri()}{address}")

@@ -13,7 +13,7 @@ import pytest
 
 from proofs_tests.cli.test_pages import HOSTILE
 from proofs_tests.places import EXAMPLES
-from proofs_tests.trace.walks import OPEN, SMALL
+from proofs_tests.trace.walks import LARGE, OPEN, SMALL
 from wingspan import api
 from wingspan.errors import InputError, visible
 from wingspan.explorer import replay
@@ -216,7 +216,7 @@ def test_all_has_a_role_and_a_name(shown) -> None:
 def test_every_text_has_enough_contrast(shown, name, scheme) -> None:
     """4.5 to 1 against what is behind it, wherever the walk stands."""
     window = shown(name, color_scheme=scheme)
-    for keys in ("", "x", "1", "2", "r", "p", "?", "b", "1"):
+    for keys in ("", "x", "1", "2", "r", "i", "?", "b", "1"):
         for key in keys:
             window.keyboard.press(key)
         assert window.evaluate("seen.faint()") == []
@@ -273,6 +273,22 @@ def test_a_page_that_has_not_all_states_says_so(shown, tmp_path) -> None:
     assert "more states than this page" in window.locator("p.cut").inner_text()
     assert edges_out(window)
     assert not shown("quiz_cousin_race.ws").locator("p.cut").count()
+
+
+def test_the_page_of_a_large_program_leads_to_each_result(shown, tmp_path) -> None:
+    """Of 3,658 states it has 1,000, and says so; each result can be gone to, whatever lies on the way."""
+    path = tmp_path / "large.html"
+    path.write_bytes(page(document(api.parse(LARGE))))
+    window = shown(path)
+    assert "which has 1000" in window.locator("p.cut").inner_text()
+    results = window.locator("tr[data-result]")
+    assert results.count() == 18 and window.locator(".node").count() == 1000
+    for number in range(18):
+        values = results.nth(number).locator("code").inner_text()
+        results.nth(number).locator("button").click()
+        assert values in window.locator(".ended").inner_text()
+    window.keyboard.press("Home")
+    assert window.evaluate("seen.state()")["interleaving"] == "-" and edges_out(window)
 
 
 def edges_out(window: Any) -> bool:

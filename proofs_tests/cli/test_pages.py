@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from proofs_tests.places import EXAMPLES, ROOT
-from proofs_tests.trace.walks import OPEN, SMALL
+from proofs_tests.trace.walks import LARGE, OPEN, SMALL
 from wingspan import api
+from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.trace import document, document_of
 from wingspan.views.page import MODULES, page, script, style
 
@@ -93,7 +94,8 @@ def test_what_is_no_page_is_refused_before_anything_is_searched(command, tmp_pat
         (["explore", DEPENDENT, "--html", str(tmp_path / "x.png")], "name a .html file"),
         (["explore", file, "--html", file, "--force"], "the same command uses it"),
         (["step", file, "--html", file, "--force"], "the same command uses it"),
-        (["explore", DEPENDENT, "--machine", "native", "--html", str(tmp_path / "x.html")], "--machine semantics"),
+        (["explore", DEPENDENT, "--machine", "native", "--html", str(tmp_path / "x.html")], "a plan has none"),
+        (["step", DEPENDENT, "--machine", "native", "--plain"], "use --machine semantics; of plans, `wingspan replay"),
         (["step", DEPENDENT, "--plain", "--html", str(tmp_path / "x.html")], "exclude each other"),
         (
             ["explore", DEPENDENT, "--html", str(tmp_path / "g.html"), "--graph", str(tmp_path / "g.html")],
@@ -170,7 +172,7 @@ def test_the_modules_of_the_page_fit_into_one() -> None:
     named = [
         name
         for text in sources.values()
-        for name in re.findall(r"^(?:export )?(?:const|function|class) (\w+)", text, re.M)
+        for name in re.findall(r"^(?:export )?(?:const|let|function|class) (\w+)", text, re.M)
     ]
     assert sorted(named) == sorted(set(named))
     for name, text in sources.items():
@@ -234,3 +236,21 @@ def test_a_page_of_a_large_program_has_the_ways_to_what_was_found(tmp_path) -> N
         for place in trace["states"][number]["enabled"]:
             edge = trace["edges"][place]
             assert edge["target"] is not None or edge["fault"] is not None
+
+
+@pytest.mark.deep
+def test_a_page_of_a_program_beyond_its_bounds_leads_to_all_that_was_found() -> None:
+    """3,658 states, with the bounds that a page has: 1,000 of them, and a way to each of 18 results and to the race."""
+    found = api.explore(api.parse(LARGE), strategy="graph")
+    trace = document_of(found)
+    assert found.verdict.complete and found.verdict.states == 3658
+    assert (len(trace["states"]), trace["complete"], len(trace["results"])) == (1000, False, 18)
+    assert len(page(trace)) < LARGEST
+    for number, result in enumerate(trace["results"]):
+        here = 0
+        for task in parse_interleaving(result["interleaving"]):
+            edges = [trace["edges"][place] for place in trace["states"][here]["enabled"]]
+            (here,) = [edge["target"] for edge in edges if trace["steps"][edge["step"]]["task"] == task]
+        assert trace["states"][here]["result"] == number
+    (race,) = trace["findings"]
+    assert any(trace["states"][number]["races"] for number in race["states"])

@@ -128,6 +128,7 @@ def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> Non
     done = stepped(DEPENDENT, "--plain", lines=f"1\n2\n1\ns {text}\ns {svg}\nq\n")
     assert text.read_text() == "1,2,1\n" and f"{text} is written" in done.out
     assert svg.read_text().startswith("<svg") and "so&#160;far" in svg.read_text()
+    assert "font-face" not in svg.read_text() and "url(http" not in svg.read_text()  # nothing is loaded
     again = stepped(DEPENDENT, "--plain", "--interleaving", text.read_text().strip())
     assert last_screen(again.out).partition("── next")[0] == last_screen(done.out).partition("── next")[0]
     assert f"! {text} is there already" in stepped(DEPENDENT, "--plain", lines=f"1\ns {text}\n").out

@@ -74,7 +74,7 @@ def test_any_walk_is_the_replay_of_its_interleaving(traces, name) -> None:
 
 
 @each_small
-def test_private_steps_one_by_one_lead_to_the_same_states(traces, name) -> None:
+def test_invisible_steps_one_by_one_lead_to_the_same_states(traces, name) -> None:
     """Forward through each of them, and back again, state by state."""
     session = Session(traces(name))
     session.fold()

@@ -77,7 +77,7 @@ def elements(tree: dict[str, Any], below: tuple[int, ...] = ()) -> dict[tuple[in
 
 
 def states(trace: Trace, seed: str, most: int = 10_000) -> Iterator[State]:
-    """The states of one run, private steps too, each of a task picked at random."""
+    """The states of one run, invisible steps too, each of a task picked at random."""
     random, machine = Random(seed), trace.machine
     state = machine.initial()
     yield state

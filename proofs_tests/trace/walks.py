@@ -28,6 +28,15 @@ OPEN: dict[str, dict[str, Any]] = {
 """Examples that take inputs, with some."""
 ALONE = sorted(path.name for path in EXAMPLES.glob("*.ws") if path.name.startswith(("quiz_", "dep", "indep", "karate")))
 PROGRAMS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALONE] + list(OPEN.items())
+LARGE = """
+c = Tensor(Dense(Element(0)), 3)
+c .= 0
+for i = parallel(1:9, cpu(:t, 3))
+    c[i % 2 + 1] += 1
+end
+return c
+"""
+"""3,658 states, more than a page has, and 18 results."""
 SMALL = [name for name in ALONE if name != "karate.ws"]
 """Examples with some hundred states at most."""
 

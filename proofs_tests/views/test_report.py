@@ -438,11 +438,11 @@ def test_steps_of_tasks_that_were_not_there_together_do_not_race():
     assert replace(run, places=({"1": RACED}, {"2": RACED}, {})).racing is None
 
 
-def test_private_steps_in_a_row_share_a_line_unless_all_are_asked_for():
+def test_invisible_steps_in_a_row_share_a_line_unless_all_are_asked_for():
     run = [action("1"), action("1"), action("1", "read"), action("1"), action("2"), action("2"), action("0")]
     lines = followed(*run, given=0).splitlines()[2:7]
     assert [line.split()[0] for line in lines] == ["·", "1", "·", "·", "·"]
-    assert [line.split("  ")[-1] for line in (lines[0], lines[3])] == ["Assign … Assign: 2 private steps"] * 2
+    assert [line.split("  ")[-1] for line in (lines[0], lines[3])] == ["Assign … Assign: 2 invisible steps"] * 2
     assert len(followed(*run, given=0, every=True).splitlines()) == len(followed(*run, given=0).splitlines()) + 2
 
 
@@ -610,7 +610,7 @@ def test_a_long_counterexample_is_shown_by_its_last_steps():
     assert [line.split()[0] for line in lines[2:]] == [str(number) for number in range(19, 31)]
 
 
-def test_private_steps_are_left_out_of_a_counterexample():
+def test_invisible_steps_are_left_out_of_a_counterexample():
     lines = shown(action("0"), action("1", "read"), action("1"), action("2", "write"), action("1", "write"), given=2)
     assert lines[0].endswith("leads to a race: steps 1 and 2 conflict")
     assert [line.split()[0] for line in lines[1:]] == ["1", "2"]

@@ -112,12 +112,12 @@ def test_a_key_that_does_not_fit_says_what_does() -> None:
     holds(shown(session(), "b"), "this is the first state")
 
 
-def test_private_steps_are_shown_one_by_one_when_asked_for() -> None:
+def test_invisible_steps_are_shown_one_by_one_when_asked_for() -> None:
     walk = session()
-    lines = shown(walk, "p", "1", "1", "n", size=(120, 40))
+    lines = shown(walk, "i", "1", "1", "n", size=(120, 40))
     assert walk.left > 0
     holds(lines, "·    1    ScopeExit", "n  Block")
-    lacks(shown(walk, "p", size=(120, 40)), "·    1    ScopeExit")
+    lacks(shown(walk, "i", size=(120, 40)), "·    1    ScopeExit")
 
 
 def test_the_configuration_is_a_screen_of_its_own() -> None:

@@ -103,8 +103,8 @@ def explore(
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
     if shortest and "first" in given:
         raise click.UsageError("--first and --shortest exclude each other.")
-    if html is not None and machine != "semantics":
-        raise click.UsageError("--html is for --machine semantics, whose rules the page shows.")
+    if html is not None:
+        pages.require_rules(machine)
     if memory and drawing is None:
         raise click.UsageError("--memory is for --graph.")
     if coverage and machine != "semantics":
@@ -190,7 +190,7 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
     help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
     "slides.",
 )  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="In text, also a line for each private step.")
+@click.option("--all", "every", is_flag=True, help="In text, also a line for each invisible step.")
 @click.option(
     "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
 )

@@ -26,6 +26,16 @@ FIRST = "dependent.ws"
 """The first example, which lies beside this module, too."""
 
 
+def require_rules(machine: str) -> None:
+    """InputError if the machine is that of plans, whose steps have neither premises nor a configuration to show."""
+    if machine != "semantics":
+        fix = (
+            "use --machine semantics; of plans, `wingspan replay FILE --machine native` follows runs, "
+            "and `wingspan explore FILE --machine native --graph states.svg` draws states"
+        )
+        raise InputError("pages and the stepper show the steps of rules, and a plan has none", fix=fix)
+
+
 def check(path: Path, used: Sequence[Path], force: bool) -> None:
     """InputError, before anything is searched, if no page can be written there, or if the command uses that file."""
     if named(path).suffix not in SUFFIXES:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,17 +18,21 @@ from wingspan.console import show
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.paths import named
-from wingspan.trace import Session, Trace, document, document_of
-from wingspan.trace.document import SEARCHED
+from wingspan.trace import Session, Trace, document
 from wingspan.views import stepper_plain
 from wingspan.views.view import Invocation
 from wingspan.written import check_new, check_output, write_atomically
 
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
+FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
+"""What Rich and Textual put into pictures; they would be loaded from the network."""
 
 
 @main.command()
 @on_program
+@click.option(
+    "--machine", type=click.Choice(api.MACHINES), default="semantics", hidden=True
+)  # to refuse it with a reason
 @click.option("--interleaving", metavar="TASKS", help="Start after these steps, as replay takes them.")
 @by_number
 @click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
@@ -37,6 +41,7 @@ KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
 def step(
     told: Invocation,
     as_json: bool,
+    machine: str,
     interleaving: str | None,
     race: int | None,
     result: int | None,
@@ -49,6 +54,7 @@ def step(
     Shows the program, memory, the rule of each step with its variables filled in, and which next steps race. With
     --json, prints the trace document of the whole program instead.
     """
+    pages.require_rules(machine)
     one_of(interleaving, race, result)
     if sum((as_json, plain, html is not None)) > 1:
         raise click.UsageError("--json, --plain and --html exclude each other.")
@@ -65,7 +71,7 @@ def step(
     elif race is not None or result is not None:
         _start(session, told, race, result)
     if html is not None:
-        pages.write(html, _around(session), session.interleaving)
+        pages.write(html, document(bound, ways=[session.interleaving]), session.interleaving)
         return
     if told.given is not None:
         raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
@@ -102,12 +108,6 @@ def _start(session: Session, told: Invocation, race: int | None, result: int | N
             return
 
 
-def _around(session: Session) -> dict[str, Any]:
-    """The trace document of a session, with the way that it has taken."""
-    found = api.explore(session.trace.program, strategy="graph", max_states=SEARCHED)
-    return document_of(found, ways=[session.interleaving])
-
-
 def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path], force: bool) -> str:
     """Write the interleaving, a picture or a page, by the suffix; says what was written."""
     if not text:
@@ -118,8 +118,8 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     check_output(path, used)
     check_new(path, force)
     if path.suffix in pages.SUFFIXES:
-        pages.write(path, _around(session), session.interleaving)
+        pages.write(path, document(session.trace.program, ways=[session.interleaving]), session.interleaving)
     else:
-        data = picture() if path.suffix == ".svg" else f"{session.interleaving}\n"
+        data = FONTS.sub("", picture()) if path.suffix == ".svg" else f"{session.interleaving}\n"
         write_atomically(path, data.encode())
     return f"{path} is written"

@@ -41,19 +41,22 @@ SEARCHED = 10_000
 """States in which results and findings are looked for."""
 
 
-def document(program: Runnable, max_states: int = MOST, **binding: Any) -> dict[str, Any]:
+def document(program: Runnable, max_states: int = MOST, ways: Sequence[str] = (), **binding: Any) -> dict[str, Any]:
     """The trace document of a program: its states, steps and results as plain data. docs/trace.md describes it.
+
+    Results and findings are those of a search of `SEARCHED` states, or of `max_states` if those are more.
 
     Args:
         program: a program, or the path of its file.
         max_states: the number of states that it has, at most.
+        ways: interleavings whose states it has, too.
         binding: `inputs`, `params` and `threads`, as for `wingspan.api.bind`.
 
     Raises:
         ProgramError, InputError: the program, an input or a parameter does not fit.
     """
     found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
-    return document_of(found, max_states)
+    return document_of(found, max_states, ways)
 
 
 def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = ()) -> dict[str, Any]:

@@ -69,14 +69,14 @@ class Ahead:
 
 
 class Session:
-    """A walk. `folded`: private steps are taken with the visible one before them; if not, each on its own."""
+    """A walk. `folded`: invisible steps are taken with the visible one before them; if not, each on its own."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.moves: list[Move] = []
         self.folded = True
         self.left = 0
-        """private steps after the last visible one that are still to be taken"""
+        """invisible steps after the last visible one that are still to be taken"""
         self.predicting = False
         self.asked: str | None = None
         """the task whose step is to be predicted before it is taken"""
@@ -88,18 +88,18 @@ class Session:
 
     @property
     def node(self) -> Node | None:
-        """The state that the steps taken lead to, private ones included; None after a fault."""
+        """The state that the steps taken lead to, invisible ones included; None after a fault."""
         return self.moves[-1].edge.target if self.moves else self.trace.nodes[0]
 
     @property
-    def private(self) -> tuple[Derived, ...]:
-        """The private steps after the last visible one, or before the first, those left to take included."""
+    def invisible(self) -> tuple[Derived, ...]:
+        """The invisible steps after the last visible one, or before the first, those left to take included."""
         return self.moves[-1].edge.then if self.moves else self.trace.begin
 
     @property
     def state(self) -> State:
         """The state of the moment; after a fault the one before it."""
-        taken = self.private[: len(self.private) - self.left]
+        taken = self.invisible[: len(self.invisible) - self.left]
         if not taken and not self.moves:
             return self.trace.machine.initial() if self.trace.begin else self.trace.nodes[0].state
         before = taken[-1] if taken else self.moves[-1].step
@@ -107,15 +107,15 @@ class Session:
 
     @property
     def recent(self) -> tuple[Derived, ...]:
-        """The steps that the last move showed: folded, a visible one with the private ones after it."""
-        taken = self.private[: len(self.private) - self.left]
+        """The steps that the last move showed: folded, a visible one with the invisible ones after it."""
+        taken = self.invisible[: len(self.invisible) - self.left]
         visible = (self.moves[-1].step,) if self.moves else ()
         return (*visible, *taken) if self.folded or not taken else taken[-1:]
 
     @property
     def last(self) -> Derived | None:
         """The last step that was shown: folded, the last visible one."""
-        taken = self.private[: len(self.private) - self.left]
+        taken = self.invisible[: len(self.invisible) - self.left]
         if taken and not (self.folded and self.moves):
             return taken[-1]
         return self.moves[-1].step if self.moves else None
@@ -124,11 +124,11 @@ class Session:
     def steps(self) -> Iterator[tuple[Derived, Move | None]]:
         """All steps so far, visible ones with their move."""
         groups = [(None, self.trace.begin), *((move, move.edge.then) for move in self.moves)]
-        for number, (move, private) in enumerate(groups, start=1):
+        for number, (move, invisible) in enumerate(groups, start=1):
             if move is not None:
                 yield move.step, move
             left = self.left if number == len(groups) else 0
-            yield from ((step, None) for step in private[: len(private) - left])
+            yield from ((step, None) for step in invisible[: len(invisible) - left])
 
     @property
     def reads(self) -> Reads:
@@ -142,9 +142,9 @@ class Session:
 
     @property
     def choices(self) -> list[Choice]:
-        """What each task can do next; while private steps are left, the next of these alone."""
+        """What each task can do next; while invisible steps are left, the next of these alone."""
         if self.left:
-            step = self.private[-self.left]
+            step = self.invisible[-self.left]
             return [Choice("n", step.task, step, ())]
         if self.node is None:
             return []
@@ -202,7 +202,7 @@ class Session:
             self._take(found[0].task)
 
     def forward(self) -> None:
-        """The next private step, or the only step that can be taken."""
+        """The next invisible step, or the only step that can be taken."""
         choices = self.choices
         if len(choices) != 1:
             many = ", ".join(choice.key for choice in choices)
@@ -213,7 +213,7 @@ class Session:
         """Undo the last step that was shown; or take back the choice that a prediction is asked for."""
         if self.asked is not None:
             self.asked = None
-        elif not self.folded and self.left < len(self.private):
+        elif not self.folded and self.left < len(self.invisible):
             self.left += 1
         elif self.moves:
             self.moves.pop()
@@ -222,7 +222,7 @@ class Session:
             raise InputError("this is the first state")
 
     def fold(self) -> None:
-        """Take private steps together with the visible one before them, or one by one."""
+        """Take invisible steps together with the visible one before them, or one by one."""
         self.folded = not self.folded
         if self.folded:
             self.left = 0
@@ -270,7 +270,7 @@ class Session:
             self._take(task, whole=True)
 
     def _take(self, task: str, whole: bool = False) -> None:
-        """A visible step, and the private ones after it if they are folded or the `whole` is wanted."""
+        """A visible step, and the invisible ones after it if they are folded or the `whole` is wanted."""
         assert self.node is not None
         reads, lost = self.reads.after(self.node.steps[task])
         edge = self.trace.edge(self.node, task)

@@ -16,7 +16,7 @@ from wingspan.views.view import ReplayReport
 
 
 def replay(report: ReplayReport) -> dict[str, Any]:
-    """A state before the first visible step, and one after each and the private steps that follow it."""
+    """A state before the first visible step, and one after each and the invisible steps that follow it."""
     states = [{"#meta": {"index": index}, **state} for index, state in enumerate(_states(report))]
     return {
         "#meta": {

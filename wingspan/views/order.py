@@ -45,7 +45,7 @@ def points(report: ReplayReport) -> Iterator[Point]:
     """The points of a run, in the order in which they came about.
 
     Forks and joins are read from the tasks that stand somewhere before each visible step. Those of one fork become
-    fewer only: one more is of another fork. Tasks that take private steps only are passed over.
+    fewer only: one more is of another fork. Tasks that take invisible steps only are passed over.
     """
     forks: dict[str, tuple[Point, set[str]]] = {}
     for number, (places, action) in enumerate(zip(report.places, [*report.visible, None], strict=True), start=1):

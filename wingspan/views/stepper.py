@@ -32,7 +32,7 @@ KEYS: dict[str, tuple[str, Callable[[Session], None]]] = {
     "b": ("back", Session.back),
     "x": ("race", Session.to_race),
     "r": ("result", Session.to_result),
-    "p": ("private", Session.fold),
+    "i": ("invisible", Session.fold),
     "n": ("next", Session.forward),
     "?": ("predict", Session.predict),
 }
@@ -82,7 +82,7 @@ def places(session: Session) -> list[int]:
 
 
 def so_far(session: Session, width: int) -> list[str]:
-    """A line for each step, in the lane of its task; private ones only if they are taken one by one."""
+    """A line for each step, in the lane of its task; invisible ones only if they are taken one by one."""
     shown = [(step, move) for step, move in session.steps if move is not None or not session.folded]
     numbers = {id(move): number for number, move in enumerate(session.moves, start=1)}
     digits = len(str(len(session.moves)))

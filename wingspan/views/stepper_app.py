@@ -33,7 +33,7 @@ LEFT: Panes = {"program": program, "so far": so_far, "next: choose a task": foll
 RIGHT: Panes = {"memory": memory, "rule": rule}
 NAMES = {"?": "question_mark", "b": "b,left,backspace", "n": "n,right,space"}
 """What Textual calls some keys, and other keys for the same."""
-HELP = "b back  x race  r result  p private  ? predict  c config  s save  q quit"
+HELP = "b back  x race  r result  i invisible  ? predict  c config  s save  q quit"
 
 
 def _id(title: str) -> str:

@@ -12,7 +12,7 @@ WIDTH = 80
 
 HELP = """\
 1, 2, …  the step of this task          n  the next step, if there is only one
-b        back                           p  private steps one by one, or with the visible one before them
+b        back                           i  invisible steps: one by one, or not
 x        to the nearest race ahead      ?  predict each step before it is shown
 r        to a new result ahead          c  the configuration, what is reduced next between « and »
 h        this help                      s FILE  save: .txt, .svg, .html

@@ -26,7 +26,7 @@ WIDEST = 48
 def replay(report: ReplayReport, every: bool = False) -> str:
     """The steps, how the run ended and what it computed. The steps that other tasks can observe are numbered.
 
-    The others are private; a line stands for all those that a task takes in a row, unless `every` step is asked for.
+    The others are invisible; a line stands for all those that a task takes in a row, unless `every` step is asked for.
     """
     headline = f"replay  {report.invocation.name}: interleaving {report.interleaving}"
     return "\n".join([headline, "", *_steps(report, every), "", *_end(report)])
@@ -95,7 +95,7 @@ def _groups(actions: Sequence[Action], every: bool) -> Iterator[list[Action]]:
 
 
 def _folded(group: Sequence[Action]) -> str:
-    return f"{group[0].rule} … {group[-1].rule}: {count(len(group), 'private step')}"
+    return f"{group[0].rule} … {group[-1].rule}: {count(len(group), 'invisible step')}"
 
 
 def _does(action: Action) -> str:

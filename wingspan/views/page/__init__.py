@@ -1,7 +1,7 @@
 """A trace document as one page: a file of HTML that needs nothing else, neither a network nor a server.
 
-It is written in plain JavaScript, in the modules of this folder, which a page has as one. `mount` in page.js draws a
-trace document into any element.
+It is written in plain JavaScript, in the modules of this folder, which a page has as one, and so has the widget of
+notebooks. `mount` in page.js draws a trace document into any element.
 """
 
 from __future__ import annotations
@@ -30,15 +30,20 @@ def page(document: dict[str, Any], start: str = "-") -> bytes:
         title=escape(f"{document['program']['name']}: wingspan"),
         start=escape(start),
         style=style(),
-        script=f"{script()}\n{IMPORT.sub('', _read('open.js'))}",
-        trace=b64encode(gzip.compress(json.dumps(document).encode(), mtime=0)).decode(),
+        script=script("open"),
+        trace=b64encode(packed(document)).decode(),
     )
     return text.encode(errors="replace")
 
 
-def script() -> str:
-    """The JavaScript of the page as one module, which exports `mount`."""
-    return "\n".join(IMPORT.sub("", _read(f"{name}.js")) for name in MODULES)
+def packed(document: dict[str, Any]) -> bytes:
+    """A trace document, compressed, as `unpacked` in page.js takes it."""
+    return gzip.compress(json.dumps(document).encode(), mtime=0)
+
+
+def script(*last: str) -> str:
+    """The JavaScript of the page as one module, which exports `mount`; then that of further files."""
+    return "\n".join(IMPORT.sub("", _read(f"{name}.js")) for name in (*MODULES, *last))
 
 
 def style() -> str:

@@ -9,6 +9,7 @@ const ACROSS = 36;
 const DOWN = 34;
 const EDGE = 22;
 const FITTING = 80;
+let graphs = 0;
 
 /** Draws the states once, and again what changes with each step. */
 export class Graph {
@@ -19,9 +20,10 @@ export class Graph {
     this.x = x.map((at) => EDGE + at * ACROSS);
     this.y = y.map((at) => EDGE + at * DOWN);
     const [width, height] = [2 * EDGE + wide * ACROSS, 2 * EDGE + deep * DOWN];
+    this.name = `wingspan-about-${(graphs += 1)}`;
     this.lines = trace.edges.map((edge) => this.line(edge));
     this.nodes = trace.states.map((state, number) => this.node(state, number));
-    this.about = h("div", { class: "about", role: "tooltip", id: "wingspan-about", hidden: true });
+    this.about = h("div", { class: "about", role: "tooltip", id: this.name, hidden: true });
     const small = trace.states.length <= FITTING;
     this.svg = s(
       "svg",
@@ -84,7 +86,7 @@ export class Graph {
         tabindex: -1,
         "data-state": number,
         "aria-label": told.filter(Boolean).join(", "),
-        "aria-describedby": "wingspan-about",
+        "aria-describedby": this.name,
         onclick: go,
         onpointerenter: () => this.tell(number),
         onpointerleave: () => this.tell(null),

@@ -12,22 +12,33 @@ import { Walk } from "./walk.js";
 const COLOURS = 6;
 const OTHER_RESULTS = 4;
 
-/** Draw a trace document, after the steps of `start`; with `address`, its hash names them from then on. */
-export function mount(root, trace, { start = "-", address = false } = {}) {
-  const page = new Page(root, trace, address);
+/** The trace document that some bytes hold, compressed. */
+export async function unpacked(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/**
+ * Draw a trace document, after the steps of `start`; `onstep` is called with the interleaving after each change. With
+ * `address`, nothing else is in the window: the hash names the interleaving, and keys pressed anywhere are heard.
+ */
+export function mount(root, trace, { start = "-", address = false, onstep = () => {} } = {}) {
+  const page = new Page(root, trace, address, onstep);
   page.open(address && location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : start);
   return page;
 }
 
 class Page {
-  constructor(root, trace, address) {
+  constructor(root, trace, address, onstep) {
     this.root = root;
     this.trace = trace;
     this.address = address;
+    this.onstep = onstep;
+    this.closing = new AbortController();
     this.file = trace.program.name;
     this.walk = new Walk(trace);
     this.selected = null;
-    this.showPrivate = false;
+    this.showInvisible = false;
     this.drawn = true;
     const tasks = trace.edges.map(({ step }) => trace.steps[step].task);
     const begun = trace.begin.map((place) => trace.steps[place].task);
@@ -35,8 +46,16 @@ class Page {
     const writes = trace.steps.flatMap((step) => step.accesses).filter(({ operation }) => !operation.endsWith("read"));
     this.written = new Set(writes.map(({ cell }) => trace.cells[cell].tensor));
     this.build();
-    root.ownerDocument.addEventListener("keydown", (event) => this.key(event));
-    if (address) addEventListener("hashchange", () => this.open(decodeURIComponent(location.hash.slice(1)) || "-"));
+    const { signal } = this.closing;
+    (address ? root.ownerDocument : root).addEventListener("keydown", (event) => this.key(event), { signal });
+    const follow = () => this.open(decodeURIComponent(location.hash.slice(1)) || "-");
+    if (address) addEventListener("hashchange", follow, { signal });
+  }
+
+  /** Take it away. */
+  close() {
+    this.closing.abort();
+    this.root.replaceChildren();
   }
 
   /** The colour of a task, as a class. */
@@ -76,7 +95,7 @@ class Page {
       ["x", () => walk.toRace()],
       ["r", () => walk.toResult()],
       ["?", () => this.predict()],
-      ["p", () => this.togglePrivate()],
+      ["i", () => this.toggleInvisible()],
       ["c", () => this.toggleConfiguration()],
     ]);
     const predicting = h("input", {
@@ -86,8 +105,8 @@ class Page {
     });
     const unseen = h("input", {
       type: "checkbox",
-      "data-key": "do private",
-      onchange: () => this.act(() => this.togglePrivate()),
+      "data-key": "do invisible",
+      onchange: () => this.act(() => this.toggleInvisible()),
     });
     this.boxes = { predicting, unseen };
     const pane = (name, title, extra) => {
@@ -114,12 +133,12 @@ class Page {
       { title: "steps that no other task can observe" },
       unseen,
       " ",
-      h("kbd", {}, "p"),
-      " private steps",
+      h("kbd", {}, "i"),
+      " invisible steps",
     );
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
-    this.way = h("a", { class: "way", title: "the address of this step" });
+    this.way = h("a", { class: "way", title: this.address && "the address of this step" });
     this.status = h("span", { class: "status" });
     this.graph = new Graph(this);
     this.handout = h("section", { class: "handout", "aria-label": "handout" });
@@ -151,7 +170,8 @@ class Page {
     );
     this.frame = h(
       "div",
-      { class: "wingspan" },
+      // in a notebook, a click anywhere lets keys be heard, and Jupyter leaves them alone
+      this.address ? { class: "wingspan alone" } : { class: "wingspan", tabindex: -1, "data-lm-suppress-shortcuts": true },
       h(
         "header",
         {},
@@ -191,6 +211,7 @@ class Page {
       this.handout,
     );
     this.panes.states.replaceWith(this.graph.element, legend);
+    this.root.classList.add("wingspan-root");
     this.root.replaceChildren(this.frame);
   }
 
@@ -226,8 +247,8 @@ class Page {
     this.walk.predict();
   }
 
-  togglePrivate() {
-    this.showPrivate = !this.showPrivate;
+  toggleInvisible() {
+    this.showInvisible = !this.showInvisible;
   }
 
   toggleConfiguration() {
@@ -247,6 +268,7 @@ class Page {
       this.commands.get(event.key) ?? (/^[0-9]$/.test(event.key) ? () => this.walk.choose(event.key) : null);
     if (command === null) return;
     event.preventDefault();
+    event.stopPropagation();
     this.act(command);
   }
 
@@ -254,7 +276,7 @@ class Page {
 
   draw() {
     const { walk, panes } = this;
-    const focused = this.root.ownerDocument.activeElement?.dataset?.key;
+    const focused = this.root.getRootNode().activeElement?.dataset?.key;
     const fill = (pane, made) =>
       pane.replaceChildren(
         ...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""),
@@ -269,12 +291,14 @@ class Page {
     fill(this.handout, this.printed());
     this.graph.draw();
     this.boxes.predicting.checked = walk.predicting;
-    this.boxes.unseen.checked = this.showPrivate;
+    this.boxes.unseen.checked = this.showInvisible;
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
     this.status.textContent = status(this);
     this.way.textContent = walk.interleaving;
-    this.way.href = `#${walk.interleaving}`;
-    if (this.address) history.replaceState(null, "", `#${walk.interleaving}`);
+    if (this.address) {
+      this.way.href = `#${walk.interleaving}`;
+      history.replaceState(null, "", this.way.href);
+    }
     for (const [pane, inside] of [
       [panes.program, ".here"],
       [panes.lanes, "tr.last"],
@@ -288,7 +312,7 @@ class Page {
         (focused.startsWith("choice") ? (panes.next.querySelector("button") ?? panes.next) : null)
       )?.focus({ preventScroll: true });
     this.shown = true;
-    this.onstep?.(walk.interleaving);
+    this.onstep(walk.interleaving);
   }
 
   /** What is printed: a row for each step. */

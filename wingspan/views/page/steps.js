@@ -33,7 +33,7 @@ export function badge(view, task, before = "") {
 
 // ------------------------------------------------------------------------------------------------------------- so far
 
-/** A row for each step so far, in the lane of its task; private steps too if they are shown. */
+/** A row for each step so far, in the lane of its task; invisible steps too if they are shown. */
 export function soFar(view) {
   const { walk, trace } = view;
   const rows = taken(view);
@@ -87,7 +87,7 @@ export function soFar(view) {
         return [
           h(
             "tr",
-            { class: [last && "last", !number && "private"], "data-step": number || null },
+            { class: [last && "last", !number && "invisible"], "data-step": number || null },
             h(
               "th",
               { scope: "row" },
@@ -96,7 +96,7 @@ export function soFar(view) {
                 {
                   class: "number",
                   "data-key": `row ${place}`,
-                  "aria-label": number ? `step ${number}` : `private step, ${step.rule}`,
+                  "aria-label": number ? `step ${number}` : `invisible step, ${step.rule}`,
                   onclick: go,
                 },
                 number || "·",
@@ -114,10 +114,10 @@ export function soFar(view) {
 }
 
 /** The steps so far, visible ones with their number and their move. */
-function taken({ walk, trace, showPrivate }) {
+function taken({ walk, trace, showInvisible }) {
   const rows = [];
   const unseen = (places) => {
-    if (showPrivate) for (const place of places) rows.push({ number: 0, step: trace.steps[place], place: rows.length });
+    if (showInvisible) for (const place of places) rows.push({ number: 0, step: trace.steps[place], place: rows.length });
   };
   unseen(trace.begin);
   walk.moves.forEach((move, k) => {
