@@ -1,18 +1,18 @@
 """The three level dependence tests against ground truth, on every program of small scope.
 
-    python bench/theory.py [--scope small|full] [--jobs N] [--results FILE] [--docs FILE] [--so-far]
+    python bench/theory.py [--scope small|full] [--jobs N] [--scheduler ADDRESS] [--results FILE] [--docs FILE]
+                           [--so-far]
 
 Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
 Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
-found with other sources counts no longer. The full scope rewrites the tables of docs/theory.md. The exit status is 1 if
+found with other sources counts no longer. With `--scheduler`, the workers of a Dask scheduler do the chunks, in this
+folder or with it in PYTHONPATH. The full scope rewrites the tables of docs/theory.md. The exit status is 1 if
 `repaired` or `exact` accepts a program that is not safe, or if oracle and explorer disagree.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -27,10 +27,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept  # noqa: E402
+from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
+from wingspan.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
@@ -166,17 +167,17 @@ def nests(scope: Scope, devices: int) -> list[Nest]:
     return scope.nests(devices)
 
 
-def run(chunk: Chunk) -> tuple[str, Tally]:
+def run(chunk: Chunk) -> Tally:
     """The tally of a chunk."""
     scope = chunk.scope
     if not chunk.explored:
         roots = islice(scope.formats(chunk.devices), chunk.start, chunk.start + FORMATS)
-        return chunk.key, theory.tally(nests(scope, chunk.devices), roots)
+        return theory.tally(nests(scope, chunk.devices), roots)
     found = Tally()
     for nest, root in islice(programs(scope), chunk.start, chunk.start + EXPLORED):
         found.explore(nest, root)
     theory.forget()
-    return chunk.key, found
+    return found
 
 
 def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
@@ -216,23 +217,23 @@ def total(kept: Kept, scope: Scope) -> Tally:
     return found
 
 
-def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int) -> None:
+def work(chosen: tuple[Scope, ...], kept: Kept, options: argparse.Namespace) -> None:
     """Do the chunks that are missing."""
     missing = [chunk for scope in chosen for chunk in chunks(scope) if chunk.key not in kept.parts]
     done = sum(1 for scope in chosen for _ in chunks(scope)) - len(missing)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn()) as progress, multiprocessing.Pool(jobs) as pool:
+    with Progress(*columns, TimeRemainingColumn()) as progress:
         bar = progress.add_task("chunks", total=done + len(missing), completed=done)
-        for key, tally in pool.imap_unordered(run, missing):
-            kept.add(key, asdict(tally))
-            progress.update(bar, advance=1, description=key.partition(" / ")[0])
+        for chunk, tally in computed(run, missing, options):
+            kept.add(chunk.key, asdict(tally))
+            progress.update(bar, advance=1, description=chunk.scope.name)
 
 
 def main() -> int:
     """Do what is missing, print the tables, and rewrite the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scope", choices=sorted(SCOPES), default="small")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--docs", type=Path, help="the page whose tables are rewritten (full scope: docs/theory.md)")
     parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
@@ -241,10 +242,9 @@ def main() -> int:
     kept = Kept(options.results, sources())
     if not options.so_far:
         try:
-            work(chosen, kept, options.jobs)
-        except KeyboardInterrupt:
-            print("interrupted: the same command goes on from here", file=sys.stderr)
-            return 130
+            work(chosen, kept, options)
+        except (KeyboardInterrupt, InputError) as error:
+            return interrupted(error)
     totals = {scope.name: total(kept, scope) for scope in chosen}
     tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
     print(tables)
@@ -255,4 +255,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    from bench.theory import main  # so that workers find by name what they are sent
+
     sys.exit(main())
