@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from wingspan.errors import InputError
+from wingspan.testing.spread import spread
 from wingspan.written import write_atomically
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 
 class Kept:
@@ -40,6 +47,29 @@ class Kept:
         """Keep a part that is finished."""
         self.parts[name] = part
         os.write(self._log, self._line(name, part).encode())
+
+
+def spreading(parser: argparse.ArgumentParser) -> None:
+    """The options that say who computes the parts."""
+    parser.add_argument("--jobs", type=int, help="processes of this machine (as many as there are processors)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler, whose workers compute the parts")
+
+
+def computed(
+    do: Callable[[Part], Done], parts: Iterable[Part], options: argparse.Namespace
+) -> Iterator[tuple[Part, Done]]:
+    """What `do` makes of each part, by whom the options say."""
+    jobs = options.jobs or (0 if options.scheduler else os.cpu_count() or 1)
+    return spread(do, parts, jobs=jobs, scheduler=options.scheduler)
+
+
+def interrupted(error: KeyboardInterrupt | InputError) -> int:
+    """Say why parts are missing, and how to go on; the exit status."""
+    if isinstance(error, KeyboardInterrupt):
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return 130
+    print(error.render(), file=sys.stderr)
+    return 2
 
 
 def fingerprint(sources: Iterable[Path]) -> str:

@@ -1,9 +1,11 @@
 """The three level dependence tests against the explorer, on random programs of several shapes.
 
-    python bench/soundness.py [--programs N] [--states N] [--jobs N] [--results FILE] [--docs FILE] [--so-far]
+    python bench/soundness.py [--programs N] [--states N] [--jobs N] [--scheduler ADDRESS] [--results FILE]
+                              [--docs FILE] [--so-far]
 
 Finished batches are kept in bench/results/soundness.jsonl, so that a run that was killed continues; batches that were
-computed from other sources are dropped. Prints a table, and writes it into FILE if --docs is given. The exit status is
+computed from other sources are dropped. With `--scheduler`, the workers of a Dask scheduler run them, in this folder or
+with it in PYTHONPATH. Prints a table, and writes it into FILE if --docs is given. The exit status is
 1 if `repaired` or `exact` accepts a program that is not safe, faults that values cause excepted; these programs are
 printed.
 """
@@ -11,8 +13,6 @@ printed.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -24,9 +24,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept  # noqa: E402
+from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
 from proofs_tests import soundness, theory, theory_page  # noqa: E402
 from proofs_tests.soundness import SHAPES, Tally  # noqa: E402
+from wingspan.errors import InputError  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
 BEGIN, END = "<!-- soundness: python bench/soundness.py --docs docs/theory.md -->", "<!-- end of soundness -->"
@@ -58,13 +59,13 @@ def batches(programs: int, states: int) -> Iterator[Batch]:
             yield Batch(shape, start, states)
 
 
-def run(batch: Batch) -> tuple[str, Tally]:
+def run(batch: Batch) -> Tally:
     """The tally of a batch."""
     found, shape = Tally(), SHAPES[batch.shape]
     for seed in range(batch.start, batch.start + BATCH):
         found.note(soundness.program(shape, FIRST_SEED + seed), batch.states)
     theory.forget()
-    return batch.key, found
+    return found
 
 
 def sources() -> list[Path]:
@@ -82,13 +83,13 @@ def totals(chosen: list[Batch], kept: Kept) -> dict[str, Tally]:
     return {name.replace("_", " "): tally for name, tally in found.items()}
 
 
-def work(missing: list[Batch], done: int, kept: Kept, jobs: int) -> None:
+def work(missing: list[Batch], done: int, kept: Kept, options: argparse.Namespace) -> None:
     """Run the batches that are missing."""
     columns = (TextColumn("batches"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns) as progress, multiprocessing.Pool(jobs) as pool:
+    with Progress(*columns) as progress:
         bar = progress.add_task("", total=done + len(missing), completed=done)
-        for key, tally in pool.imap_unordered(run, missing):
-            kept.add(key, asdict(tally))
+        for batch, tally in computed(run, missing, options):
+            kept.add(batch.key, asdict(tally))
             progress.update(bar, advance=1)
 
 
@@ -97,7 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=2_750)
     parser.add_argument("--states", type=int, default=1_500, help="the bound of each exploration")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--docs", type=Path, help="the page whose table is rewritten")
     parser.add_argument("--so-far", action="store_true", help="run nothing, and print what is there")
@@ -107,10 +108,9 @@ def main() -> int:
     missing = [batch for batch in chosen if batch.key not in kept.parts]
     if not options.so_far:
         try:
-            work(missing, len(chosen) - len(missing), kept, options.jobs)
-        except KeyboardInterrupt:
-            print("interrupted: the same command continues from here", file=sys.stderr)
-            return 130
+            work(missing, len(chosen) - len(missing), kept, options)
+        except (KeyboardInterrupt, InputError) as error:
+            return interrupted(error)
     found = totals(chosen, kept)
     number, sometimes = (sum(getattr(tally, name) for tally in found.values()) for name in ("programs", "sometimes"))
     text = (
@@ -127,4 +127,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    from bench.soundness import main  # so that workers find by name what they are sent
+
     sys.exit(main())

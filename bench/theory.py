@@ -1,10 +1,12 @@
 """The three level dependence tests against ground truth, on every program of small scope.
 
-    python bench/theory.py [--scope small|full|levels] [--only WORDS] [--minutes M] [--jobs N] [--docs FILE] [--so-far]
+    python bench/theory.py [--scope small|full|levels] [--only WORDS] [--minutes M] [--jobs N]
+                           [--scheduler ADDRESS] [--results FILE] [--docs FILE] [--so-far]
 
 Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
 Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
-found with other sources counts no longer. Chunks are done in a random order, a chunk of each scope in turn, so that a
+found with other sources counts no longer. With `--scheduler`, the workers of a Dask scheduler do the chunks, in this
+folder or with it in PYTHONPATH. Chunks are done in a random order, a chunk of each scope in turn, so that a
 run that is stopped, say after so many minutes, has judged a sample of all. The scope `levels` has runs, blocks and
 coordinates, `full` has not; both rewrite their tables in docs/theory.md. The exit status is 1 if `repaired` or `exact`
 accepts a program that is not safe, or if oracle and explorer disagree.
@@ -13,8 +15,6 @@ accepts a program that is not safe, or if oracle and explorer disagree.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import random
 import sys
 import time
@@ -30,10 +30,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept  # noqa: E402
+from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
+from wingspan.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
 
@@ -191,17 +192,17 @@ def nests(scope: Scope, devices: int) -> list[Nest]:
     return scope.nests(devices)
 
 
-def run(chunk: Chunk) -> tuple[str, Tally]:
+def run(chunk: Chunk) -> Tally:
     """The tally of a chunk."""
     scope = chunk.scope
     if not chunk.explored:
         roots = islice(scope.formats(chunk.devices), chunk.start, chunk.start + FORMATS)
-        return chunk.key, theory.tally(nests(scope, chunk.devices), roots)
+        return theory.tally(nests(scope, chunk.devices), roots)
     found = Tally()
     for nest, root in islice(programs(scope), chunk.start, chunk.start + EXPLORED):
         found.explore(nest, root)
     theory.forget()
-    return chunk.key, found
+    return found
 
 
 def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
@@ -250,17 +251,17 @@ def mixed(chosen: tuple[Scope, ...]) -> list[Chunk]:
     return [chunk for chunk in chain.from_iterable(zip_longest(*rows)) if chunk is not None]
 
 
-def work(chosen: tuple[Scope, ...], kept: Kept, jobs: int, seconds: float) -> None:
-    """Do the chunks that are missing, those that are done within so many seconds."""
+def work(chosen: tuple[Scope, ...], kept: Kept, options: argparse.Namespace) -> None:
+    """Do the chunks that are missing, those that are done in time."""
     every = mixed(chosen)
     missing = [chunk for chunk in every if chunk.key not in kept.parts]
-    done, end = len(every) - len(missing), time.monotonic() + seconds
+    done, end = len(every) - len(missing), time.monotonic() + 60 * options.minutes
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn()) as progress, multiprocessing.Pool(jobs) as pool:
+    with Progress(*columns, TimeRemainingColumn()) as progress:
         bar = progress.add_task("chunks", total=done + len(missing), completed=done)
-        for key, tally in pool.imap_unordered(run, missing):
-            kept.add(key, asdict(tally))
-            progress.update(bar, advance=1, description=key.partition(" / ")[0])
+        for chunk, tally in computed(run, missing, options):
+            kept.add(chunk.key, asdict(tally))
+            progress.update(bar, advance=1, description=chunk.scope.name)
             if time.monotonic() > end:
                 break
 
@@ -269,9 +270,9 @@ def main() -> int:
     """Do what is missing, print the tables, and rewrite the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scope", choices=sorted(SCOPES), default="small")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="only what has these words in its name; the tables show all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
+    spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument(
         "--docs", type=Path, help="the page whose tables are rewritten (scopes full and levels: docs/theory.md)"
@@ -283,10 +284,9 @@ def main() -> int:
     kept = Kept(options.results, sources())
     if not options.so_far:
         try:
-            work(some, kept, options.jobs, 60 * options.minutes)
-        except KeyboardInterrupt:
-            print("interrupted: the same command goes on from here", file=sys.stderr)
-            return 130
+            work(some, kept, options)
+        except (KeyboardInterrupt, InputError) as error:
+            return interrupted(error)
     totals = {scope.name: total(kept, scope) for scope in chosen}
     tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
     print(tables)
@@ -296,4 +296,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    from bench.theory import main  # so that workers find by name what they are sent
+
     sys.exit(main())

@@ -32,10 +32,13 @@ class Engine(Protocol):
     `run` gives an array for each of `program.outputs`, of the extents `program.towers[name].shape`: anything that
     `numpy.asarray` takes, a SciPy sparse array, or a `Tensor`. It may also give variables of the outermost scope by
     name, as numbers. A Fault says that the program failed as the language says it must (overflow, an index out of
-    bounds); an InputError that the engine cannot run this program; any other exception is a defect of the engine.
+    bounds); an InputError or a NotImplementedError that the engine cannot run this program; any other exception is a
+    defect of the engine.
 
-    Engines that iterate sparsely do not evaluate what a missing element makes idle. One that does may have an attribute
-    `eager`, which is true: where it faults and others do not, they do not differ.
+    Three attributes may be true. Engines that iterate sparsely do not evaluate what a missing element makes idle; one
+    that does is `eager`: where it faults and others do not, they do not differ. One that is `unchecked` never faults,
+    as its integers wrap: where others fault, its result does not count. A campaign runs an engine on inputs with Inf or
+    NaN if it is `nonfinite`.
 
     One that compiles many programs at once may have a method `prepare`: a campaign calls it with those that come next.
     """
@@ -74,6 +77,7 @@ class Ending:
     fault: str | None = None
     defect: str | None = None
     eager: bool = False
+    unchecked: bool = False
 
     def __str__(self) -> str:
         return f"a defect: {self.defect}" if self.defect else f"a fault: {self.fault}" if self.fault else "a result"
@@ -149,11 +153,12 @@ def ending(program: Elaborated, engine: Engine, name: str = "") -> Ending:
         fault = error.message
     except WingspanError:
         raise
+    except NotImplementedError as error:
+        raise InputError(f"{engine.name} cannot run this: {str(error) or 'not implemented'}") from None
     except Exception as error:
         defect = f"{type(error).__name__}: {error}"
-    return Ending(
-        name or engine.name, arrays, time.perf_counter() - began, fault, defect, getattr(engine, "eager", False)
-    )
+    eager, unchecked = (getattr(engine, trait, False) for trait in ("eager", "unchecked"))
+    return Ending(name or engine.name, arrays, time.perf_counter() - began, fault, defect, eager, unchecked)
 
 
 def _array(value: Any) -> np.ndarray:
@@ -169,10 +174,12 @@ def _array(value: Any) -> np.ndarray:
 def difference(one: Ending, other: Ending, outputs: Sequence[str], tolerance: float = 0.0) -> Difference | None:
     """The first difference of two runs: how they ended, then the outputs, then the variables that both give.
 
-    Integers and truth values must be equal, doubles up to a relative `tolerance`. Two runs that fault agree.
+    Integers and truth values must be equal, doubles up to a relative `tolerance`. Two runs that fault agree. So do a
+    fault and what an `unchecked` engine makes of it, and a fault of an `eager` engine and a result.
     """
     faults = [each for each in (one, other) if each.fault]
-    if one.defect or other.defect or (len(faults) == 1 and not faults[0].eager):
+    excused = any(each.eager if each.fault else each.unchecked for each in (one, other))
+    if one.defect or other.defect or (len(faults) == 1 and not excused):
         return _told("the end of the run", one, str(one), other, str(other))
     if faults:
         return None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from warnings import warn
 
 import numpy as np
@@ -189,6 +189,7 @@ class BuiltIn:
     """An engine of this package, as one to compare with others."""
 
     name: str
+    nonfinite: ClassVar[bool] = True
 
     @property
     def eager(self) -> bool:

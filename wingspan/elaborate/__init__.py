@@ -12,6 +12,7 @@ from typing import Any
 
 from wingspan.elaborate.borders import fills_of, settle_borders
 from wingspan.elaborate.concordize import concordize
+from wingspan.elaborate.einsum import Einsum, einsum_of
 from wingspan.elaborate.extents import settle_extents
 from wingspan.elaborate.inputs import load_tensors, reload
 from wingspan.elaborate.kinds import settle_kinds
@@ -51,6 +52,10 @@ class Elaborated:
     def open(self) -> tuple[str, ...]:
         """The inputs that are left open."""
         return tuple(name for name in self.symbols if name in self.towers)
+
+    def einsum(self) -> Einsum:
+        """The program as one update inside of loops over whole axes. InputError if it is more than that."""
+        return einsum_of(self.plain, self.towers)
 
 
 def elaborate(

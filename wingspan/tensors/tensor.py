@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -34,6 +34,7 @@ from wingspan.tensors.walk import Elements, columns, count, elements, invariants
 
 __all__ = [
     "Cells",
+    "Coordinates",
     "Entry",
     "Tensor",
     "adapt",
@@ -46,6 +47,18 @@ __all__ = [
     "read_file",
     "require_order",
 ]
+
+
+class Coordinates(NamedTuple):
+    """The elements that a tensor stores, also those that are the fill value, and what all others are."""
+
+    subscripts: np.ndarray
+    """counted from 0: a row of 64-bit integers for each axis, a column for each element"""
+    values: np.ndarray
+    """integers, doubles (the nearest ones) or booleans, as wide as the format says"""
+    fill: ir.Value
+    """an integer, a double or a boolean"""
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,6 +286,12 @@ class Tensor(Shown):
         if len(self.shape) == 2:
             return coo.tocsc()
         return scipy.sparse.coo_array((_own(coo.data), tuple(map(_own, coo.coords))), shape=self.shape)
+
+    def to_coo(self) -> Coordinates:
+        """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
+        subscripts, values = self.coordinates()
+        at = np.array(subscripts, dtype=np.int64).reshape(len(self.shape), len(values))
+        return Coordinates(at, np.array(values), double(self.fill), self.shape)
 
     def to_arrow(self) -> Any:
         """A vector as an array of Arrow, run-end encoded if its level keeps runs.

@@ -5,16 +5,23 @@ Needs Hypothesis: `pip install wingspan[testing]`.
 
 from wingspan.api import engine
 from wingspan.comparison import Comparison, Difference, Ending, Engine, compare
-from wingspan.testing.campaign import Disagreement, Tally, campaign
+from wingspan.testing.array_engine import ArrayEngine
+from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
 from wingspan.testing.conformance import Conformance, Nonconforming, conformance
+from wingspan.testing.einsums import einsums
 from wingspan.testing.formats import arrays, formats, tensors
 from wingspan.testing.kernels import kernels
 from wingspan.testing.pictures import pictures, racing
 from wingspan.testing.programs import Options, meetings, programs
 from wingspan.testing.schedules import devices, schedules, variants
+from wingspan.testing.special import SPECIAL
+from wingspan.testing.tally import Bucket, Disagreement, Tally
 
 __all__ = [
+    "SPECIAL",
+    "ArrayEngine",
+    "Bucket",
     "Case",
     "Comparison",
     "Conformance",
@@ -32,6 +39,7 @@ __all__ = [
     "compare",
     "conformance",
     "devices",
+    "einsums",
     "engine",
     "formats",
     "inputs",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import blake2b
 from itertools import islice
 from threading import Lock
 from typing import NoReturn
+from warnings import warn
 
+import numpy as np
 from hypothesis import HealthCheck, given, reject, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
@@ -23,8 +26,13 @@ from wingspan.comparison import Ending, Engine, difference, ending
 from wingspan.elaborate import Elaborated, refill
 from wingspan.errors import Fault, InputError
 from wingspan.reference import Undecided
+from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
+from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
+from wingspan.testing.special import SPECIAL
+from wingspan.testing.spread import spread
+from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
 from wingspan.testing.together import Together
 
 BATCH = 500
@@ -36,40 +44,7 @@ TOGETHER = 50
 INPUTS = 8
 """Inputs of a program, unless specified. Drawing and compiling a program takes as long as running ten of its cases."""
 
-
-@dataclass
-class Tally:
-    """What a campaign has done."""
-
-    cases: int = 0
-    """programs that ran, each counted once for each of its inputs, and again where it is drawn again"""
-    texts: int = 0
-    """programs with a text of their own"""
-    runs: int = 0
-    faults: int = 0
-    """cases that end in a fault, in every engine"""
-    undecided: int = 0
-    """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
-    seconds: float = 0.0
-
-    @property
-    def programs(self) -> int:
-        """`cases`; deprecated."""
-        return self.cases
-
-    @property
-    def rate(self) -> float:
-        """Cases a second."""
-        return self.cases / self.seconds if self.seconds else 0.0
-
-    def __str__(self) -> str:
-        done = f"{self.cases} cases of {self.texts} programs, {self.runs} runs, {self.faults} faults"
-        done += f", {self.undecided} left undecided" if self.undecided else ""
-        return f"{done}, {self.rate:.1f} cases a second"
-
-
-class Disagreement(AssertionError):
-    """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
+OURS = (BuiltIn, LeftOpen, Together)
 
 
 @dataclass(frozen=True)
@@ -93,14 +68,20 @@ def campaign(
     repeat: int = 1,
     tolerance: float = 0.0,
     first_seed: int = 0,
+    special: Collection[str] = (),
+    collect: bool = False,
+    scheduler: str | None = None,
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
 
-    A program with one of its inputs is a case. Equal arguments give equal cases. A case that an engine cannot run is
-    not counted.
+    A program with one of its inputs is a case. Equal arguments give equal cases, in equal code, as Hypothesis also draws
+    constants that it finds there. An engine that cannot run a case skips it, and one that is not `nonfinite` skips
+    inputs with Inf or NaN. A case counts if two engines have run it, or the only one.
 
     Args:
-        oracles: engines, given themselves or by name. Each runs a case once.
+        oracles: engines, given themselves or by name. Each runs a case once, on the first pair of threads and schedules:
+            what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at once, which
+            `compiled` compiles as one C file.
         subjects: engines that run each case on every pair of `threads` and `schedules` that is drawn for its program,
             so every program must have one result however its loops are dealt.
         programs: draws the texts of programs; by default safe kernels and safe programs. It may draw cases, too, which
@@ -113,6 +94,11 @@ def campaign(
         repeat: how often a subject runs each of them.
         tolerance: the largest relative difference of two doubles that count as equal.
         first_seed: another one gives other cases.
+        special: what inputs are to have besides: see `SPECIAL`.
+        collect: whether to go on after a difference. The tally then has the differences in buckets, each with its
+            smallest case.
+        scheduler: the address of a Dask scheduler, whose workers take `BATCH` programs at a time each. Engines that are
+            no names must be such that pickle can send them.
 
     Returns:
         How much was run.
@@ -121,55 +107,134 @@ def campaign(
         Disagreement: two runs differ. The message is the simplest case that Hypothesis finds, with the first
             difference.
     """
-    first_ones, others = _engines(oracles), _engines(subjects)
-    tally = Tally()
-    seen: set[int] = set()
-    """hashes of what has run; the programs themselves would take too much memory"""
+    asked = Campaign(
+        tuple(oracles), tuple(subjects), programs, inputs, examples, tuple(threads), tuple(schedules), dealt, repeat,
+        tolerance, first_seed, frozenset(special), collect,
+    )  # fmt: skip
+    asked.require()
+    began = time.perf_counter()
+    tally, seen = Tally(), set[bytes]()
+    for _, (done, texts) in spread(asked.batch, range(-(-examples // BATCH)), scheduler=scheduler):
+        tally.add(done)
+        seen |= texts
+    tally.texts = len(seen)
+    tally.seconds = time.perf_counter() - began
+    return tally
 
-    def deal(group: list[Case], picked: list[int]) -> Dealt:
-        every = list(variants(group[0].program, threads, schedules))
+
+@dataclass(frozen=True)
+class Campaign:
+    """The arguments of `campaign`."""
+
+    oracles: tuple[str | Engine, ...]
+    subjects: tuple[str | Engine, ...]
+    programs: st.SearchStrategy[str] | st.SearchStrategy[Case] | None
+    inputs: int
+    examples: int
+    threads: tuple[int, ...]
+    schedules: tuple[str, ...]
+    dealt: int
+    repeat: int
+    tolerance: float
+    first_seed: int
+    special: frozenset[str]
+    collect: bool
+
+    def require(self) -> None:
+        """InputError if an engine or a kind of input does not exist. A warning if no oracle shows missing faults."""
+        for name in sorted(self.special - set(SPECIAL)):
+            raise InputError(f"there are no special inputs {name}", fix=f"use some of {', '.join(SPECIAL)}")
+        oracles, subjects = _engines(self.oracles), _engines(self.subjects)
+        foreign = [one for one in subjects if not isinstance(one, OURS)]
+        if any(not _has(one, "unchecked") for one in foreign) and all(_has(one, "eager") for one in oracles):
+            text = "every oracle is eager, so no engine can be found to miss a fault; add the oracle semantics"
+            warn(text, UserWarning, stacklevel=3)
+
+    def batch(self, number: int) -> tuple[Tally, set[bytes]]:
+        """What so many programs of one seed show, and digests of those that ran."""
+        runner = Runner(self, _engines(self.oracles), _engines(self.subjects))
+        examples = min(BATCH, self.examples - number * BATCH)
+        places = st.integers(0, len(self.threads) * len(self.schedules) - 1)
+        picks = st.lists(places, min_size=self.dealt, max_size=self.dealt)
+        drawn = groups(self.programs, self.inputs, self.special)
+        draw = partial(_draw, drawn, picks, runner.deal, examples, self.first_seed + number)
+        with collected_rarely():
+            _run(draw, [*runner.oracles, *runner.subjects], runner.compare)
+        runner.tally.texts = len(runner.seen)
+        return runner.tally, runner.seen
+
+
+@dataclass
+class Runner:
+    """A part of a campaign, while it runs."""
+
+    asked: Campaign
+    oracles: list[Engine]
+    subjects: list[Engine]
+    tally: Tally = field(default_factory=Tally)
+    seen: set[bytes] = field(default_factory=set)
+    """digests of what has run; the programs themselves would take too much memory"""
+
+    def deal(self, group: list[Case], picked: list[int]) -> Dealt:
+        """The program on the pairs of threads and schedules that were picked."""
+        every = list(variants(group[0].program, self.asked.threads, self.asked.schedules))
         some = [every[k] for k in sorted({k % len(every) for k in picked})]
         try:
             return Dealt(group, [(label, replace(group[0], program=variant).bind()) for label, variant in some])
         except InputError:
             reject()
 
-    def compare(one: Dealt) -> None:
-        before = tally.cases
+    def compare(self, one: Dealt) -> None:
+        """Run all cases of a program. A Disagreement if two runs differ, unless differences are collected."""
+        before = self.tally.cases
         for case in one.group:
             try:
                 filled = [(label, refill(bound, case.inputs)) for label, bound in one.bound]
-                runs = list(_runs(filled, first_ones, others, repeat))
+                self._case(case, filled)
             except Undecided:
-                tally.undecided += 1
-                continue
+                self.tally.undecided += 1
             except InputError:
                 continue
-            first, outputs = runs[0]
-            for other, _ in runs[1:]:
-                found = difference(first, other, outputs, tolerance)
-                if found is not None and _undecided(filled[0][1]):
-                    tally.undecided += 1
-                    break
-                if found is not None:
-                    sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
-                    raise Disagreement(f"{found.place}: {sides}\n{case!r}")
-            tally.runs += len(runs)
-            tally.cases += 1
-            tally.faults += first.fault is not None
-        if tally.cases > before:
-            seen.add(hash(one.group[0].program.tree))
+        if self.tally.cases > before:
+            self.seen.add(blake2b(str(one.group[0].program).encode(), digest_size=8).digest())
 
-    began = time.perf_counter()
-    places = st.integers(0, len(threads) * len(schedules) - 1)
-    picks = st.lists(places, min_size=dealt, max_size=dealt)
-    for number, start in enumerate(range(0, examples, BATCH)):
-        draw = partial(_draw, groups(programs, inputs), picks, deal, min(BATCH, examples - start), first_seed + number)
-        with collected_rarely():
-            _run(draw, [*first_ones, *others], compare)
-    tally.texts = len(seen)
-    tally.seconds = time.perf_counter() - began
-    return tally
+    def _case(self, case: Case, filled: Sequence[tuple[str, Elaborated]]) -> None:
+        runs = list(self._runs(filled))
+        if len(runs) < min(2, len(self.oracles) + len(self.subjects)):
+            return
+        (_, first), outputs = runs[0], filled[0][1].outputs
+        for name, other in runs[1:]:
+            found = difference(first, other, outputs, self.asked.tolerance)
+            if found is None:
+                continue
+            if _undecided(filled[0][1]):
+                self.tally.undecided += 1
+                break
+            sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
+            text = f"{found.place}: {sides}\n{case!r}"
+            if not self.asked.collect:
+                raise Disagreement(text)
+            self.tally.note(symptom(name, first, other, found, case.program.tree), Bucket(1, text))
+        self.tally.runs += len(runs)
+        self.tally.cases += 1
+        self.tally.faults += first.fault is not None
+
+    def _runs(self, some: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
+        """How all runs of a case end, each with the name of the engine; what an engine cannot run is noted."""
+        finite = all(map(_finite, some[0][1].inputs.values()))
+        for number, (label, bound) in enumerate(some):
+            oracles = [(engine, 1, "") for engine in self.oracles] if number == 0 else []
+            subjects = [(engine, self.asked.repeat, f"{engine.name} ({label})") for engine in self.subjects]
+            for engine, repeat, name in (*oracles, *subjects):
+                try:
+                    if not (finite or _has(engine, "nonfinite")):
+                        raise InputError("an input has Inf or NaN, and the engine is not `nonfinite`")
+                    for _ in range(repeat):
+                        yield engine.name, ending(bound, engine, name)
+                except Undecided:
+                    raise
+                except InputError as error:
+                    self.tally.skipped[f"{engine.name}: {shape(error.message)}"] += 1
 
 
 def _draw(
@@ -251,6 +316,16 @@ def collected_rarely() -> Iterator[None]:
                 gc.set_threshold(*before)
 
 
+def _has(engine: Engine, trait: str) -> bool:
+    return bool(getattr(engine, trait, False))
+
+
+def _finite(tensor: Tensor) -> bool:
+    """Whether no element is Inf or NaN."""
+    stored = tensor.to_coo()
+    return stored.values.dtype.kind != "f" or bool(np.isfinite(stored.values).all() and np.isfinite(float(stored.fill)))
+
+
 def _undecided(bound: Elaborated) -> bool:
     """Whether engines may differ, as zero times Inf or NaN depends on what formats store."""
     with suppress(Fault, InputError):
@@ -264,15 +339,3 @@ def _undecided(bound: Elaborated) -> bool:
 def _engines(some: Sequence[str | Engine]) -> list[Engine]:
     found = [api.engine(one) if isinstance(one, str) else one for one in some]
     return [Together() if one.name == "compiled" and isinstance(one, BuiltIn) else one for one in found]
-
-
-def _runs(
-    some: Sequence[tuple[str, Elaborated]], oracles: Sequence[Engine], subjects: Sequence[Engine], repeat: int
-) -> Iterator[tuple[Ending, tuple[str, ...]]]:
-    """How all runs of a case end, and the names of its outputs."""
-    for number, (label, bound) in enumerate(some):
-        for engine in oracles if number == 0 else ():
-            yield ending(bound, engine), bound.outputs
-        for engine in subjects:
-            for _ in range(repeat):
-                yield ending(bound, engine, f"{engine.name} ({label})"), bound.outputs

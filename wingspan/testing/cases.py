@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -64,10 +64,20 @@ def inputs(draw: st.DrawFn, program: api.Program, extent: int = EXTENT) -> dict[
     return made_of(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
 
 
-def _open(draw: st.DrawFn, program: api.Program, extent: int) -> dict[str, tuple[Tower, tuple[int, ...]]]:
-    """The open inputs of a program, with their levels and their extents, from 0 to `extent`."""
+def _open(
+    draw: st.DrawFn, program: api.Program, extent: int, empty: bool = False
+) -> dict[str, tuple[Tower, tuple[int, ...]]]:
+    """The open inputs of a program, with their levels and their extents, from 0 to `extent`.
+
+    If `empty`, one extent that the program leaves open is 0 half of the time.
+    """
     names = axes(program.tree)
     extents: dict[Any, int] = {}
+    if empty and draw(st.booleans()):
+        unknown = [(name, k) for name, t in open_inputs(program) for k, n in enumerate(t.shape) if n < 0]
+        if unknown:
+            chosen = draw(st.sampled_from(unknown))
+            extents[names.get(chosen, chosen)] = 0
     found = {}
     for name, tower in open_inputs(program):
         shape = []
@@ -167,7 +177,12 @@ def _without_data(program: api.Program) -> api.Program:
 
 
 @st.composite
-def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | st.SearchStrategy[Case] | None, most: int) -> list[Case]:
+def groups(
+    draw: st.DrawFn,
+    texts: st.SearchStrategy[str] | st.SearchStrategy[Case] | None,
+    most: int,
+    special: Collection[str] = (),
+) -> list[Case]:
     """Cases of one program, each with other elements, types and layouts in inputs of the same extents.
 
     There are `most`, or one if the program's data are all literal; those of our own programs are left open for it. Now
@@ -179,10 +194,10 @@ def groups(draw: st.DrawFn, texts: st.SearchStrategy[str] | st.SearchStrategy[Ca
     program = _parsed(drawn)
     if texts is None and most > 1:
         program = _without_data(program)
-    wanted = _open(draw, program, EXTENT)
+    wanted = _open(draw, program, EXTENT, "empty" in special)
     if not wanted:
         return [Case(program)]
     given = [draw(_bytes(program, EXTENT))]
     while len(given) < most and draw(st.integers(0, LAST)):
         given.append(draw(_bytes(program, EXTENT)))
-    return [Case(program, made_of(wanted, each, EXTENT)) for each in given]
+    return [Case(program, made_of(wanted, each, EXTENT, special)) for each in given]

@@ -17,11 +17,12 @@ from wingspan.errors import InputError
 from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
 from wingspan.tensors.tensor import Tensor
-from wingspan.testing.campaign import Disagreement, campaign
+from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import accepted, judged
 from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, worth
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
+from wingspan.testing.tally import Disagreement
 
 TOWERS = {
     "leaf": ("{0}", "Dense({0})", "SparseList({0})", "Dense(SparseDict({0}))", "Mutex({0})", "Dense(Isolate({0}))"),

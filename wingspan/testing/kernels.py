@@ -104,9 +104,12 @@ class Kernel:
         reduced = len(out) < len(self.loops)
         op = self.pick(("+=", "+=", "+=", "<<max>>=", "<<min>>=") if reduced else ("=", "=", "+="))
         update = f"C[{', '.join(reversed(out))}] {op} {self.value(elements)}"
-        if self.chance(5):
-            update = f"if {self.pick(elements)} > 0\n{update}\nend"
-        return [f"C = Tensor({self.made(out, self.loops)})", "C .= 0", *self.around(self.loops, [update])]
+        body = [self.guarded(update, elements)]
+        return [f"C = Tensor({self.made(out, self.loops)})", "C .= 0", *self.around(self.loops, body)]
+
+    def guarded(self, update: str, elements: Sequence[str]) -> str:
+        """The update, under a condition now and then."""
+        return f"if {self.pick(elements)} > 0\n{update}\nend" if self.chance(5) else update
 
     def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         """The outermost loop sums in a workspace, which it then copies."""

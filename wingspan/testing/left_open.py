@@ -20,6 +20,7 @@ class LeftOpen:
     """The register machine on such plans, for `wingspan.testing.compare` and `campaign`."""
 
     name = "native-left-open"
+    nonfinite = True
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What the plan computes with the numbers of the program."""

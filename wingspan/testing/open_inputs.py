@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import cycle, islice, product
@@ -19,6 +19,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import exact
 from wingspan.levels import Tower
 from wingspan.testing.schedules import opened
+from wingspan.testing.special import LARGE, with_zeros
 
 VALUES: dict[str, list[Any]] = {
     "int": sorted(range(-3, 4), key=abs),
@@ -84,16 +85,22 @@ def axes(tree: ir.Program) -> dict[tuple[str, int], str]:
     return {key: leader(index) for key, index in found.items()}
 
 
-def made_of(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int) -> dict[str, Any]:
+def made_of(
+    wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int, special: Collection[str] = ()
+) -> dict[str, Any]:
     """An array for each open input, dense or sparse. The last of its bytes is the first element: zeros move forward."""
     size, made = room(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
         first, *others = given[number * size : (number + 1) * size]
         kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
         elements, types, layout = kinds[first % len(kinds)]
-        among = elements(exact(tower.fill), VALUES[tower.kind])
+        large = LARGE if "large" in special and types is WIDE and tower.dtype == np.int64 else []
+        among = elements(exact(tower.fill), VALUES[tower.kind] + large)
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
+        if "zeros" in special and shape and tower.fill == 0:
+            made[name] = with_zeros(array)
+            continue
         dense = layout in ("C", "F")
         made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
     return made

@@ -27,6 +27,7 @@ class Together:
     """The engine: what a program computes as C, compiled with others if these were `prepared` together."""
 
     name = "compiled"
+    nonfinite = True
 
     def __init__(self, level: str = "-O1") -> None:
         """`level`: how much the compiler optimizes."""

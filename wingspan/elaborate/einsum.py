@@ -1,0 +1,97 @@
+"""Programs that are one sum of products, or the like: what engines for whole expressions need to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wingspan.errors import InputError, Span
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+from wingspan.levels import Tower
+
+
+@dataclass(frozen=True)
+class Einsum:
+    """A program that declares one tensor and updates it once, inside of loops over whole axes.
+
+    Parallel loops count as loops. Axes have the names of the indices that run over them, as in `C[i] += A[i, j]`.
+    """
+
+    output: str
+    axes: tuple[str, ...]
+    """of the output, in the order of its subscripts; no index comes twice"""
+    op: str
+    """⊕, as in `ir.Assign`. It is `=` only if every loop runs over an axis of the output."""
+    expression: ir.Expression
+    """calls, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""
+    init: ir.Literal
+    """what the output is declared with"""
+    loops: tuple[str, ...]
+    """the indices, outermost first"""
+    extents: Mapping[str, int]
+    """of each index"""
+
+    @property
+    def accesses(self) -> tuple[ir.Access, ...]:
+        """The accesses in the expression, in reading order."""
+        return tuple(access for access, _ in ir.accesses(self.expression))
+
+    def __str__(self) -> str:
+        output = ir.Access(ir.Fiber(self.output, len(self.axes) + 1), tuple(map(ir.Index, self.axes)))
+        return show(ir.Assign(output, self.op, self.expression))
+
+
+def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
+    """The plain program as one update inside of loops. InputError if it is more than that."""
+    match plain:
+        case ir.Block(statements=(ir.Declare(tensor=output, init=ir.Literal() as init), s)):
+            pass
+        case _:
+            raise _more("it does not consist of a declaration and one update inside of loops", plain.span)
+    extents: dict[str, int] = {}
+    while isinstance(s, ir.For):
+        ends = s.range.range if isinstance(s.range, ir.Parallel) else s.range
+        match ends:
+            case ir.Range(start=ir.Literal(value=1), stop=ir.Literal(value=int() as extent)) if s.index not in extents:
+                extents[s.index] = extent
+            case _:
+                raise _more(f"the loop over {s.index} is not over a whole axis", s.span)
+        s = s.body
+    if not isinstance(s, ir.Assign):
+        raise _more("there is more than loops around one update", s.span)
+    if s.access.fiber.tensor != output:
+        raise _more(f"it declares {output} and updates {s.access.fiber.tensor}", s.span)
+    _require_plain(s.value, output)
+    for access, _ in ir.accesses(s):
+        _require_whole(access, extents, towers[access.fiber.tensor])
+    axes = tuple(index.name for index in s.access.subscripts if isinstance(index, ir.Index))
+    if len(set(axes)) < len(axes):
+        raise _more(f"it updates a diagonal of {output} only", s.span)
+    if s.op == "=" and set(axes) != set(extents):
+        raise _more(f"it overwrites elements of {output}", s.span)
+    return Einsum(output, axes, s.op, s.value, init, tuple(extents), extents)
+
+
+def _require_plain(expression: ir.Expression, output: str) -> None:
+    for node in expression.walk():
+        match node:
+            case ir.Access(fiber=ir.Fiber(tensor=name)) if name == output:
+                raise _more(f"it reads {output}, which it updates", node.span)
+            case ir.Call() | ir.Literal() | ir.Index() | ir.Access() | ir.Fiber():
+                pass
+            case _:
+                raise _more(f"it reads {show(node)}", node.span or expression.span)
+
+
+def _require_whole(access: ir.Access, extents: Mapping[str, int], tower: Tower) -> None:
+    for subscript, extent in zip(access.subscripts, tower.shape, strict=True):
+        if not isinstance(subscript, ir.Index):
+            raise _more(f"the subscript {show(subscript)} is not an index alone", subscript.span or access.span)
+        if extents[subscript.name] != extent:
+            what = f"{subscript.name} runs over {extents[subscript.name]} of {extent} indices of {access.fiber.tensor}"
+            raise _more(what, subscript.span or access.span)
+
+
+def _more(why: str, span: Span | None) -> InputError:
+    return InputError(f"the program is more than one einsum: {why}", span, fix="use an engine that takes any program")

@@ -1,0 +1,30 @@
+"""Random kernels that are one update inside of loops: `program.einsum()` says all that there is to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from wingspan.testing.cases import accepted
+from wingspan.testing.kernels import Kernel
+
+
+class Single(Kernel):
+    """Writes such a kernel: no workspace, no condition."""
+
+    def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
+        return self.directly(out, elements)
+
+    def guarded(self, update: str, elements: Sequence[str]) -> str:
+        return update
+
+
+@st.composite
+def _singles(draw: st.DrawFn) -> str:
+    return Single(draw).program()
+
+
+def einsums() -> st.SearchStrategy[str]:
+    """Texts of kernels with open inputs that the level dependence test accepts, each an einsum."""
+    return _singles().filter(accepted)

@@ -1,0 +1,14 @@
+"""Libraries of sparse arrays as engines: `pip install 'wingspan[engines]'` installs those that Python has.
+
+Each imports its library when it is made, and that is an InputError where the library is missing.
+"""
+
+from wingspan.testing.peers.finch import Finch
+from wingspan.testing.peers.finch_jl import FinchJl
+from wingspan.testing.peers.graphblas import GraphBLAS
+from wingspan.testing.peers.jax import Jax
+from wingspan.testing.peers.numba import Numba
+from wingspan.testing.peers.pydata import Gcxs, Sparse
+from wingspan.testing.peers.scipy import SciPy
+
+__all__ = ["Finch", "FinchJl", "Gcxs", "GraphBLAS", "Jax", "Numba", "SciPy", "Sparse"]

@@ -1,0 +1,25 @@
+"""The libraries of others, each imported where it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from wingspan.errors import InputError
+from wingspan.tensors.tensor import Coordinates
+
+
+def library(module: str, package: str) -> Any:
+    """A module of an installed package. InputError if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        fix = "pip install 'wingspan[engines]'"
+        raise InputError(f"this engine needs the package {package}: {error}", fix=fix) from None
+
+
+def zero_filled(stored: Coordinates) -> Coordinates:
+    """The same, for a library in which all that is not stored is zero."""
+    if stored.fill != 0:
+        raise NotImplementedError("a fill value other than 0")
+    return stored

@@ -1,0 +1,78 @@
+"""Parts of a computation, done here, by processes of this machine, or by the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from wingspan.errors import InputError
+from wingspan.explorer.cluster import Deserted, Lost, connected
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
+
+LOSSES = 10
+"""How often a part may be lost with its worker. After that, the part itself seems to end its workers."""
+AHEAD = 4
+"""Parts that are handed out for each process or thread of a worker, so that none is idle."""
+AGAIN = "the same command goes on from here"
+
+
+def spread(
+    do: Callable[[Part], Done], parts: Iterable[Part], *, jobs: int = 0, scheduler: str | None = None
+) -> Iterator[tuple[Part, Done]]:
+    """What `do` makes of each part, as soon as it is known: here, by so many processes, or by workers of a scheduler.
+
+    A part whose worker is lost is done again. What `do` raises is raised, and the parts that have not begun never do.
+    InputError if no worker is left, or if a part ends its process.
+    """
+    if scheduler is None and not jobs:
+        yield from ((part, do(part)) for part in parts)
+        return
+    left = iter(parts)
+    with _handing(jobs, scheduler) as (submit, room):
+        running: dict[Future[Done], tuple[Part, int]] = {}
+        while True:
+            for part in islice(left, room - len(running)):
+                running[submit(do, part)] = part, 0
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                part, losses = running.pop(future)
+                try:
+                    done = future.result()
+                except (Lost, BrokenProcessPool) as lost:
+                    if not isinstance(lost, Lost) or isinstance(lost, Deserted) or losses == LOSSES:
+                        raise _ended(lost, part, scheduler) from None
+                    running[submit(do, part)] = part, losses + 1
+                except ImportError as error:
+                    raise InputError(f"a worker cannot do its part: {error}", fix="install it there, too") from None
+                else:
+                    yield part, done
+
+
+def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
+    if isinstance(lost, BrokenProcessPool):
+        return InputError("a process was ended by what it ran", fix=f"look at what has not been done; {AGAIN}")
+    if isinstance(lost, Deserted):
+        why = f"the Dask scheduler at {scheduler} has lost all of its workers"
+        return InputError(why, fix=f"start some: dask worker {scheduler}; {AGAIN}", topic="scheduler")
+    return InputError(f"workers were lost {LOSSES + 1} times at one part, which may end them: {part}")
+
+
+@contextmanager
+def _handing(jobs: int, scheduler: str | None) -> Iterator[tuple[Callable[..., Future[Any]], int]]:
+    """What submits a part, and how many to submit at a time."""
+    if scheduler is not None:
+        with connected(scheduler) as cluster:
+            yield cluster.submit, AHEAD * (jobs or cluster.threads)
+        return
+    pool: Executor = ProcessPoolExecutor(jobs)
+    try:
+        yield pool.submit, AHEAD * jobs
+    finally:
+        pool.shutdown(cancel_futures=True)

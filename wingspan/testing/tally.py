@@ -1,0 +1,110 @@
+"""What a campaign has done and found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from wingspan.comparison import Difference, Ending
+from wingspan.lang import ir
+
+
+class Disagreement(AssertionError):
+    """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
+
+
+@dataclass
+class Bucket:
+    """Differences of one engine that look alike."""
+
+    cases: int
+    smallest: str
+    """the difference, the program and its input, of the case with the shortest text"""
+
+    def add(self, other: Bucket) -> None:
+        """The same bucket of another part of the campaign."""
+        self.cases += other.cases
+        self.smallest = min(self.smallest, other.smallest, key=lambda text: (len(text), text))
+
+
+@dataclass
+class Tally:
+    """What a campaign has done."""
+
+    cases: int = 0
+    """programs that ran, each counted once for each of its inputs, and again where it is drawn again"""
+    texts: int = 0
+    """programs with a text of their own"""
+    runs: int = 0
+    faults: int = 0
+    """cases that end in a fault, in every engine"""
+    undecided: int = 0
+    """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
+    seconds: float = 0.0
+    skipped: Counter[str] = field(default_factory=Counter)
+    """how often an engine could not run a case, by `engine: reason`"""
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    """all differences, if they are collected, by what the engine does wrong"""
+
+    @property
+    def programs(self) -> int:
+        """`cases`; deprecated."""
+        return self.cases
+
+    @property
+    def rate(self) -> float:
+        """Cases a second."""
+        return self.cases / self.seconds if self.seconds else 0.0
+
+    def add(self, other: Tally) -> None:
+        """What another part of the campaign has done; programs of both count twice."""
+        for name in ("cases", "texts", "runs", "faults", "undecided", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.skipped.update(other.skipped)
+        for name, bucket in other.buckets.items():
+            self.note(name, bucket)
+
+    def note(self, name: str, bucket: Bucket) -> None:
+        """Put differences into their bucket."""
+        if name in self.buckets:
+            self.buckets[name].add(bucket)
+        else:
+            self.buckets[name] = Bucket(bucket.cases, bucket.smallest)
+
+    def __str__(self) -> str:
+        done = f"{self.cases} cases of {self.texts} programs, {self.runs} runs, {self.faults} faults"
+        done += f", {self.undecided} left undecided" if self.undecided else ""
+        lines = [f"{done}, {self.rate:.1f} cases a second"]
+        lines += [f"  skipped {count} times: {why}" for why, count in self.skipped.most_common()]
+        for name, bucket in sorted(self.buckets.items(), key=lambda each: -each[1].cases):
+            lines += [f"  {bucket.cases} {'cases differ' if bucket.cases > 1 else 'case differs'}: {name}"]
+        return "\n".join(lines)
+
+
+def symptom(engine: str, first: Ending, other: Ending, found: Difference, tree: ir.Program) -> str:
+    """The name of the bucket of a difference: the engine, and how it fails, but for numbers and quoted names.
+
+    Wrong elements are told apart by the operators of the program.
+    """
+    if other.defect or first.defect:
+        what = other.defect or f"{first.engine}: {first.defect}"
+    elif other.fault or first.fault:
+        what = f"a fault, {other.fault}" if other.fault else f"no fault, {first.fault}"
+    elif "[" not in found.place and isinstance(found.first_has, str):
+        what = "not the same kind or extents"
+    else:
+        what = f"wrong elements, {' '.join(_operators(tree))}"
+    return f"{engine}: {shape(what)}"
+
+
+def shape(message: str) -> str:
+    """The first line of a message, with numbers and what is quoted left out."""
+    first = message.partition("\n")[0]
+    return re.sub(r"\d+(\.\d+)?|'[^']*'|\"[^\"]*\"", "…", first)[:120]
+
+
+def _operators(tree: ir.Program) -> list[str]:
+    """The operators of a program, each once, those of updates first."""
+    updates = {f"{node.op.removesuffix('=')}=" for node in tree.walk() if isinstance(node, ir.Assign)}
+    return sorted(updates) + sorted({node.op for node in tree.walk() if isinstance(node, ir.Call)})
