@@ -10,6 +10,7 @@ to bench/results/native.jsonl.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import sys
@@ -174,9 +175,12 @@ def calls(repeat: int, count: int = 2_000) -> Iterator[Record]:
     """
     A, B = (scipy.sparse.random_array((20, 20), density=0.2, format="csc", rng=seed) for seed in (1, 2))
     spadd = wingspan.compile(EXAMPLES / "spadd.ws", params={"nt": 1, "sch": SCHEDULES["static"]})
-    S, T = (Tensor.from_scipy(spadd.inputs["A"], matrix) for matrix in (A, B))
+    S, T, U = (Tensor.from_scipy(spadd.inputs["A"], matrix) for matrix in (A, B, 2 * A))
+    turns: Iterator[dict[str, Any]] = itertools.cycle([{"A": S, "B": T}, {"A": T, "B": S}])
     ways: dict[str, Callable[[], object]] = {
-        "call, Tensors": lambda: spadd(A=S, B=T),
+        "call, the same Tensors again": lambda: spadd(A=S, B=T),
+        "call, the same Tensors again, with one pattern": lambda: spadd(A=S, B=U),
+        "call, two pairs of Tensors in turns": lambda: spadd(**next(turns)),
         "call, SciPy arrays": lambda: spadd(A=A, B=B),
         "call, SciPy's sum": lambda: A + B,
     }

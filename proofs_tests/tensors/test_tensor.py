@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
+from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import exact
 from wingspan.tensors.frozen import Frozen, collect
 from wingspan.tensors.tensor import entries_of, from_exact, load
@@ -346,3 +347,19 @@ def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[i
         return
     assert found is not None and np.array_equal(found.toarray(), array) and found.dtype == tensor.to_numpy().dtype
     assert np.array_equal(found.indptr, scipy.sparse.csc_array(array).indptr) and found.has_sorted_indices
+
+
+@pytest.mark.parametrize("order", [[1, 2, 3], [2, 3, 1]])
+def test_columns_that_one_instance_has_in_order_are_not_copied(order: list[int]) -> None:
+    """As one thread of a kernel leaves them, with cells that are not in use; others are put in order in a copy."""
+    made = Tensor.from_numpy("Dense(Shard(dev, SparseList(Element(0.0))))", np.eye(3), devices={"dev": 1})
+    assert isinstance(made.data, Frozen)
+    values = np.array([1.0, 2.0, 3.0, 0.0])
+    lists = {"ptr": np.array([1, 2, 2, 4]), "idx": np.array([2, 1, 3, 7])}
+    arrays = {**made.data.arrays, (1, "ptr", ()): Stored(np.array(order))}
+    arrays |= {(2, name, (("dev", 1),)): Stored(array) for name, array in lists.items()}
+    arrays[3, "val", (("dev", 1),)] = Stored(values)
+    found = Tensor(made.tower, Frozen(made.tower, arrays), 0).to_scipy()
+    columns = np.array([[0.0, 0, 2], [1, 0, 0], [0, 0, 3]])
+    assert np.array_equal(found.toarray(), columns[:, [k - 1 for k in order]])
+    assert np.shares_memory(found.data, values) == (order == [1, 2, 3])

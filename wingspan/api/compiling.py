@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 from warnings import warn
 
 import numpy as np
 import scipy.sparse
 
 from wingspan.api.binding import bind
+from wingspan.api.calls import Again, Call, Engine, Ready, kept
 from wingspan.api.checking import RACELESS, guard
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
@@ -39,13 +40,7 @@ from wingspan.tensors.tensor import Tensor, default_format, parse_format
 
 FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
 
-KEPT = 64
-"""Sets of extents for which a kernel keeps what it has made for them."""
-
-Engine = compiled.Engine | native.Engine
 Shapes = tuple[tuple[int, ...], ...]
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def compile(
@@ -86,20 +81,6 @@ def compile(
     return Kernel(written, params or {}, inputs or {}, threads, engine, {})
 
 
-class Call(NamedTuple):
-    """What calls with inputs of the same extents have in common."""
-
-    engine: Engine
-    own: list[Handed]
-    """the inputs that the program has itself"""
-    parameters: Mapping[str, int]
-    """those of the plan: extents, numbers of threads, chunk sizes"""
-    sizes: Bounds
-    """what its buffers have room for"""
-    towers: Mapping[str, Tower]
-    """those of what comes out, at least"""
-
-
 class Kernel(Shown):
     """A program as a function of its inputs; `compile` makes it. Several threads may call it at once.
 
@@ -134,7 +115,7 @@ class Kernel(Shown):
         self._any: Engine | None = None
         with suppress(NeedsExtents):
             self._any = self._made(self._bound)
-        self._last = self._any
+        self._last, self._again = self._any, Again()
         self._entries = over_entries(self.program.tree, self._bound.towers)
 
     def using(self, *, params: Mapping[str, Any] | None = None, threads: int | None = None) -> Kernel:
@@ -169,7 +150,7 @@ class Kernel(Shown):
         if found is None:
             plan = lower(program)
             made = compiled.Engine(plan) if self.engine == "compiled" else native.Engine(assemble(plan))
-            found = _kept(self._engines, key, made)
+            found = kept(self._engines, key, made)
         return found
 
     @property
@@ -205,8 +186,8 @@ class Kernel(Shown):
         program = replace(self.program, tree=self._entries.tree)
         return self._like_this(program, self.params, self.threads)
 
-    def _over_entries(self, tensors: Mapping[str, Tensor], limits: Limits | None) -> Tensor | None:
-        """The result, if inputs store elements at the same subscripts and it follows from these elements alone."""
+    def _over_entries(self, tensors: Mapping[str, Tensor]) -> Ready | None:
+        """A call over stored elements, if inputs have them at the same subscripts, and the result follows from them."""
         if self._entries is None or self.same_pattern is None:
             return None
         known = {**self._bound.inputs, **tensors} if self._bound.inputs else tensors
@@ -216,11 +197,11 @@ class Kernel(Shown):
             return None
         same = self.same_pattern
         vectors = {name: entries(known[name]) if name in stored else known[name] for name in same._forms}
-        made = same._run(same._called(vectors), vectors, limits)
+        call = same._called(vectors)
         tower = self._results.get(first.shape)
         if tower is None:
-            tower = _kept(self._results, first.shape, Tower.of(self._entries.root, first.shape))
-        return with_entries(first, tower, made)
+            tower = kept(self._results, first.shape, Tower.of(self._entries.root, first.shape))
+        return Ready(call, _handed(call, vectors), (first, tower))
 
     def _ready(self) -> Engine:
         if self._last is None:
@@ -253,22 +234,31 @@ class Kernel(Shown):
             InputError: an input is missing or does not fit.
             Fault: the run met one, such as an overflow, or needs more memory than `limits` allows.
         """
+        return self._run(self._again.find(inputs) or self._checked(inputs), limits)
+
+    def _checked(self, inputs: Mapping[str, Any]) -> Ready:
+        """Inputs, checked. InputError if one does not fit."""
         if inputs.keys() != self._forms.keys():
             raise self._misnamed(inputs)
         tensors = {name: fitted(name, *form, inputs[name]) for name, form in self._forms.items()}
         call = self._called(tensors)
-        made = self._over_entries(tensors, limits)
-        return self._run(call, tensors, limits) if made is None else made
+        ready = self._over_entries(tensors) or Ready(call, _handed(call, tensors))
+        if all([inputs[name] is tensor for name, tensor in tensors.items()]):
+            self._again.keep(tensors, ready)
+        return ready
 
-    def _run(self, call: Call, tensors: Mapping[str, Tensor], limits: Limits | None) -> Any:
+    def _run(self, ready: Ready, limits: Limits | None) -> Any:
         """What the program returns for inputs that fit."""
-        given = [*call.own, *[call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()]]
-        results = call.engine.run(given, parameters=call.parameters, sizes=call.sizes, limits=limits)
+        call, given, shares = ready
+        results = call.engine.run((*call.own, *given), call.setting, limits=limits)
+        if shares is not None:
+            ((name, fill),) = results.fills.items()
+            return with_entries(*shares, results.arrays(name), fill)
         ends: dict[str, Any] = results.tensors(call.towers)
         if results.variables:
             ends |= {name: algebra.double(value) for name, value in results.variables.items()}
         names = self._returns or tuple(ends)
-        return ends[names[0]] if len(names) == 1 else _record(names)(*(ends[name] for name in names))
+        return ends[names[0]] if len(names) == 1 else _record(names)(*[ends[name] for name in names])
 
     def _misnamed(self, inputs: Mapping[str, Any]) -> InputError:
         """What to say of inputs that are missing or idle."""
@@ -282,7 +272,7 @@ class Kernel(Shown):
     def _called(self, tensors: Mapping[str, Tensor]) -> Call:
         """What runs inputs of these extents, found once for them."""
         shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
-        return self._calls.get(shapes) or _kept(self._calls, shapes, self._call(tensors))
+        return self._calls.get(shapes) or kept(self._calls, shapes, self._call(tensors))
 
     def _call(self, tensors: Mapping[str, Tensor]) -> Call:
         """What runs inputs of these extents. InputError if they do not agree, or something is too large."""
@@ -296,8 +286,9 @@ class Kernel(Shown):
             self._last = engine = self._made(bound)
             parameters, towers = self._numbers, dict(bound.towers)
             sizes = bounds(engine.plan, towers)
-        own = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items() if name not in tensors]
-        return Call(engine, own, parameters, sizes, towers)
+        own = {name: tensor for name, tensor in bound.inputs.items() if name not in tensors}
+        handed = tuple([engine.inputs.of(name, tensor) for name, tensor in own.items()])
+        return Call(engine, handed, engine.setting(parameters, sizes), towers)
 
     def _extents(self, tensors: Mapping[str, Tensor]) -> dict[str, int]:
         """The extents that are left open. InputError if the inputs do not agree on one."""
@@ -326,7 +317,7 @@ class Kernel(Shown):
             except InputError:  # it is too large for these, and not for the others
                 towers = {name: self._tower(name, extents) for name in self._bound.towers}
                 return bounds(self._any.plan, towers)
-            found = _kept(self._rooms, rounded, bounds(self._any.plan, towers))
+            found = kept(self._rooms, rounded, bounds(self._any.plan, towers))
         return found
 
     def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:
@@ -336,6 +327,11 @@ class Kernel(Shown):
         tower = Tower(self._bound.towers[name].levels, known)
         positions(name, tower)
         return tower
+
+
+def _handed(call: Call, tensors: Mapping[str, Tensor]) -> tuple[Handed, ...]:
+    """Inputs for what runs a call."""
+    return tuple([call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()])
 
 
 def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> Program:
@@ -394,12 +390,3 @@ def _open_extents(bound: Elaborated) -> Iterator[str]:
 def _record(names: tuple[str, ...]) -> Any:
     """The type of several results; making it takes longer than a small kernel."""
     return namedtuple("Results", names, rename=True)
-
-
-def _kept(known: dict[K, V], key: K, value: V) -> V:
-    """The value, kept under a key, and the one that was kept first forgotten if they become too many."""
-    known[key] = value
-    while len(known) > KEPT:
-        with suppress(KeyError, RuntimeError):  # another thread was faster
-            del known[next(iter(known))]
-    return value

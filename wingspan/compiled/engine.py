@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from wingspan.buffers.stored import Stored
@@ -25,8 +25,8 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
-from wingspan.runtime.results import Results, decoded, exact, left
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
+from wingspan.runtime.results import Left, Results, decoded, exact, left
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor
 
@@ -73,36 +73,52 @@ class Engine:
         self._more = bounds(self._laid)[len(plan.groups) :]
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
+        self._before = b"", Left({}, {})
         self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
-    @faulting
+    def setting(self, parameters: Mapping[str, int] | None = None, sizes: Bounds | None = None) -> Setting:
+        """What runs with the same parameters of the plan, by name, have in common; `sizes`: see `layout.bounds`."""
+        numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
+        rooms = unbounded(self.plan) if self._racy else sizes or bounds(self.plan)
+        return Setting(struct.pack(f"<{len(numbers)}q", *numbers), (*rooms, *self._more))
+
     def run(
         self,
         given: Sequence[Handed],
+        setting: Setting | None = None,
         *,
-        parameters: Mapping[str, int] | None = None,
-        sizes: Bounds | None = None,
         limits: Limits | None = None,
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
         """Run the plan on inputs in read mode, which `inputs` hands over.
 
-        `parameters` are the plan's, by name, and `sizes` are those that its buffers may have then: see
-        `layout.bounds`. `mode` and `seed` matter where tasks may race. A Fault if the run meets one; KeyboardInterrupt
-        and the like end it.
+        `setting` is for a plan with parameters. `mode` and `seed` matter where tasks may race. A Fault if the run meets
+        one; KeyboardInterrupt and the like end it.
         """
-        if self._racy:
-            sizes = unbounded(self.plan)
-        if sizes is not None:
-            sizes = (*sizes, *self._more)
-        lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy)
-        numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
-        words = struct.pack(f"<{len(numbers)}q", *numbers)
-        words, fault = lease.memory.run(self._code.body, words, len(self._ends), *ordering(mode), seed % 2**64)
+        start, sizes = setting or self._usual
+        how = ordering(mode)
+        try:
+            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy)
+            words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
+        except MemoryError:
+            raise exhausted() from None
         if fault is not None:
             raise self._fault(lease, *fault)
-        return Results(lease.arrays, *left(self.plan, [decoded(type_, words, k) for k, type_ in enumerate(self._ends)]))
+        return Results(lease.arrays, *self._left(words))
+
+    @cached_property
+    def _usual(self) -> Setting:
+        """The setting of a plan without parameters."""
+        return self.setting()
+
+    def _left(self, words: bytes) -> Left:
+        """What is left in the words of a run; often the same as by the one before."""
+        before, found = self._before
+        if words != before:
+            found = left(self.plan, [decoded(type_, words, k) for k, type_ in enumerate(self._ends)])
+            self._before = words, found
+        return found
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
         """What made a run stop."""

@@ -7,7 +7,7 @@ views of the engine's memory, which lives as long as one of them does; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from wingspan.native import _engine
 from wingspan.native.assemble import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
-from wingspan.plan.layout import Bounds
+from wingspan.plan.layout import Bounds, bounds
 from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, faulting, ordering
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
 from wingspan.runtime.results import Results
 from wingspan.runtime.spare import Spare
 
@@ -45,30 +45,41 @@ class Engine:
         self._spare = Spare()
         self.inputs = Inputs(self.plan, partial(_lends, code.written))
 
-    @faulting
+    def setting(self, parameters: Mapping[str, int] | None = None, sizes: Bounds | None = None) -> Setting:
+        """What runs with the same parameters of the plan, by name, have in common; `sizes`: see `layout.bounds`."""
+        code = self.code.given(parameters) if parameters else self.code
+        return Setting(code.initial, sizes or bounds(self.plan))
+
     def run(
         self,
         given: Sequence[Handed],
+        setting: Setting | None = None,
         *,
-        parameters: Mapping[str, int] | None = None,
-        sizes: Bounds | None = None,
         limits: Limits | None = None,
         mode: Mode = "plain",
         seed: int = 0,
     ) -> Results:
-        """Run the plan on inputs in read mode, which `inputs` provides.
+        """Run the plan on inputs in read mode, which `inputs` provides; `setting` is for a plan with parameters.
 
-        `parameters` are the plan's, by name, and `sizes` are the resulting limits of its buffers: see `layout.bounds`.
         Raises the Fault that a run meets; KeyboardInterrupt and the like end it, too. No task continues after that.
         """
-        lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
-        registers = (self.code.given(parameters) if parameters else self.code).initial
-        for name, reg in self.code.plan.roots:
-            registers = self.code.put(registers, reg, lease.root(name))
-        registers, fault = self._program.run(lease.memory, registers, *ordering(mode), seed % 2**64)
+        registers, sizes = setting or self._usual
+        how = ordering(mode)
+        try:
+            lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
+            for name, reg in self.code.plan.roots:
+                registers = self.code.put(registers, reg, lease.root(name))
+            registers, fault = self._program.run(lease.memory, registers, *how, seed % 2**64)
+        except MemoryError:
+            raise exhausted() from None
         if fault is not None:
             raise explain(self.code, *fault)
         return Results(lease.arrays, *self.code.left(registers))
+
+    @cached_property
+    def _usual(self) -> Setting:
+        """The setting of a plan without parameters."""
+        return self.setting()
 
 
 def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:

@@ -72,7 +72,7 @@ class Compiled:
         """`racy`: tasks may race, and access cells that no safe run has."""
         self.bound = bound
         self._engine = Engine(code_of(bound))
-        self._sizes = unbounded(self._engine.plan) if racy else None
+        self._setting = self._engine.setting(sizes=unbounded(self._engine.plan)) if racy else None
         self._given = [self._engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
@@ -82,5 +82,5 @@ class Compiled:
 
         The tensors are views of the engine's memory. Raises the Fault that a run meets.
         """
-        results = self._engine.run(self._given, sizes=self._sizes, limits=limits, mode=mode, seed=seed)
+        results = self._engine.run(self._given, self._setting, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
-from typing import Literal, ParamSpec, TypeVar, get_args
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,15 +18,13 @@ from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
 from wingspan.plan.ir import Buffer, Group, Plan
-from wingspan.plan.layout import Bounds, bounds
+from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import SPACE, limit
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Mode = Literal["plain", "seq_cst", "yields"]
 """How tasks see each other's accesses. `plain`: in the hardware's order. `seq_cst`: in one order that all agree on.
 `yields`: the same, and now and then a task lets others go first, so that rare orders happen.
@@ -59,6 +57,15 @@ class Limits:
                 raise InputError(f"a {name} limit of {value} bytes", fix=f"give {least} to {most} bytes")
 
 
+class Setting(NamedTuple):
+    """What runs of a plan with the same extents and numbers have in common."""
+
+    start: bytes
+    """what the parameters of the plan are at the start, as the engine takes them"""
+    sizes: Bounds
+    """what the buffers have room for"""
+
+
 USUAL = Limits()
 """The default limits of a run."""
 
@@ -70,18 +77,10 @@ def ordering(mode: Mode) -> tuple[bool, bool]:
     return mode != "plain", mode == "yields"
 
 
-def faulting(run: Callable[P, R]) -> Callable[P, R]:
-    """Raise a Fault where there is no memory."""
-
-    @wraps(run)
-    def faults(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return run(*args, **kwargs)
-        except MemoryError:
-            message, fix = limit(SPACE, 0)
-            raise Fault(message, fix=fix) from None
-
-    return faults
+def exhausted() -> Fault:
+    """What ends a run where there is no memory."""
+    message, fix = limit(SPACE, 0)
+    return Fault(message, fix=fix)
 
 
 class Lease:
@@ -93,16 +92,16 @@ class Lease:
         limits: Limits,
         plan: Plan,
         given: Sequence[Handed],
-        sizes: Bounds | None = None,
+        sizes: Bounds,
         racy: bool = True,
     ) -> None:
-        """Take spare memory, or new memory, for buffers of at most these sizes, or of the plan's sizes.
+        """Take spare memory, or new memory, for buffers of at most these sizes.
 
         Other threads that run the same plan take it, too. Buffers hold what is given. All other cells are 0, except
         in assigned buffers of a plan that is not `racy`.
         """
         self.limits, self.plan, self._racy = limits, plan, racy
-        self._sizes = sizes or bounds(plan)
+        self._sizes = sizes
         self._lent = {handed.tensor: handed.lent for handed in given}
         self._spare = spare
         self._opened = False

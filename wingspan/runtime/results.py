@@ -28,8 +28,10 @@ class Results(NamedTuple):
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They are views of the memory of the run."""
-        made = {name: Frozen(towers[name], self.arrays(name)) for name in self.fills}
-        return {name: Tensor(made[name].tower, made[name], fill) for name, fill in self.fills.items()}
+        return {
+            name: Tensor(tower := towers[name], Frozen(tower, self.arrays(name)), fill)
+            for name, fill in self.fills.items()
+        }
 
 
 class Left(NamedTuple):

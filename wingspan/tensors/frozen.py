@@ -108,6 +108,11 @@ def fixed(array: np.ndarray) -> bool:
     return array.base is None and not array.flags.writeable
 
 
+def own(array: np.ndarray) -> np.ndarray:
+    """An array that may be handed out: a copy if it is only to be read."""
+    return array if array.flags.writeable else array.copy()
+
+
 def fix(array: np.ndarray) -> None:
     """Let nobody write an array, nor what it is a part of."""
     while isinstance(array.base, np.ndarray):

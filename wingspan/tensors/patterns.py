@@ -67,16 +67,18 @@ def entries(x: Tensor) -> Tensor:
     return made
 
 
-def with_entries(x: Tensor, tower: Tower, vector: Tensor) -> Tensor:
-    """The tensor that stores the elements of a vector where x stores its own; it shares what nobody can write."""
-    assert isinstance(x.data, Frozen) and isinstance(vector.data, Frozen)
+def with_entries(x: Tensor, tower: Tower, vector: Mapping[Key, Stored], fill: Value) -> Tensor:
+    """The tensor that stores the elements of a vector, given by its arrays, where x stores its own; it shares what
+    nobody can write.
+    """
+    assert isinstance(x.data, Frozen)
     pattern = _patterns.get(x)
     if pattern is None:
         shared = {key: stored for key, stored in x.data.arrays.items() if key[0] != len(tower.levels) - 1}
         pattern = {key: _kept(stored) for key, stored in shared.items()}
         if pattern == shared:
             _patterns[x] = pattern
-    return Tensor(tower, Frozen(tower, _Joined(tower, pattern, vector.data.arrays)), vector.fill)
+    return Tensor(tower, Frozen(tower, _Joined(tower, pattern, vector)), fill)
 
 
 class _Joined(Mapping[Key, Stored]):

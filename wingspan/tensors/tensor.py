@@ -29,7 +29,7 @@ from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
 from wingspan.tensors.foreign import Filled, Runs, adopt
-from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, rounded
+from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
@@ -244,7 +244,7 @@ class Tensor(Shown):
         """
         parts = self.parts()
         if parts is not None and len(parts) == 1:
-            return _own(parts[0]).reshape(self.shape, order="F")
+            return own(parts[0]).reshape(self.shape, order="F")
         array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=self.tower.dtype)
         subscripts, values = self.coordinates()
         at: np.ndarray = np.zeros(len(values), dtype=np.int64)
@@ -278,14 +278,14 @@ class Tensor(Shown):
         parts = self.parts()
         if len(self.shape) == 2 and parts is not None and len(parts) == 3:
             values, ptr, idx = parts
-            made = _own(values), _own(idx.minus_1()), _own(ptr.minus_1())
+            made = own(values), own(idx.minus_1()), own(ptr.minus_1())
             return scipy.sparse.csc_array(made, shape=self.shape)
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()
         if len(self.shape) == 2:
             return coo.tocsc()
-        return scipy.sparse.coo_array((_own(coo.data), tuple(map(_own, coo.coords))), shape=self.shape)
+        return scipy.sparse.coo_array((own(coo.data), tuple(map(own, coo.coords))), shape=self.shape)
 
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
@@ -430,11 +430,6 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
     fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {KINDS[tower.kind]}s"
     return InputError(f"{fault.message}, which {tower} stores", fix=fix)
-
-
-def _own(array: np.ndarray) -> np.ndarray:
-    """An array that may be handed out: a copy if it is only to be read."""
-    return array if array.flags.writeable else array.copy()
 
 
 def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:

@@ -20,7 +20,7 @@ from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.stretches import Spread
 from wingspan.tensors.foreign import Runs
-from wingspan.tensors.frozen import Frozen, disorder
+from wingspan.tensors.frozen import Frozen, disorder, own
 from wingspan.tensors.pack import in_order
 
 Lists = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -106,7 +106,8 @@ def invariants(frozen: Frozen) -> str | None:
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     """A matrix of SparseLists whose modifiers have brought its columns into few instances; None if it is none such.
 
-    The columns of all instances are put side by side, and then in order, which SciPy does column by column.
+    If one instance has all columns in order, its elements are not copied. Otherwise the columns of all instances are
+    put side by side, and then in order, which SciPy does column by column.
     """
     tower = frozen.tower
     if tower.rank != 2 or not tower.packs:
@@ -127,6 +128,8 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     column = np.full(tower.shape[1], sum(widths))  # an empty one after all others, unless it is found
     for piece, before in zip(pieces, accumulate(widths, initial=0), strict=False):
         column[piece.subscripts[0]] = before + piece.positions
+    if len(pieces) == 1 and np.array_equal(column, np.arange(widths[0])):
+        return scipy.sparse.csc_array(tuple(map(own, parts[0])), shape=tower.shape)
     entries = [len(values) for values, _, _ in parts]
     ptr = [ptr[:-1] + before for (_, _, ptr), before in zip(parts, accumulate(entries, initial=0), strict=False)]
     values, indices = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -174,7 +177,8 @@ class _Walk:
             raise Unusual
         pointers = ptr.minus_1()
         values = val.values.view(dtype) if dtype == np.bool_ else val.values
-        return values[: pointers[-1]], idx.minus_1()[: pointers[-1]], pointers
+        entries = pointers[-1]
+        return values[:entries], Stored(idx.values[:entries], idx.shift).minus_1(), pointers
 
     def leaf(self, at: _Fibers) -> Elements:
         """The elements of an instance."""

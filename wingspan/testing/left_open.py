@@ -27,7 +27,7 @@ class LeftOpen:
         general = opened(program)
         engine = Engine(assemble(lower(general)))
         given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
-        found = engine.run(given, parameters=general.numbers, sizes=bounds(engine.plan, program.towers))
+        found = engine.run(given, engine.setting(general.numbers, bounds(engine.plan, program.towers)))
         return {**found.tensors(program.towers), **found.variables}
 
 
