@@ -4,7 +4,7 @@
 
 The default formats of ranks 2 and 3 with so many entries each, from SciPy's COO in no order; dense arrays; an image
 with as many pixels in every level that holds one; files of each suffix; formats of all levels and modifiers around
-50,000 entries; the tensors in FOLDER, `.npz` files with `coords`, `data` and `shape`.
+50,000 entries; `.mtx` files by SciPy; the tensors in FOLDER, `.npz` files with `coords`, `data` and `shape`.
 Prints and keeps seconds of the processor, the least of the repeats, which other work on the machine disturbs less than
 the clock's. Appends a record with machine and commit to bench/results/loading.jsonl.
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.io
 import scipy.sparse
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,6 +132,18 @@ def through_files(number: int, repeat: int) -> Iterator[dict[str, Any]]:
                 raise SystemExit(f"{suffix}: other elements came back")
         print(f"{load:8.3f} s to read  {save:8.3f} s to write  {tensor.nnz:>10,} entries  {suffix}: {tensor.tower}")
         yield {"what": suffix, "form": str(tensor.tower), "entries": tensor.nnz, "load_s": load, "save_s": save}
+    yield by_scipy(matrix, repeat)
+
+
+def by_scipy(tensor: Tensor, repeat: int) -> dict[str, Any]:
+    """How long SciPy takes to write a matrix to a `.mtx` file, and to read it."""
+    matrix = tensor.to_scipy()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.mtx"
+        save, _ = seconds(partial(scipy.io.mmwrite, path, matrix, symmetry="general"), repeat)
+        load, _ = seconds(partial(scipy.io.mmread, path), repeat)
+    print(f"{load:8.3f} s to read  {save:8.3f} s to write  {matrix.nnz:>10,} entries  .mtx, by SciPy")
+    return {"what": ".mtx, by SciPy", "form": "COO", "entries": matrix.nnz, "load_s": load, "save_s": save}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
-from wingspan.compiled.borrowing import borrowed, columns, read_only
+from wingspan.compiled.borrowing import borrowed, read_only, readable
 from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.nests import nests
@@ -28,6 +28,7 @@ from wingspan.errors import Fault, ProgramError, WingspanError
 from wingspan.lang.devices import Device
 from wingspan.plan.ir import (
     Buffer,
+    Check,
     Claim,
     Const,
     Group,
@@ -139,7 +140,7 @@ def test_inputs_in_columns_are_read_where_they_are():
     bound, _ = gustavson()
     plan = lower(bound)
     kept = [g for g in plan.groups if g.tensor in read_only(plan)]
-    assert [g.tensor for g in kept if columns(g)] == ["A", "B"]
+    assert [g.tensor for g in kept if readable(g)] == ["A", "B"]
     assert "(int64_t)root_A_idx[A1_q - 1] + 1" in emit_c(plan)
 
 
@@ -150,7 +151,13 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
     )
     assert borrowed(lower(bound)) == {"BT", "CT", "DT"}
     text = "for i = 1:2; for j = 1:2; x = B[j, i]; end; end"
-    for form, lends in (("SparseList(SparseList(Element(0)))", True), ("Dense(SparseDict(Element(0)))", False)):
+    for form, lends in (
+        ("SparseList(SparseList(Element(0)))", True),
+        ("Dense(SparseRunList(Element(0, u8)))", True),
+        ("SparseList(RunList(Element(0)))", True),
+        ("Dense(SparseDict(Element(0)))", False),
+        ("Dense(SparseByteMap(Element(0)))", False),
+    ):
         plan = lower(api.bind(api.parse(f"B = Tensor({form}, [1 0; 0 2])\n{text}")))
         assert borrowed(plan) == ({"B"} if lends else set())
 
@@ -171,6 +178,7 @@ def cell(index, value, ref=X):
     [
         ((), 1),
         ((load(Reg("v", "float"), OTHER, Reg("q")),), 1),
+        ((Check(Reg("b", "bool"), "it does not fit", (), HERE),), 1),
         ((cell(Reg("q"), 3.0, OTHER),), 1),
         ((load(Reg("v", "float"), X, Reg("p")),), 2),
         ((put(Reg("q"), Const(2)),), 2),

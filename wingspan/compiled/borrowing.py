@@ -12,21 +12,27 @@ def read_only(made: Plan) -> frozenset[str]:
     return frozenset(made.inputs) - written
 
 
-def columns(group: Group) -> bool:
-    """Whether a tensor has levels, of which those that need buffers are SparseLists."""
+LISTS = frozenset(("SparseList", "SparseRunList", "RunList"))
+"""The levels whose buffers may be read in place: what is in order has every cell that a reader comes to."""
+
+
+def readable(group: Group) -> bool:
+    """Whether a tensor has levels, of which those that need buffers are lists of indices or of runs."""
     if not group.buffers:  # of a leaf that stores nothing
         return False
-    *lists, leaf = group.buffers
-    of_list = all(b.level_name == "SparseList" for b in lists)
-    return group.parent is None and leaf.level_name in ("Element", "Atomic") and of_list
+    of_list = all(b.level_name in LISTS or b.level_name in ("Element", "Atomic") for b in group.buffers)
+    return group.parent is None and of_list
 
 
 def borrowed(made: Plan) -> frozenset[str]:
     """The inputs that C reads where their owners have them."""
     roots = {g.tensor: g for g in reversed(made.groups) if g.parent is None}
-    return frozenset(name for name in read_only(made) if columns(roots[name]))
+    return frozenset(name for name in read_only(made) if readable(roots[name]))
 
 
 def from_zero(b: Buffer) -> bool:
-    """Whether a cell of a read-only input in columns holds a number that counts from 0."""
-    return b.name in ("ptr", "idx")
+    """Whether a cell of an input that is read in place holds a number that counts from 0, as in SciPy's arrays.
+
+    Both ends of runs count from 1: the last index of a run, counted so, is Arrow's end, counted from 0.
+    """
+    return b.level_name == "SparseList" and b.name in ("ptr", "idx")

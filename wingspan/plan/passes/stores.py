@@ -14,7 +14,8 @@ to access that buffer stores to each of its cells: one task's, or those of all t
             …
             C.val[i] = …
 
-A run that stops in between has no results. It took a quarter off sums of large matrices with one pattern.
+A run that stops in between, as where a sum does not fit its cell, has no results. It took a quarter off sums of large
+matrices with one pattern.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import replace
 
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
+    Check,
     Claim,
     Compute,
     Const,
@@ -72,7 +74,7 @@ def _again(first: Store, later: tuple[Stmt, ...]) -> bool:
                 return True
             case Load(ref=ref) if ref.buffer == first.ref.buffer:
                 return False
-            case Set() | Load() | Store() | Compute():
+            case Set() | Load() | Store() | Compute() | Check():
                 if place & set(sets(s)):
                     return False
             case _:
