@@ -15,7 +15,7 @@ from wingspan.console import show, show_json
 @click.option("--clear", is_flag=True, help="Delete them all.")
 @JSON
 def cache(clear: bool, as_json: bool) -> None:
-    """Say where compiled programs are kept, how many, and how large they are."""
+    """Show where compiled programs are kept, how many, and their size."""
     folder, sizes = build.folder(), [path.stat().st_size for path in build.entries()]
     if clear:
         build.clear()

@@ -19,10 +19,13 @@ from wingspan.views.view import Invocation
 
 @main.command()
 @on_program
-@click.option("--passes", is_flag=True, help="What the passes over it do, and how many statements it has after each.")
-@click.option("--after", metavar="PASS", help="As the pass leaves it; `draft` is before all.")
+@click.option("--passes", is_flag=True, help="List the passes, and the number of statements after each.")
+@click.option("--after", metavar="PASS", help="Print the plan after this pass; `draft` is before all.")
 def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> None:
-    """Print the plan that the program in FILE is compiled to, under the lines that its statements come from."""
+    """Print the plan that the program in FILE is compiled to.
+
+    Each line of the program is above the statements that come from it.
+    """
     if passes or after is not None:
         _passes(told, as_json, after)
         return
@@ -56,13 +59,13 @@ def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
 @click.option(
     "-o", "folder", default=".", type=click.Path(), metavar="DIR", help="Where to write.  [default: the current folder]"
 )
-@click.option("--main", is_flag=True, help="As a command that runs on the inputs as they are now.")
-@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+@click.option("--main", is_flag=True, help="Add a main function that runs on the current inputs.")
+@click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 @click.option("--force", is_flag=True, help="Replace files that wingspan did not write, too.")
 def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None:
-    """Write the plan that the program in FILE is compiled to as a C file, with the headers that it includes.
+    """Write the plan of the program in FILE as C.
 
-    Its second line says how to compile it.
+    The headers that it includes are written, too. Its second line says how to compile it.
     """
     paths = [str(path) for path in api.emit_c(told.runnable, folder, **options, **told.binding)]
     if as_json:

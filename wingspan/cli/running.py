@@ -34,7 +34,7 @@ from wingspan.written import check_new, check_output
     help="The rules; the sequential semantics over dense arrays; the plan on threads, one access at a time, or as C; "
     "auto: as C where there is much to do, else on threads.",
 )  # fmt: skip
-@click.option("--unsafe", is_flag=True, help="On threads, also if the level dependence test finds the program unsafe.")
+@click.option("--unsafe", is_flag=True, help="Run it on threads even if the test finds it unsafe.")
 @click.option("--max-memory", "memory", callback=size, metavar="SIZE", help="What a run on threads may use: 512M, 2G.")
 @click.option("--reserve", "reservation", callback=size, metavar="SIZE", help="Address space for each of its buffers.")
 @click.option(
@@ -52,7 +52,7 @@ def run(
     outputs: dict[str, str],
     force: bool,
 ) -> None:
-    """Run the program in FILE once and print what it updated or returned."""
+    """Run the program in FILE once, and print its results."""
     given = {name: value for name, value in (("memory", memory), ("reservation", reservation)) if value is not None}
     if engine not in (api.AUTO, "native", "compiled") and given:
         raise click.UsageError("--max-memory and --reserve are for --engine native or compiled.")
@@ -98,16 +98,16 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
 @on_program
 @click.option(
     "--engines", metavar="NAMES", callback=listed,
-    help=f"Which, in this order: of {', '.join(api.ENGINES)}, or module:attribute. If not given, all but compiled.",
+    help=f"In this order: {', '.join(api.ENGINES)}, or module:attribute.  [default: all but compiled]",
 )  # fmt: skip
 @click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Run each engine N times.")
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=0.0, callback=limit, metavar="R",
-    help="Let doubles differ by this much, relatively.",
+    help="Largest relative difference of doubles that count as equal.",
 )  # fmt: skip
-@click.option("--unsafe", is_flag=True, help="Also if the level dependence test does not accept the program.")
+@click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
-    """Run the program in FILE through several engines and compare the results.
+    """Compare the results of several engines on the program in FILE.
 
     Each run is compared with the first; two faults agree.
     """
@@ -127,17 +127,21 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
     "--engine", type=click.Choice(api.ON_THREADS), default="native", show_default=True,
     help="What runs the plan on threads: the register machine, or C.",
 )  # fmt: skip
-@click.option("--runs", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="How many.")
-@click.option("--plain", is_flag=True, help="Plain accesses, which promise nothing: only report.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="Number of runs."
+)
+@click.option("--plain", is_flag=True, help="Do not order accesses; then any outcome is possible.")
 @click.option("--yields", is_flag=True, help="Now and then let other tasks go first.")
-@click.option("--seed", type=int, default=0, metavar="S", help="When --yields lets others go first.")
+@click.option("--seed", type=int, default=0, metavar="S", help="Seed of the choices of --yields.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop exploring after N states.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="… after S seconds.")
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop exploring after S seconds."
+)
 def stress(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
-    """Run the program in FILE on threads many times, and count how it ends.
+    """Run the program in FILE on threads many times.
 
-    Compares the counts with the outcomes predicted by exploration. Under sequential consistency no other outcome is
-    possible.
+    Counts the outcomes, and compares them with those predicted by exploration. Under sequential consistency no
+    other outcome is possible.
     """
     if plain and yields:
         raise click.UsageError("--plain and --yields exclude each other.")

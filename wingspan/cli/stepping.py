@@ -49,7 +49,7 @@ def step(
     html: Path | None,
     force: bool,
 ) -> None:
-    """Walk through the program in FILE under the rules: choose each step, go back, predict.
+    """Walk through the program in FILE, step by step.
 
     Shows the program, memory, the rule of each step with its variables filled in, and which next steps race. With
     --json, prints the trace document of the whole program instead.

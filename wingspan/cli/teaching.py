@@ -29,9 +29,11 @@ DRAWN: dict[str, Callable[[Sequence[Rule]], str]] = {
 
 @main.command()
 @click.argument("names", metavar="[RULE]...", nargs=-1)
-@click.option("--format", "form", type=click.Choice(list(DRAWN)), default="text", show_default=True, help="As what.")
+@click.option(
+    "--format", "form", type=click.Choice(list(DRAWN)), default="text", show_default=True, help="Output format."
+)
 def rules(names: tuple[str, ...], form: str) -> None:
-    """Draw the rules with these names, or all.
+    """Draw all rules, or those named.
 
     LaTeX needs amsmath: put it into a file and \\input that. SVG is one picture.
     """
@@ -54,10 +56,10 @@ def _known(what: str, name: str, names: Iterable[str]) -> str:
 
 @main.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--sheet", is_flag=True, help="Print the questions alone, for a handout.")
+@click.option("--sheet", is_flag=True, help="Print only the questions, for a handout.")
 @click.option("--key", is_flag=True, help="Print the answers to that handout.")
 def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
-    """Ask what can go wrong in a small program, explore it, and explain; all programs, or those named.
+    """Ask what can go wrong in small programs, and explain.
 
     Each question is answered by a verdict on standard input; an empty line passes, q stops.
     """
@@ -100,7 +102,10 @@ def _report(each: asking.Quiz) -> str:
 @click.argument("names", metavar="[TOPIC]...", nargs=-1)
 @click.pass_context
 def explain(context: click.Context, names: tuple[str, ...]) -> None:
-    """Explain the TOPIC of a message, as in error[TOPIC], or a verb; without one, list the topics."""
+    """Explain a message error[TOPIC], or a verb.
+
+    Without a TOPIC, list the topics.
+    """
     chapters = topics.topics(_page("errors.md"))
     every = {topic: topics.entry(topic, text) for entries in chapters.values() for topic, text in entries.items()}
     for name, verb in main.commands.items():

@@ -62,7 +62,7 @@ def convert(source: str, target: str, form: str | None, threads: int, force: boo
 @LOAD
 @JSON
 def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
-    """Draw the tensor in FILE as a fibertree, and say what each level takes.
+    """Draw the tensor in FILE as a fiber tree, with sizes.
 
     A member is named after a colon: two.npz:a, page.png:red.
     """

@@ -103,7 +103,13 @@ class Proof:
 
 @dataclass(frozen=True)
 class Advice:
-    """A change after which the test accepts the program, and what it costs; `program` is the text with the change."""
+    """A change after which the test accepts the program.
+
+    Attributes:
+        change: the new text of the lines that change.
+        cost: an estimate by which changes are ranked.
+        program: the text of the whole changed program.
+    """
 
     change: str
     cost: int
@@ -112,7 +118,16 @@ class Advice:
 
 @dataclass(frozen=True, repr=False)
 class Report(Shown):
-    """What the test says of a program."""
+    """What the level dependence test says of a program.
+
+    Attributes:
+        verdict: `safe`; `order-dependent`, if the result may depend on which task is first; or `unsafe`.
+        test: the test that gave it.
+        findings: what may go wrong, one for each level of a pair of accesses.
+        proofs: why other pairs are safe.
+        advice: changes with which the test accepts the program, cheapest first; for a safe program, loops that could be
+            parallel, too.
+    """
 
     verdict: Verdict
     test: Test

@@ -140,7 +140,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 found = _two_threads(one, other, tower, depth)
                 if found is not None:
                     where = f"one position of {level_name(tower, depth)}"
-                    reason = f"two threads of {level.device} may come to {where} before {one.tensor} is declared again"
+                    reason = f"two threads of {level.device} may reach {where} before {one.tensor} is declared again"
                     yield Breach("claim", one, other, depth, reason, *found)
 
 

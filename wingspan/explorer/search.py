@@ -44,7 +44,15 @@ MANY = 1e8
 
 @dataclass(frozen=True)
 class Search:
-    """The parameters of a search. `random` and `pct` make this many `runs`, `pct` for bugs of a `depth`."""
+    """The strategy of a search, and its bounds.
+
+    Attributes:
+        strategy: `graph`, `dpor`, `auto`, `bounded`, `random` or `pct`; docs/exploring.md describes them.
+        runs: the number of runs that `random` and `pct` make.
+        depth: the depth of the bugs that `pct` looks for: how many steps must come in a certain order.
+        preemptions: the number of preemptions that `bounded` allows in a run.
+        seed: of the choices of `random` and `pct`.
+    """
 
     strategy: str = "auto"
     runs: int = 1000

@@ -101,7 +101,21 @@ class StateGraph:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """The findings of a search. `complete` is True only if every interleaving is covered."""
+    """What a search has found, and how far it went.
+
+    Attributes:
+        verdict: the worst finding, one of `VERDICTS`; without any, `safe`, or `incomplete` if the search was cut short.
+        complete: whether every interleaving is covered. Nothing is proved otherwise.
+        stopped_by: the bound or signal that cut the search short.
+        strategy: how it searched.
+        machine: what was interleaved.
+        executions: the number of complete runs that the search performed.
+        states: the number of states that it visited.
+        steps: the number of steps that it computed.
+        seconds: how long it took.
+        results: the distinct outcomes, the most frequent first.
+        races: each pair of racing accesses once, with a shortest interleaving.
+    """
 
     verdict: str
     complete: bool
