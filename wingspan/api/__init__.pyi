@@ -7,6 +7,7 @@ from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
 from .printing import emit_c, passes, plan
 from .running import BuiltIn, Run, engine, release, run
+from .sweeping import Point, Sweep, sweep
 
 __all__ = [
     "AUTO",
@@ -16,10 +17,12 @@ __all__ = [
     "BuiltIn",
     "Exploration",
     "Kernel",
+    "Point",
     "Program",
     "Progress",
     "Run",
     "Sighting",
+    "Sweep",
     "Unsafe",
     "bind",
     "check",
@@ -43,4 +46,5 @@ __all__ = [
     "run",
     "semantics",
     "stress",
+    "sweep",
 ]
