@@ -18,6 +18,7 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import replay
 from wingspan.explorer.machine import Blocked, Effect, Touch
 from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
+from wingspan.lang.algebra import exactly
 from wingspan.outcome import Outcome
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
 from wingspan.trace.reads import Lost
