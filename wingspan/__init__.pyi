@@ -6,6 +6,7 @@ from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.printing import emit_c, passes, plan
 from .api.running import Run, engine, run
+from .api.sweeping import Sweep, sweep
 from .comparison import Comparison
 from .dependence import Report
 from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
@@ -39,6 +40,7 @@ __all__ = [
     "Run",
     "Search",
     "Sighting",
+    "Sweep",
     "Tensor",
     "Unsafe",
     "Verdict",
@@ -65,4 +67,5 @@ __all__ = [
     "schema",
     "step",
     "stress",
+    "sweep",
 ]

@@ -22,6 +22,7 @@ from wingspan import schemas
 from wingspan.began import BEGAN
 from wingspan.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable
 from wingspan.reading import MORE
+from wingspan.views.fitted import fitted
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -31,7 +32,7 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
-    text = _painted(printable(text), sys.stdout) if colours else printable(text)
+    text = _painted(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
     if sys.stdout is None:
         raise InputError("standard output is closed")
     try:
@@ -63,7 +64,7 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
     tell(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(_painted(printable(text or error.render()), sys.stderr) + "\n")
+            sys.stderr.write(_painted(fitted(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 

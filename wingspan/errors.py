@@ -12,8 +12,10 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import wrap
 
 from wingspan.shown import Data
 
@@ -113,12 +115,18 @@ class Diagnostic:
         return printable("\n".join(lines))
 
 
-WIDTH = 120
+LONGEST = 120
 """Columns of a source line that an excerpt shows; of a longer line, those around the mark."""
+WIDTH: ContextVar[int | None] = ContextVar("width", default=None)
+"""The columns that source lines and remarks have; if None, remarks are of any length."""
+LEAST = 24
+"""Columns that a remark beside a mark has at least; if there are fewer, it stands below."""
 
 
 def excerpt(marks: Iterable[Mark]) -> list[str]:
     """The marked source lines in order, each with its marks underneath, as lines of text."""
+    room = WIDTH.get()
+    most = LONGEST if room is None else min(LONGEST, room)
     ordered = sorted(marks, key=lambda mark: (mark.span.line, mark.span.column, not mark.primary))
     if not ordered:
         return []
@@ -128,18 +136,31 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
     for mark in ordered:
         span = mark.span
         line = "".join(c if c.isprintable() else "�" for c in span.source.line(span.line))
-        first = 0 if len(line) <= WIDTH else max(0, min(span.column - 1 - WIDTH // 2, len(line) - WIDTH))
-        text = line[first : first + WIDTH]
+        first = 0 if len(line) <= most else max(0, min(span.column - 1 - most // 2, len(line) - most))
+        text = line[first : first + most]
         if (span.line, first) != shown:
-            cut = "…" if first else "", "…" if first + WIDTH < len(line) else ""
+            cut = "…" if first else "", "…" if first + most < len(line) else ""
             lines.append(f"    {span.line:>{number}} │ {cut[0]}{text}{cut[1]}".rstrip())
             shown = span.line, first
         start = span.column - 1 - first
         stop = span.end_column - 1 - first if span.end_line == span.line else len(text)
         stroke = ("^" if mark.primary else "─") * max(1, width(text[start:stop]))
         before = " " * (bool(first) + width(text[:start]))
-        lines.append(f"    {'':>{number}} │ {before}{stroke} {mark.text}".rstrip())
+        gutter = f"    {'':>{number}} │ "
+        lines += [f"{gutter}{part}".rstrip() for part in _beside(before + stroke, mark.text, room)]
     return lines
+
+
+def _beside(stroke: str, text: str, most: int | None) -> list[str]:
+    """A remark to the right of a stroke, in as many lines as it takes; below it if there is no room."""
+    at = len(stroke) + 1
+    if most is None or at + width(text) <= most:
+        return [f"{stroke} {text}"]
+    if most - at >= LEAST:
+        first, *rest = wrap(text, most - at)
+        return [f"{stroke} {first}", *(" " * at + line for line in rest)]
+    indent = " " * max(0, min(len(stroke) - len(stroke.lstrip()), most - max(LEAST, min(width(text), most))))
+    return [stroke, *(indent + line for line in wrap(text, most - len(indent)))]
 
 
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")

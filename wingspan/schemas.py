@@ -19,7 +19,7 @@ from wingspan.errors import Diagnostic, InputError, printable
 SCHEMA = 1
 """The number that every object says which is printed."""
 NAMES = (
-    *("check", "explore", "replay", "step", "run", "diff", "stress", "plan", "passes", "emit-c", "fmt"),
+    *("check", "explore", "replay", "step", "run", "diff", "stress", "plan", "passes", "emit-c", "fmt", "sweep"),
     *("tensor", "kernel", "demo", "cache", "convert", "show", "error"),
 )
 """What there is JSON of: the verbs that print some, and what else has `to_dict`."""

@@ -14,7 +14,17 @@ from proofs_tests.by_hand import at, call, put, same, when
 from proofs_tests.effort import many
 from wingspan.errors import Fault
 from wingspan.lang import ir
-from wingspan.lang.algebra import apply, convert, double, exact, is_literal, show, simplify, simplify_expression
+from wingspan.lang.algebra import (
+    apply,
+    convert,
+    double,
+    exact,
+    exactly,
+    is_literal,
+    show,
+    simplify,
+    simplify_expression,
+)
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 INT = st.integers(-(2**63), 2**63 - 1)
@@ -114,16 +124,23 @@ def test_showing_gives_what_a_program_writes(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("value", "text", "in_full"),
     [
-        (Fraction(1, 3), "1/3"),
-        (Fraction(2**53 + 1), "9007199254740993/1"),
-        (Fraction(10) ** 400, "1e+400"),
-        (-(Fraction(10) ** 5000) / 3, "-3.3333333333333333333e+4999…"),
-        (Fraction(1, 3**100), "1.9403252174826328375e-48…"),
+        (Fraction(1, 3), "0.3333333333333333", "1/3"),
+        (Fraction(2**53 + 1), "9007199254740992.0", "9007199254740993/1"),
+        (Fraction(10) ** 400, "1e+400", "1e+400"),
+        (-(Fraction(10) ** 5000) / 3, *["-3.3333333333333333333e+4999…"] * 2),
+        (Fraction(1, 10**400), "1e-400", "1e-400"),
+        (Fraction(1, 3**100), "1.9403252174826328e-48", "1.9403252174826328375e-48…"),
     ],
 )
-def test_rationals_that_no_double_equals_are_shown_too(value, text):
+def test_rationals_that_no_double_equals_are_shown_as_the_nearest_one_or_in_full(value, text, in_full):
+    """Those beyond all doubles with the digits that they have; and what is asked for within ends there."""
+    assert show(value) == text
+    with exactly():
+        assert show(value) == in_full
+        with exactly(False):
+            assert show(value) == text
     assert show(value) == text
 
 

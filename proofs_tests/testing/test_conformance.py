@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import wingspan
 from proofs_tests.effort import few, many
-from wingspan.levels import REGISTRY
-from wingspan.levels.base import Dependence, Level
+from wingspan.levels import REGISTRY, registered
+from wingspan.levels.base import Dependence, Gated, Level
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.sparse_point import SparsePoint
 from wingspan.testing import Nonconforming, conformance
 from wingspan.testing.conformance import CLAIMS
 
@@ -41,18 +43,37 @@ class Generous(Element):
     operations = Element.operations.replace("combine(val[p], v)", "combine(combine(val[p], v), v)")
 
 
+class Forgetful(SparsePoint):
+    """Has no entries when it is thawed."""
+
+    operations = SparsePoint.operations.replace(
+        "def thaw(P):\n", "def thaw(P):\n        for p in parallel(1, P):\n            idx[p] = 0\n"
+    )
+
+
+class Whole(Element):
+    """A leaf of integers."""
+
+    kinds = ("int",)
+
+
 @pytest.mark.parametrize(
     "level", few([Swapped, *(REGISTRY[name] for name in ("SparsePoint", "Pattern", "Isolate"))], 2)
 )
 def test_levels_that_conform_are_told_with_what_they_support(level: type[Level]) -> None:
     found = conformance(level, examples=many(100))
     assert found.held > 0 and not found.declared & found.more
-    assert (found.programs > 0) == (level is not REGISTRY["Pattern"])
+    assert found.programs > 0 and (found.thawed > 0) == (not issubclass(level, Gated))
 
 
 @pytest.mark.parametrize(
     ("level", "claim", "said"),
-    [(Overlapping, "loads", " is given"), (Boastful, "stability", "declares sibling"), (Generous, "engines", " has ")],
+    [
+        (Overlapping, "loads", " is given"),
+        (Forgetful, "thaws", "is thawed"),
+        (Boastful, "stability", "declares sibling"),
+        (Generous, "engines", " has "),
+    ],
 )
 def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str) -> None:
     """With an example; and what was found out of one level is not taken for another one's."""
@@ -82,3 +103,16 @@ def test_a_level_that_the_plugin_does_not_find_is_one_error(pytester: pytest.Pyt
     ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place)
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
     ran.stderr.fnmatch_lines([f"*--wingspan {place}: *MODULE:LEVEL*"])
+
+
+@pytest.mark.parametrize("fill", ["0.0", "false"])
+def test_a_leaf_says_which_kinds_it_takes(fill: str) -> None:
+    """Other fill values are one error; and what tests formats tries only those that it takes."""
+    with registered(Whole):
+        kept = wingspan.Tensor.from_numpy("Dense(Whole(0))", [1, 2])
+        assert kept.to_numpy().tolist() == [1, 2]
+        with pytest.raises(wingspan.ProgramError, match="Whole takes 64-bit integers, and ") as caught:
+            wingspan.Tensor.from_numpy(f"Dense(Whole({fill}))", [0, 1])
+        assert caught.value.fix == f"for example Whole(0), or Element({fill})"
+    for claim in ("loads", "thaws", "stability"):
+        assert CLAIMS[claim](Whole, 20)

@@ -8,6 +8,7 @@ from .names import AUTO, ENGINES, MACHINES, ON_THREADS
 from .printing import emit_c, passes, plan
 from .proving import Proved, Refutation, prove
 from .running import BuiltIn, Run, engine, release, run
+from .sweeping import Point, Sweep, sweep
 
 __all__ = [
     "AUTO",
@@ -17,12 +18,14 @@ __all__ = [
     "BuiltIn",
     "Exploration",
     "Kernel",
+    "Point",
     "Program",
     "Progress",
     "Proved",
     "Refutation",
     "Run",
     "Sighting",
+    "Sweep",
     "Unsafe",
     "bind",
     "check",
@@ -47,4 +50,5 @@ __all__ = [
     "run",
     "semantics",
     "stress",
+    "sweep",
 ]

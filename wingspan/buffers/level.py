@@ -198,6 +198,8 @@ class Leaf(Level):
     """whether the existence of a child is all that is known of an element"""
     fits: ClassVar[bool] = False
     """whether its text stores values through `fit`, so that it may take a width"""
+    kinds: ClassVar[tuple[str, ...]] = ("int", "float", "bool")
+    """the types of the elements that it takes"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", self.width or USUAL[kind_of(self.fill)])

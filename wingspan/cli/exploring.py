@@ -14,7 +14,7 @@ from wingspan import api, schemas
 from wingspan.cli import pages
 from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, numbered, one_of, searched
-from wingspan.cli.options import FILE, FORCE, MACHINE, limit, on_program, size
+from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES
@@ -51,6 +51,7 @@ USED_BY = {
 
 @main.command()
 @on_program
+@EXACT
 @MACHINE
 @click.option(
     "--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True,
@@ -182,6 +183,7 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
 
 @main.command()
 @on_program
+@EXACT
 @MACHINE
 @click.option("--interleaving", metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
 @by_number

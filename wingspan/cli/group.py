@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from wingspan.console import Verbs
+from wingspan.views.fitted import IN_ASCII, set_width
 
 EPILOG = """
 `wingspan help TOPIC` explains a message error[TOPIC].
@@ -59,4 +60,5 @@ def main() -> None:
     sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=IN_ASCII)
+        set_width(stream)

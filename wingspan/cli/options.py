@@ -21,6 +21,7 @@ from wingspan import api
 from wingspan.api.names import MACHINES
 from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
+from wingspan.lang.algebra import exactly
 from wingspan.program import from_stdin
 from wingspan.tensors.files import SUFFIXES
 from wingspan.views import small
@@ -62,6 +63,22 @@ def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
 
 
 EXAMPLES = {"VALUE": "nt=4", "PATH": "A=matrix.mtx"}
+
+
+def values(text: str) -> list[str]:
+    """The values that a text lists: commas within parentheses are parts of a value.
+
+    >>> values("1,2, 4"), values("cpu(:d, 2),cpu(:d, 4)"), values("3")
+    (['1', '2', '4'], ['cpu(:d, 2)', 'cpu(:d, 4)'], ['3'])
+    """
+    found, depth = [""], 0
+    for c in text:
+        depth += (c in "([") - (c in ")]")
+        if c == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += c
+    return [each.strip() for each in found]
 
 
 class NamedPath(click.types.StringParamType):
@@ -145,6 +162,16 @@ LOAD = click.option(
     "--load", "modules", metavar="MODULE", multiple=True, callback=load, is_eager=True, expose_value=False,
     help="Import a Python module or file first, which registers formats.",
 )  # fmt: skip
+
+
+def exact(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """Prints rationals as such while the command runs."""
+    ctx.with_resource(exactly(wanted))
+
+
+EXACT = click.option(
+    "--exact", is_flag=True, expose_value=False, callback=exact, help="Print rationals in full, not as doubles."
+)
 FORCE = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -197,6 +224,7 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
         **options: Any,
     ) -> None:
         context = click.get_current_context()
+        verb = str(context.info_name)
         given = from_stdin() if file == "-" else None
         words, loaded = context.find_root().command_path, context.meta[LOADED]
         told = Invocation(file, params, inputs, threads, words, given=given, loaded=loaded)
@@ -204,10 +232,15 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
             if scope is not None:
                 told = _drawn(told, *scope)
                 remark(small.drawn(told), None)
+            varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
+            if varying:
+                from wingspan.cli.sweeping import sweep  # takes all verbs
+
+                sweep(told, varying, verb, **options)
             function(told, **options)
         except api.Unsafe as refused:
             report = CheckReport(told, refused.report, (given or api.load(file)).tree)
-            fail(refused, MISTAKE, refusal(report, str(context.info_name)))
+            fail(refused, MISTAKE, refusal(report, verb))
 
     for option in reversed(PROGRAM):
         command = option(command)

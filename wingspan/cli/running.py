@@ -12,7 +12,7 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import FORCE, MACHINE, NamedPath, limit, listed, on_program, pairs, size
+from wingspan.cli.options import EXACT, FORCE, MACHINE, NamedPath, limit, listed, on_program, pairs, size
 from wingspan.console import STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
@@ -29,6 +29,7 @@ from wingspan.written import check_new, check_output
 
 @main.command()
 @on_program
+@EXACT
 @click.option(
     "--engine", type=click.Choice([api.AUTO, *api.ENGINES]), default=api.AUTO, show_default=True,
     help="The rules; the sequential semantics over dense arrays; the plan on threads, one access at a time, or as C; "

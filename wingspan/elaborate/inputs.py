@@ -13,7 +13,8 @@ import scipy.sparse
 
 from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
-from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
+from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
+from wingspan.errors import Source as Text
 from wingspan.lang import ir
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
@@ -250,7 +251,7 @@ def _bound(source: Source, data: Any) -> Source:
 def _array(source: Source, data: Any) -> Any:
     """What the caller gives, as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
-        data = read_file(Path(data), source.span, len(source.extents))
+        data = read_file(Path(data), _option(source.name, data), len(source.extents))
     data = _adopted(source, data)
     if scipy.sparse.issparse(data) or isinstance(data, Runs):
         return data
@@ -262,6 +263,13 @@ def _array(source: Source, data: Any) -> Any:
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
     return array
+
+
+def _option(name: str, path: str | os.PathLike[str]) -> Span:
+    """Where a file is named that the caller gives: as on the command line."""
+    option = f"-i {name}="
+    text = visible(f"{option}{os.fspath(path)}")
+    return Span(Text("command line", text), 1, len(option) + 1, 1, len(text) + 1)
 
 
 def _adopted(source: Source, data: Any) -> Any:

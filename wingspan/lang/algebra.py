@@ -12,7 +12,9 @@ literal 0 times Inf is 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from fractions import Fraction
 from functools import reduce
@@ -86,16 +88,35 @@ def _is_double(value: Fraction) -> bool:
 
 
 DIGITS = Context(prec=20, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_EXACTLY = ContextVar("exactly", default=False)
+
+
+@contextmanager
+def exactly(wanted: bool = True) -> Iterator[None]:
+    """Within, `show` prints rationals as such, also where they are not doubles."""
+    token = _EXACTLY.set(wanted)
+    try:
+        yield
+    finally:
+        _EXACTLY.reset(token)
 
 
 def show(value: Value) -> str:
-    """A value as a `literal`; of a long quotient the first digits, and … for those that are left out.
+    """A value as people read it: a rational as the nearest double, if there is one.
+
+    Within `exactly`, as a `literal`; of a long quotient the first digits, and … for those that are left out.
 
     >>> show(Fraction(1, 3)), show(Fraction(0.1) + Fraction(0.2)), show(Fraction(10) ** 400 / -3)
-    ('1/3', '0.30000000000000001665…', '-3.3333333333333333333e+399…')
+    ('0.3333333333333333', '0.30000000000000004', '-3.3333333333333333333e+399…')
+    >>> with exactly():
+    ...     show(Fraction(1, 3)), show(Fraction(0.1) + Fraction(0.2))
+    ('1/3', '0.30000000000000001665…')
     """
     if not isinstance(value, Fraction) or _is_double(value):
         return literal(value)
+    near = double(value)
+    if not _EXACTLY.get() and math.isfinite(near) and near != 0:
+        return repr(near)
     n, d = value.numerator, value.denominator
     if n.bit_length() + d.bit_length() <= 64:
         return literal(value)

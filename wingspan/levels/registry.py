@@ -118,18 +118,19 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
         close = get_close_matches(form.name, REGISTRY, n=1)
         fix = f"did you mean {close[0]}?" if close else f"use one of {known}"
         raise ProgramError(f"there is no format {form.name}", _name(form), topic="format", fix=fix)
-    if level.leaf:
+    if issubclass(level, Leaf):
+        _require_kind(level, form)
         filled = any(argument.init for argument in fields(level))
         match form.args:
             case (ir.Literal(value=fill),) if filled:
-                return level(fill)  # type: ignore[call-arg]
-            case (ir.Literal() as fill, ir.StorageWidth() as width) if issubclass(level, Leaf) and level.fits:
+                return level(fill)
+            case (ir.Literal() as fill, ir.StorageWidth() as width) if level.fits:
                 return level(fill.value, _width(form, fill, width))
             case () if not filled:
-                return level()
+                return level()  # type: ignore[call-arg]
         if not filled:
             raise _arity(form, f"{form.name} takes nothing", f"SparseList({form.name}())")
-        what = "a fill value, and maybe a width" if issubclass(level, Leaf) and level.fits else "a fill value"
+        what = "a fill value, and maybe a width" if level.fits else "a fill value"
         raise _arity(form, f"{form.name} takes {what}", f"{form.name}(0.0)")
     if issubclass(level, Gated):
         match form.args:
@@ -170,6 +171,17 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                     _require(made, form, operation, f"whose fibers it cannot {what}", f"{made.name}(Element(0.0))")
             return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
+
+
+def _require_kind(level: type[Leaf], form: ir.Format) -> None:
+    """A ProgramError if a leaf is given a fill value of a kind that it does not take."""
+    match form.args:
+        case (ir.Literal() as fill, *_) if fill.kind not in level.kinds:
+            takes = " and ".join(f"{KINDS[kind]}s" for kind in level.kinds)
+            message = f"{form.name} takes {takes}, and {show(fill.value)} is a {KINDS[fill.kind]}"
+            example = {"int": "0", "float": "0.0", "bool": "false"}[level.kinds[0]]
+            fix = f"for example {form.name}({example}), or Element({show(fill.value)})"
+            raise ProgramError(message, fill.span or form.span, topic="format", fix=fix)
 
 
 def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width:

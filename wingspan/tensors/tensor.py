@@ -535,7 +535,9 @@ def parse_format(text: str) -> ir.Format:
 # ------------------------------------------------------------------------------------------------------------- drawing
 
 MOST = 12
-"""children drawn of one fiber"""
+"""children drawn of one fiber, and rows and columns of a matrix"""
+GRID = 76
+"""columns of a terminal that the elements of a matrix take"""
 
 
 def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
@@ -546,7 +548,30 @@ def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
     title += "  " + "×".join(map(str, tower.shape))
     if not alike(fill, exact(tower.fill)):
         title += f"  fill {show(fill)}"
+    dense = tower.rank == 2 and all(tower.levels[tower.depths[number]].lookup for number in (2, 3))
+    if dense and all(tower.shape) and not any(level.owned for level in tower.levels):
+        return "\n".join([title, *_grid(reader, *tower.shape)])
     return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
+
+
+def _grid(reader: Reader, rows: int, columns: int) -> list[str]:
+    """The elements of a matrix that stores all of them, a line for each row; as many as are read at a glance."""
+    table: list[list[str]] = [[] for _ in range(min(rows, MOST))]
+    wide = 0
+    for fiber in islice(reader.stretches(3, 1, ()), MOST):
+        below = islice(reader.stretches(2, fiber[2], fiber[3]), MOST)
+        column = [show(reader.value(child, inside)) for _, _, child, inside in below]
+        room = max(map(len, column))
+        wide += 2 + room
+        if wide > GRID:
+            break
+        for line, text in zip(table, column, strict=True):
+            line.append(f"  {text:>{room}}")
+    drawn = len(table[0])
+    lines = ["".join(line) + ("  …" if drawn < columns else "") for line in table]
+    more = {"row": rows - len(table), "column": columns - drawn}
+    left = [f"{n} more {noun}{'s' * (n > 1)}" for noun, n in more.items() if n]
+    return [*lines, f"  … {' and '.join(left)}"] if left else lines
 
 
 def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[str, ...]) -> list[str]:

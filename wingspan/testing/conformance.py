@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from wingspan import api
 from wingspan.compiled.build import compiler
-from wingspan.errors import InputError
+from wingspan.errors import Fault, InputError
+from wingspan.lang.ir import kind_of
 from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
 from wingspan.tensors.tensor import Tensor
@@ -64,6 +66,8 @@ class Conformance:
     """arrays that came back as they were"""
     refused: int
     """arrays that the format does not hold, as it says"""
+    thawed: int
+    """arrays of which it took a part, was thawed, and took the rest"""
     declared: frozenset[Dependence]
     """its stability"""
     more: frozenset[Dependence]
@@ -74,7 +78,7 @@ class Conformance:
     """whether its stability is proved for all extents, threads and towers; None without z3, and of a modifier"""
 
     def __str__(self) -> str:
-        kept = f"{self.held} arrays came back, {self.refused} it does not hold"
+        kept = f"{self.held} arrays came back, {self.refused} it does not hold, {self.thawed} came in two parts"
         stable = f"stability {_listed(self.declared)}" + (f", and {_listed(self.more)} too" if self.more else "")
         return f"{self.level}: {kept}; {stable}; {self.programs} programs mean the same to all engines"
 
@@ -82,11 +86,12 @@ class Conformance:
 def conformance(level: type[Level], *, examples: int = 100) -> Conformance:
     """Put a format to all claims, with so many random arrays and programs; Nonconforming if it breaks one.
 
-    Claims: what is loaded comes back, and breaks no invariant (`loads`); no interleaving of two tasks that meet as
-    `stability()` allows goes wrong, under the rules or in the plan (`stability`); rules, reference, register machine
-    and C compute the same of random safe programs over the format (`engines`); with z3, two tasks that meet as
-    `stability()` allows never conflict, whatever extents, threads and the levels around are (`proof`). Two tasks that
-    it does not say to support are explored too: see `Conformance.more`.
+    Claims: what is loaded comes back, and breaks no invariant (`loads`); a tensor that is frozen and thawed holds what
+    it held, and takes more (`thaws`); no interleaving of two tasks that meet as `stability()` allows goes wrong, under
+    the rules or in the plan (`stability`); rules, reference, register machine and C compute the same of random safe
+    programs over the format (`engines`); with z3, two tasks that meet as `stability()` allows never conflict, whatever
+    extents, threads and the levels around are (`proof`). Two tasks that it does not say to support are explored too:
+    see `Conformance.more`.
     """
     found: dict[str, Any] = {}
     for claim in CLAIMS.values():
@@ -121,6 +126,58 @@ def loads(level: type[Level], examples: int) -> dict[str, Any]:
     return counts
 
 
+SUMS = {"0": "+=", "0.0": "+=", "false": "|="}
+"""Fill values, and the operator that adds elements to a tensor that has them."""
+
+
+def thaws(level: type[Level], examples: int) -> dict[str, Any]:
+    """Claim: what is stored stays when a tensor is frozen and thawed, and later fibers join it.
+
+    Gated levels are left out: which thread may update them depends on the loop.
+    """
+    thawed = 0
+    with _known(level):
+        forms = [(form, fill) for fill in SUMS for form in _formats(level, fill) if rank_of(form) and "dev" not in form]
+
+        def one(given: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
+            nonlocal thawed
+            form, fill, array, first = given
+            parts = {"A": array.copy(), "B": array.copy()}
+            parts["A"][..., first:], parts["B"][..., :first] = worth(fill), worth(fill)
+            program = api.parse(_in_two_parts(form, fill, array.ndim))
+            for engine in ("semantics", "native"):
+                try:
+                    made = api.run(program, engine=engine, unsafe=engine == "native", inputs=parts)
+                except Fault:
+                    return
+                has = made.tensors["T"]
+                told = f"{form} takes\n{parts['A']}\nis thawed, takes\n{parts['B']}\nand has ({engine})\n{has}"
+                _require("thaws", np.array_equal(has.to_numpy(), array), told)
+            thawed += 1
+
+        if forms:
+            drawn = st.sampled_from(forms).flatmap(lambda pair: _split(*pair))
+            _each(drawn, max(examples // 4, 10), one)
+    _require("thaws", thawed > 0 or not forms, f"{level.__name__} has taken no array in two parts")
+    return {"thawed": thawed}
+
+
+def _in_two_parts(form: str, fill: str, rank: int) -> str:
+    """A program that adds A to a tensor, freezes and thaws it, and adds B; the last axis is the outermost loop."""
+    indices = [f"i{k}" for k in range(rank)]
+    at = ", ".join(indices)
+    default = "Element({0})"
+    for axis in range(rank):
+        default = f"{'Dense' if axis == rank - 1 else 'SparseList'}({default})"
+
+    def adds(name: str) -> list[str]:
+        return [*(f"for {i} = _" for i in reversed(indices)), f"T[{at}] {SUMS[fill]} {name}[{at}]", *["end"] * rank]
+
+    inputs = [f"{name} = Tensor({default.format(fill)})" for name in "AB"]
+    lines = [*inputs, f"T = Tensor({form})", f"T .= {fill}", *adds("A"), "freeze(T)", "thaw(T)", *adds("B"), "return T"]
+    return "\n".join(lines)
+
+
 def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
     """Claim: two tasks that meet as the declared stability allows have one result, the sequential one."""
     more = set()
@@ -145,11 +202,9 @@ def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
 def engines(level: type[Level], examples: int) -> dict[str, Any]:
     """Claim: what random safe programs over the format compute is the same in all engines.
 
-    These programs have leaves with a fill value; of one without, there are none.
+    A leaf without a fill value, which holds truth values, gets unions and differences of sets.
     """
     name = level.__name__
-    if issubclass(level, Leaf) and _leaf(level, "0") == f"{name}()":
-        return {"programs": 0}
     some = Options(spawning=1, modified=4, statements=2)
     if issubclass(level, Leaf):
         some = replace(some, leaves=(name,))
@@ -158,8 +213,11 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
     else:
         some = replace(some, modifiers=(name,), modified=2)
     with _known(level):
-        known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
-        drawn = (known | programs(some)).filter(lambda text: f"{name}(" in text and accepted(text))
+        if issubclass(level, Leaf) and _leaf(level, "0") == f"{name}()":
+            drawn = _sets(f"{name}()").filter(accepted)
+        else:
+            known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
+            drawn = (known | programs(some)).filter(lambda text: _usable(level, text) and accepted(text))
         subjects = ["native", "compiled"] if compiler() else ["native"]
         try:
             tally = campaign(["reference", "semantics"], subjects, programs=drawn, examples=examples)
@@ -182,6 +240,7 @@ def proof(level: type[Level], examples: int = 0) -> dict[str, Any]:
 
 CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
     "loads": loads,
+    "thaws": thaws,
     "stability": stability,
     "engines": engines,
     "proof": proof,
@@ -236,6 +295,34 @@ def _witness(level: type[Level]) -> tuple[str, str, frozenset[Dependence]]:
             if legal(form) and _fills(form, fill):
                 return form, update, [each for each in levels_of(form) if type(each) is level][-1].stability()
     raise Nonconforming(f"stability: {level.__name__} fits in none of Dense(…) and Dense(Dense(…))")
+
+
+def _usable(level: type[Level], text: str) -> bool:
+    """Whether the level is in a program, and takes the elements there if it is a leaf."""
+    name = level.__name__
+    fills = re.findall(rf"\b{name}\(([^(),]+)", text)
+    takes = level.kinds if issubclass(level, Leaf) else ("int", "float", "bool")
+    return f"{name}(" in text and all(kind_of(worth(fill)) in takes for fill in fills if fill in VALUES)
+
+
+@st.composite
+def _sets(draw: st.DrawFn, leaf: str) -> str:
+    """A program that computes a set of two, of pairs of indices."""
+    around = draw(st.sampled_from(["SparseList({})", "SparseDict({})", "SparseByteMap({})", "SparseRunList({})"]))
+    value = draw(st.sampled_from(["A[i, j]", "A[i, j] || B[i, j]", "A[i, j] && B[i, j]", "A[i, j] && !B[i, j]"]))
+    outer = draw(st.sampled_from(["Dense(Shard(dev, {}))", "Dense(Isolate({}))", "Dense({})"]))
+    loop = draw(st.sampled_from(["_", "parallel(_, dev)", "parallel(_, dev, dynamic_schedule(2))"]))
+    inputs = [f"{name} = Tensor(Dense(SparseList(Element(false))))" for name in "AB"]
+    form = outer.format(around.format(leaf))
+    lines = ["dev = cpu(:dev, 2)", *inputs, f"S = Tensor({form})", "S .= false", f"for j = {loop}", "for i = _"]
+    return "\n".join([*lines, f"S[i, j] |= {value}", "end", "end", "return S"])
+
+
+@st.composite
+def _split(draw: st.DrawFn, form: str, fill: str) -> tuple[str, str, np.ndarray[Any, Any], int]:
+    """An array for a format, and from which index of its last axis on it comes after thawing."""
+    array = draw(arrays(rank_of(form), fill, extent=3))
+    return form, fill, array, draw(st.integers(0, array.shape[-1]))
 
 
 @st.composite

@@ -9,6 +9,7 @@ from typing import Any
 
 from wingspan import schemas
 from wingspan.api import Exploration, Kernel, Program, Run
+from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Finding, Proof, Report, Witness
 from wingspan.errors import Span, WingspanError
@@ -328,6 +329,20 @@ def stress(made: Histogram) -> dict[str, Any]:
         ],
         "seconds": made.seconds,
     }
+
+
+@_made.register
+def sweep(made: Sweep) -> dict[str, Any]:
+    """What a verb gave for each choice of parameters, each as its own schema says."""
+    points = [
+        {
+            "params": {name: str(value) for name, value in point.params.items()},
+            "fault": point.fault,
+            "result": None if point.result is None else of(point.result),
+        }
+        for point in made.points
+    ]
+    return {"verb": made.verb, "points": points}
 
 
 @_made.register

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from wingspan.api import Exploration, Program, Run
+from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Report
 from wingspan.errors import printable
@@ -28,6 +29,7 @@ from wingspan.views import lanes, steps, terminal
 from wingspan.views import made as reports
 from wingspan.views.check import check
 from wingspan.views.paint import THEME, Painter
+from wingspan.views.sweep import sweep
 from wingspan.views.values import count, digits, listing, listings, share
 from wingspan.views.view import counterexample
 
@@ -89,6 +91,11 @@ def _(made: Comparison) -> str:
 
 
 @short.register
+def _(made: Sweep) -> str:
+    return f"<Sweep of {made.verb}: {count(len(made.points), 'point')}>"
+
+
+@short.register
 def _(made: Histogram) -> str:
     seen = [one for one in made.observed if one.runs]
     return f"<Histogram of {count(made.runs, 'run')} by {made.engine}: {count(len(seen), 'end')}>"
@@ -143,6 +150,11 @@ def _(made: Run) -> str:
 @text.register
 def _(made: Comparison) -> str:
     return terminal.diff(made, "the program")
+
+
+@text.register
+def _(made: Sweep) -> str:
+    return sweep(made)
 
 
 @text.register

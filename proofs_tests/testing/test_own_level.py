@@ -1,0 +1,84 @@
+"""docs/own-level.md, followed to the letter: the package is built, installed, found by its entry point; it conforms."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.places import ROOT
+from wingspan.compiled.build import compiler
+
+PAGE = (ROOT / "docs" / "own-level.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [(kind, text) for kind, text in BLOCK.findall(PAGE)]
+MATRIX = "%%MatrixMarket matrix coordinate real general\n2 2 {}\n"
+
+
+def blocks(kind: str) -> list[str]:
+    return [text for found, text in BLOCKS if found == kind]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A folder with the files of the page, and an environment in which the package is installed."""
+    folder = tmp_path_factory.mktemp("onehot")
+    (folder / "package" / "onehot").mkdir(parents=True)
+    (folder / "package" / "pyproject.toml").write_text(*blocks("toml"))
+    (folder / "package" / "onehot" / "__init__.py").touch()
+    (folder / "package" / "onehot" / "levels.py").write_text(blocks("python")[0])
+    (folder / "copy.ws").write_text(blocks("text")[0])
+    (folder / "one.mtx").write_text(MATRIX.format(2) + "2 1 3.0\n1 2 5.0\n")
+    (folder / "two.mtx").write_text(MATRIX.format(2) + "1 1 3.0\n2 1 5.0\n")
+    wanted = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(folder / "package")]
+    subprocess.run([sys.executable, "-m", "pip", "install", *wanted], check=True)
+    return folder, {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)]), "NO_COLOR": "1"}
+
+
+def said(installed: tuple[Path, dict[str, str]], *words: str) -> subprocess.CompletedProcess[str]:
+    folder, env = installed
+    return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.deep  # pip builds a package, and random programs are compiled
+def test_commands_of_the_page_print_what_it_says(installed) -> None:
+    for block in blocks(""):
+        command, _, printed = block.partition("\n")
+        verb, *words = command.removeprefix("$ ").split()
+        if verb == "pytest" and not compiler():
+            continue
+        module = {"pytest": ["pytest", "-p", "no:cacheprovider"], "wingspan": ["wingspan"]}[verb]
+        done = said(installed, "-m", *module, *words)
+        has = f"{done.stdout}{done.stderr}".splitlines()
+        assert [line for line in printed.splitlines() if not any(each.startswith(line) for each in has)] == []
+
+
+@pytest.mark.deep
+def test_what_the_page_says_of_stability_is_so(installed) -> None:
+    """Conformance finds what the level supports, too; and with the method the dependence test accepts the program."""
+    folder, _ = installed
+    assert said(installed, "-c", blocks("python")[1]).stdout == blocks("text")[1]
+    assert said(installed, "-m", "wingspan", "check", "copy.ws").stdout.startswith("unsafe")
+    method = "".join(f"    {line}\n" for line in blocks("python")[2].splitlines())
+    level = folder / "site" / "onehot" / "levels.py"
+    level.write_text(level.read_text() + "\n" + method)
+    assert said(installed, "-m", "wingspan", "check", "copy.ws").stdout.startswith("safe")
+
+
+def test_the_level_of_the_page_holds_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an installation, so that this is tested often."""
+    import wingspan
+
+    names: dict[str, type] = {}
+    exec(blocks("python")[0], names)
+    with wingspan.registered(names["OneHot"]):
+        made = wingspan.Tensor.from_numpy("Dense(OneHot(Element(0)))", [[0, 5], [3, 0]])
+        assert made.to_numpy().tolist() == [[0, 5], [3, 0]] and made.nnz == 2
+        with pytest.raises(wingspan.InputError, match="the fiber has the index 1, and not 2 too"):
+            wingspan.Tensor.from_numpy("OneHot(Element(0))", [1, 2])
+        with pytest.raises(wingspan.ProgramError, match="Merge cannot wrap OneHot"):
+            wingspan.Tensor.from_numpy("Merge(dev, OneHot(Element(0)))", [0, 3], devices={"dev": 2})

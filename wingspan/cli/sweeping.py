@@ -1,0 +1,70 @@
+"""Verbs with several values of a parameter: -p nt=1,2,4 gives a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import click
+
+from wingspan import api
+from wingspan.comparison import Comparison
+from wingspan.console import STATUS, show, show_json
+from wingspan.dependence import Report
+from wingspan.histogram import Histogram
+from wingspan.views import json as data
+from wingspan.views import sweep as drawn
+from wingspan.views.view import Invocation
+
+SEARCH = ("machine", "strategy", "runs", "depth", "preemptions", "seed", "first", "symmetry")
+OPTIONS = {
+    "check": ("test",),
+    "explore": (*SEARCH, "shortest", "max_states", "max_seconds", "max_memory"),
+    "run": ("engine", "unsafe"),
+    "diff": ("engines", "repeat", "tolerance", "unsafe"),
+    "stress": ("machine", "engine", "runs", "seed", "max_states", "max_seconds"),
+}
+"""The verbs that can be swept, and which of their options mean the same for each choice."""
+
+
+def sweep(told: Invocation, varying: Mapping[str, list[str]], verb: str, as_json: bool, **options: Any) -> NoReturn:
+    """Print the table, or its JSON, and end with the worst status."""
+    if verb not in OPTIONS:
+        raise click.UsageError(f"{verb} takes one value of each parameter; {', '.join(OPTIONS)} take several.")
+    for name, values in varying.items():
+        if not all(values):
+            raise click.UsageError(f"-p {name}: a value is missing between two commas.")
+    given = {name: value for name, value in options.items() if value not in (None, False, (), {})}
+    for name in given:
+        if name not in OPTIONS[verb]:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} takes one value of each parameter, not {_list(varying)}."
+            )
+    if "shortest" in given:
+        given["exact"] = given.pop("shortest")
+    binding = {**told.binding, "params": {**told.binding["params"], **varying}}
+    made = api.sweep(getattr(api, verb), told.runnable, **binding, **given)
+    if as_json:
+        show_json(data.sweep(made))
+    else:
+        show(drawn.sweep(made))
+    sys.exit(max(1 if point.fault else _status(point.result) for point in made.points))
+
+
+def _list(varying: Mapping[str, list[str]]) -> str:
+    return ", ".join(f"{name}={','.join(each)}" for name, each in varying.items())
+
+
+def _status(result: Any) -> int:
+    """The exit status of the verb for one result."""
+    match result:
+        case api.Exploration():
+            return STATUS[result.verdict.verdict]
+        case Report():
+            return 0 if result.verdict == "safe" else 1
+        case Comparison():
+            return 1 if result.difference else 0
+        case Histogram():
+            return 1 if result.surprises else 0 if result.verdict.complete else 3
+    return 0
