@@ -74,14 +74,14 @@ def campaign(
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
 
-    A program with one of its inputs is a case. Equal arguments give equal cases, in equal code, as Hypothesis also draws
-    constants that it finds there. An engine that cannot run a case skips it, and one that is not `nonfinite` skips
-    inputs with Inf or NaN. A case counts if two engines have run it, or the only one.
+    A program with one of its inputs is a case. Equal arguments give equal cases, in equal code, as Hypothesis also
+    draws constants that it finds there. An engine that cannot run a case skips it, and one that is not `nonfinite`
+    skips inputs with Inf or NaN. A case counts if two engines have run it, or the only one.
 
     Args:
-        oracles: engines, given themselves or by name. Each runs a case once, on the first pair of threads and schedules:
-            what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at once, which
-            `compiled` compiles as one C file.
+        oracles: engines, given themselves or by name. Each runs a case once, on the first pair of threads and
+            schedules: what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at
+            once, which `compiled` compiles as one C file.
         subjects: engines that run each case on every pair of `threads` and `schedules` that is drawn for its program,
             so every program must have one result however its loops are dealt.
         programs: draws the texts of programs; by default safe kernels and safe programs. It may draw cases, too, which
