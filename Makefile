@@ -94,7 +94,6 @@ pages: $(READY) ## write docs/rules.md, the tables of docs/levels.md and of exam
 	cp examples/quiz.md docs/errors.md wingspan/cli
 
 site: $(READY) ## build the documentation site into build/site; a warning is an error
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
 	@echo 'open build/site/index.html'
 
