@@ -66,7 +66,8 @@ AREAS = {
     ],
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
-        "wingspan/views/stepper.py", "wingspan/cli/stepping.py",
+        "wingspan/views/stepper.py", "wingspan/views/widget.py", "wingspan/cli/stepping.py",
+        "wingspan/semantics/stopped.py",
     ],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",
