@@ -16,8 +16,9 @@ import scipy.sparse
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
-from wingspan.lang.algebra import exact
+from wingspan.lang.algebra import exact, show
 from wingspan.levels import Tower
+from wingspan.testing.formats import BOUNDED, fitted
 from wingspan.testing.schedules import opened
 
 VALUES: dict[str, list[Any]] = {
@@ -94,6 +95,8 @@ def made_of(wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, e
         among = elements(exact(tower.fill), VALUES[tower.kind])
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
+        if any(level.name in BOUNDED for level in tower.levels):
+            array = fitted(str(tower.levels[0]), array, show(tower.fill))
         dense = layout in ("C", "F")
         made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
     return made
