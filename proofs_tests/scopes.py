@@ -136,7 +136,7 @@ def random_format(
     """One of the formats with exactly so many modifiers, each as likely as the others."""
     among = list(stacks(rank, storage))
     weights = [comb(number + len(stack), len(stack)) for stack in among]
-    while not legal(str(made := _random_format(*choose.choices(among, weights), devices, number, choose))):
+    while not legal(str(made := _random_format(*choose.choices(among, weights), devices, number, choose))):  # type: ignore[call-arg, arg-type]  # one is chosen
         pass
     return made
 

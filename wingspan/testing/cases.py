@@ -16,7 +16,6 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import WingspanError
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.testing.formats import RUNS
 from wingspan.testing.kernels import kernels
 from wingspan.testing.open_inputs import axes, made_of, open_inputs, room, symbolic
 from wingspan.testing.programs import Options, programs
@@ -119,12 +118,7 @@ def accepted(text: str) -> bool:
     return judged(text) == "safe"
 
 
-SAFER = Options(
-    spawning=1,
-    modified=4,
-    statements=2,
-    levels=(*("Dense", "SparseByteMap", "SparseDict", "SparseList") * 3, *RUNS, "SparseCOO"),
-)
+SAFER = Options(spawning=1, modified=4, statements=2)
 """Programs with a parallel loop of which the test accepts about every third."""
 
 

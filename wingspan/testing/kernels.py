@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import STORAGE, fitting, legal
+from wingspan.testing.formats import BOUNDED, STORAGE, fitting, legal
 from wingspan.testing.schedules import devices, schedules
 
 T = TypeVar("T")
@@ -79,7 +79,11 @@ class Kernel:
         form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
         while rank:
             axes = self.pick(range(2, rank + 1)) if rank > 1 and self.chance(6) else 1
-            form = f"SparseCOO({axes}, {form})" if axes > 1 else f"{self.pick(fitting(STORAGE, form))}({form})"
+            form = (
+                f"SparseCOO({axes}, {form})"
+                if axes > 1
+                else f"{self.pick(fitting((*STORAGE, *BOUNDED), form))}({form})"
+            )
             rank -= axes
         return form
 

@@ -16,8 +16,9 @@ import scipy.sparse
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
-from wingspan.lang.algebra import exact
+from wingspan.lang.algebra import exact, show
 from wingspan.levels import Tower
+from wingspan.testing.formats import BOUNDED, fitted
 from wingspan.testing.schedules import opened
 from wingspan.testing.special import LARGE, with_zeros
 
@@ -98,7 +99,9 @@ def made_of(
         among = elements(exact(tower.fill), VALUES[tower.kind] + large)
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
-        if "zeros" in special and shape and tower.fill == 0:
+        if any(level.name in BOUNDED for level in tower.levels):
+            array = fitted(str(tower.levels[0]), array, show(tower.fill))
+        elif "zeros" in special and shape and tower.fill == 0:
             made[name] = with_zeros(array)
             continue
         dense = layout in ("C", "F")

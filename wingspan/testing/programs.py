@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
 from hypothesis import strategies as st
 
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Gated
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, legal, wrapped
+from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, RUNS, STORAGE, fitted, fitting, legal, worth, wrapped
 
 T = TypeVar("T")
 
@@ -39,11 +40,13 @@ INDICES = ("i", "j", "k", "l")
 class Options:
     """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely.
 
-    With SparseCOO among the levels, some matrices are one.
+    With SparseCOO among the levels, some matrices are one. A Pattern is the leaf of booleans only.
     """
 
-    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
-    leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
+    levels: tuple[str, ...] = (
+        *("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList") * 3, *RUNS, *BOUNDED, "SparseCOO"
+    )  # fmt: skip
+    leaves: tuple[str, ...] = ("Element", "Element", "Atomic", "Pattern")
     parallel: bool = True
     modifiers: tuple[str, ...] = ("Mutex", "Isolate", "Shard", "Merge")
     modified: int = 6
@@ -57,7 +60,7 @@ class Options:
     """one in so many loops is parallel"""
     narrow: int = 0
     """one in so many leaves is narrow; 0: none"""
-    shifted: int = 0
+    shifted: int = 6
     """one in so many accesses that are read shifts its subscripts, and most of these may leave their axes; 0: none"""
 
 
@@ -157,6 +160,8 @@ class Writer:
 
     def start(self, t: Tensor) -> str:
         """The value that a tensor is declared with."""
+        if "Pattern" in t.form:
+            return "false"
         if "Merge(" in t.form and not self.chance(6):
             return NEUTRAL.get(t.op, FILLS[t.kind][0])
         return self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]
@@ -180,25 +185,36 @@ class Writer:
             gates[first] = device
             if device == "dev" and first > 1 and t.rank > 1 and self.chance(2):
                 gates[1] = "dev2"
-        leaf, fill = self.pick(self.options.leaves), self.pick(FILLS[t.kind])
+        leaf, fill = self.pick(self.leaves(t)), self.pick(FILLS[t.kind])
         if t.kind in WIDTHS and self.options.narrow and self.chance(self.options.narrow):
             fill = f"{fill}, {self.pick(WIDTHS[t.kind])}"
-        text = f"{leaf}({fill})"
+        text = f"{leaf}({fill})" if leaf != "Pattern" else "Pattern()"
         needs: dict[int, str] = {}
         together = "SparseCOO" in self.options.levels and t.rank == 2 and not gates and self.chance(4)
         for number in (1, 3) if together else range(1, t.rank + 2):
             if number > 1 and together:
                 text = f"SparseCOO(2, {text})"
             elif number > 1:
-                text = f"{self.pick(fitting(self.options.levels, text))}({text})"
+                text = f"{self.level(self.options.levels, text)}({text})"
             inner = text = self.wrapped(text)
             if number in gates and (bound := self.gate(gated, gates[number], text)) != text:
                 text = self.gate(gated, gates[number], bound) if self.chance(8) else bound
                 inner = text = self.wrapped(text)
                 late = number > t.rank or inner.startswith(("Mutex(", "Isolate(Mutex("))
                 needs[number - 1 if late else number] = gates[number]
-        op = self.pick([op for op in OPERATORS[t.kind] if op != "="]) if "Merge(" in text and t.op == "=" else t.op
+        joining = [op for op in OPERATORS[t.kind] if op != "=" and (op, leaf) != ("&=", "Pattern")]
+        op = self.pick(joining) if "Merge(" in text and t.op == "=" else t.op
         return replace(t, op=op if not self.chance(8) else t.op, form=text, gates=tuple(needs.items()))
+
+    def level(self, among: Sequence[str], text: str) -> str:
+        """A storage level that can hold a format."""
+        name = self.pick(among)  # most can: to ask all of them would take longer than to write the rest of the program
+        return name if legal(f"{name}({text})") else self.pick(fitting(among, text))
+
+    def leaves(self, t: Tensor) -> Sequence[str]:
+        """The leaves that a tensor may have."""
+        held = t.kind == "bool" and t.rank and t.op != "&=" and fitting(self.options.levels, "Pattern()")
+        return [leaf for leaf in self.options.leaves if held or leaf != "Pattern"]
 
     def gate(self, gated: Sequence[str], device: str, text: str) -> str:
         """A format in one of the levels that let in tasks of the device only, if one fits."""
@@ -216,18 +232,22 @@ class Writer:
         ]
         choices = tuple(str(k + 1) for k in range(self.n)) if t.name == "r" else choices
         rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
-        text = ", ".join(rows[0]) if t.rank == 1 else "; ".join(" ".join(row) for row in rows)
-        text += ";" if t.rank == 2 and self.n == 1 else ""
-        form = f"Element({FILLS[t.kind][0]})"
+        form, storage = f"Element({FILLS[t.kind][0]})", STORAGE if t.name == "r" else (*STORAGE, *BOUNDED)
+        if t.kind == "bool" and self.chance(3):
+            form = "Pattern()"
         together = t.rank == 2 and self.chance(8)
         for number in range(0 if not together else 2, t.rank + 1):
-            level = "SparseCOO(2, " if together else f"{self.pick(fitting(STORAGE, form))}(" if number else ""
+            level = "SparseCOO(2, " if together else f"{self.level(storage, form)}(" if number else ""
             form = f"{level}{form})" if level else form
             if self.options.modifiers and self.options.parallel and self.chance(8):
                 name = self.pick(self.options.modifiers)
                 inner = f"{name}({'dev, ' * is_gated(name)}{form})"
                 form = inner if legal(inner) else form
-        return f"{t.name} = Tensor({form}, [{text}])"
+        array = np.array([[worth(text) for text in row] for row in rows])
+        kept = fitted(form, array if t.rank == 2 else array[0], FILLS[t.kind][0])
+        written = [[str(x).lower() for x in row] for row in kept.reshape(-1, self.n).tolist()]
+        text = ", ".join(written[0]) if t.rank == 1 else "; ".join(map(" ".join, written))
+        return f"{t.name} = Tensor({form}, [{text}{';' if t.rank == 2 and self.n == 1 else ''}])"
 
     # -- statements
 
