@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.expressions import SUFFIX, expression, offset, told
+from wingspan.compiled.late import Late, late
 from wingspan.compiled.lexical import comment, indented
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, declare, declared, within, zero
@@ -47,6 +48,7 @@ class Function:
                 for ref in refs(s):
                     how = "write" if _brief(s) else kinds.get(type(s), "more")
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
+        self.late: Late = late(body, self.apart, printing.roots, self.whole)
         self.line: Span | None = None
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
@@ -84,11 +86,23 @@ class Function:
         for b, how in self.accessed(x):
             cells = self.cell_name(x, b)
             yield f"{f'{self.pointer(b)}const ' if declared else ''}{cells} = WS_CELLS({instance}, {b.number});"
-            if "write" in how and (most := whole(b)) is not None:
-                yield f"WS_ALL({instance}, {b.number}, {self.text(most)}, {self.printing.site(None, '')});"
+            if "write" in how and whole(b) is not None:
+                if Ref(b, x) not in self.late.refs:
+                    yield self.all(Ref(b, x))
             elif "write" in how:
                 room = self.room_name(x, b)
                 yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
+
+    def whole(self, s: Stmt) -> Iterator[Ref]:
+        """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
+        if isinstance(s, WRITING) or _brief(s):
+            yield from (ref for ref in refs(s) if not ref.buffer.hashed and whole(ref.buffer) is not None)
+
+    def all(self, ref: Ref) -> str:
+        """Asks for all cells of such a buffer."""
+        most, site = whole(ref.buffer), self.printing.site(None, "")
+        assert most is not None
+        return f"WS_ALL({self.names.register(ref.instance)}, {ref.buffer.number}, {self.text(most)}, {site});"
 
     def unknown(self, x: Reg) -> Iterator[str]:
         """The variables for that while it is not known which instance it is."""
@@ -134,7 +148,7 @@ class Function:
     def statement(self, s: Stmt) -> list[str]:
         match s:
             case plan.When(condition=condition, then=then, otherwise=otherwise):
-                yes, no = self.block(then), self.block(otherwise)
+                yes, no = (self.branch(s, block) for block in (then, otherwise))
                 lines = [f"if ({self.text(condition)}) {{", *indented(yes)]
                 return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
             case plan.While() if id(s) in self.apart:
@@ -186,6 +200,10 @@ class Function:
             case plan.Drop(reg=reg):
                 return [f"ws_drop(t, {self.names.register(reg)});"]
         return self.access(s)
+
+    def branch(self, s: plan.When, block: tuple[Stmt, ...]) -> list[str]:
+        asked = () if self.printing.racy else self.late.asked.get((id(s), block is s.then), ())
+        return [*map(self.all, asked), *self.block(block)]
 
     def text(self, e: Expr) -> str:
         return expression(e, self.names)

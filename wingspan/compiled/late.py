@@ -1,0 +1,56 @@
+"""Where a function asks for all cells of a buffer that it may not write at all. ::
+
+    WS_ALL(x, 18, n);                       if (ready != 0.0) {
+    if (ready != 0.0) {            →            WS_ALL(x, 18, n);
+        while (q <= n) x_val[q] = …                 while (q <= n) x_val[q] = …
+    }                                       }
+
+A function asks once, where it learns of an instance, for the cells that its stores may write. If all of these are in
+branches that are in no loop, each of these branches asks instead: that is once, too. Cells that nobody has asked for
+take no memory, are not cleared for the next run, and read as zero. Of a sum into copies (`Merge`) on one thread, the
+level that the copies are merged into is such memory: it stays unused, and to clear it took as long as a tenth of A·x.
+Only instances with keys are treated so. The cells of a root belong to a result, which has all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+
+from wingspan.compiled.registers import within
+from wingspan.plan.ir import Ref, Reg, Stmt, When
+from wingspan.plan.uses import sets
+
+Branch = tuple[int, bool]
+"""The `id` of a statement `When`, and whether it is the branch that is taken if the condition holds."""
+
+
+@dataclass
+class Late:
+    """What the branches of a function ask for."""
+
+    refs: frozenset[Ref] = frozenset()
+    asked: dict[Branch, tuple[Ref, ...]] = field(default_factory=dict)
+
+
+def late(
+    body: tuple[Stmt, ...], apart: Container[int], roots: Container[Reg], written: Callable[[Stmt], Iterable[Ref]]
+) -> Late:
+    """What a function's branches ask for: `written` has what a statement itself stores to without asking.
+
+    Statements that are functions apart, by their `id`, ask for themselves.
+    """
+    branches: dict[Branch, tuple[Ref, ...]] = {}
+    elsewhere: set[Ref] = set()
+    for s in body:
+        if isinstance(s, When) and id(s) not in apart:
+            for block, taken in ((s.then, True), (s.otherwise, False)):
+                inside = list(within(block, apart))
+                made = {reg for each in inside for reg in sets(each)}
+                refs = dict.fromkeys(ref for each in inside for ref in written(each))
+                elsewhere |= {ref for ref in refs if ref.instance in made or ref.instance in roots}
+                branches[id(s), taken] = tuple(refs)
+        else:
+            elsewhere |= {ref for each in within((s,), apart) for ref in written(each)}
+    asked = {branch: tuple([ref for ref in refs if ref not in elsewhere]) for branch, refs in branches.items()}
+    return Late(frozenset(ref for refs in asked.values() for ref in refs), asked)
