@@ -13,7 +13,7 @@ import z3
 
 from wingspan.errors import InputError
 
-PATIENCE = 60_000
+PATIENCE = 20_000
 """The milliseconds after which z3 gives up a question. The longest that it needs is a second or two."""
 
 
