@@ -62,7 +62,7 @@ AREAS = {
     "teaching": [
         "wingspan/notebook.py", "wingspan/semantics/rules/schema.py", "wingspan/testing/small.py",
         "wingspan/trace/coverage.py", "wingspan/trace/derivation.py", "wingspan/views/lanes.py",
-        "wingspan/views/quiz.py", "wingspan/views/shown.py", "wingspan/views/view.py",
+        "wingspan/views/quiz.py", "wingspan/views/shown.py", "wingspan/views/made.py", "wingspan/views/view.py",
     ],
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
@@ -95,6 +95,10 @@ AREAS = {
         "wingspan/explorer/interrupts.py", "wingspan/explorer/jobs.py", "wingspan/explorer/cluster.py",
     ],
     "docs": ["docs/"],
+    "interfaces": [
+        "wingspan/views/json.py", "wingspan/cli/options.py", "wingspan/errors.py", "wingspan/levels/registry.py",
+        "wingspan/api/exploring.py",
+    ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
