@@ -53,6 +53,10 @@ AREAS = {
         "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py", "wingspan/elaborate/opening.py",
         "wingspan/elaborate/extents.py",
     ],
+    "engines": [
+        "wingspan/testing/accesses.py", "wingspan/testing/spread.py", "wingspan/testing/campaign.py",
+        "wingspan/comparison.py", "wingspan/elaborate/einsum.py",
+    ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
         "wingspan/tensors/files/", "wingspan/tensors/foreign.py", "wingspan/tensors/arrays.py", "wingspan/reading.py",

@@ -128,6 +128,7 @@ def test_what_is_in_no_order_can_come_next_to_each_other(locks: bool) -> None:
         ("", []),
         ("1 read c[1]\n2 read c[1]", []),
         ("1 read c[1]\n2 write c[1]", ["c[1]"]),
+        ("2 write c[1]\n1 write c[1]", ["c[1]"]),
         ("1 write c[1]\n2 write c[2]", []),
         ("1 atomic c[1]\n2 atomic c[1]\n1 look c[1]", []),
         ("1 atomic c[1]\n2 read c[1]", ["c[1]"]),

@@ -213,7 +213,7 @@ def test_zeros_are_stored_on_request() -> None:
             form = "Dense(SparseList(Element(0)))" if array.ndim == 2 else "SparseList(Element(0))"
             stored = Tensor.from_scipy(form, array).to_coo().values
             assert np.count_nonzero(stored == 0) == np.count_nonzero(dense_of(array).reshape(-1)[::2] == 0)
-            zeros += np.count_nonzero(stored == 0)
+            zeros += int(np.count_nonzero(stored == 0))
     assert zeros > 50
 
 

@@ -129,7 +129,6 @@ def test_nothing_is_lost_with_workers_that_die(scheduler: str, tmp_path: Path, m
 
 @pytest.mark.deep
 def test_a_campaign_on_a_cluster_does_what_it_does_here(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wingspan.testing.campaign.BATCH", 8)
     monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 100.0)
     asked: dict[str, Any] = {"programs": einsums(), "examples": 8, "first_seed": 3}
     here, there = (campaign(["semantics", "reference"], scheduler=at, **asked) for at in (None, scheduler))
