@@ -263,10 +263,11 @@ class Operating:
         elif self.context != "late":
             visited = Cell(self.below, "visit", keys, child)
             run.accesses.append(Access(visited, "write", run.guard, tuple(run.held), "enter"))
-        run.run(visit.leave(tower, number, True, op).procedure, **entered, index=index)
-        run.run(visit.close(tower, number, op).procedure, **self._between(number, entered))
+        left = run.run(visit.leave(tower, number, True, op).procedure, **entered, index=index)
+        left = {**entered, **left}
+        run.run(visit.close(tower, number, op).procedure, **self._between(number, left))
         lasting = [name for name in procedures.cursor(tower, number) if not name.startswith("c.") or name == "c.p"]
-        self.keeps &= all(z3.eq(entered[name], kept[name]) for name in lasting)
+        self.keeps &= all(z3.eq(left[name], kept[name]) for name in lasting)
 
     def _between(self, number: int, cursor: Mapping[str, Term]) -> dict[str, Term]:
         """The cursor in some iteration: of its fields, only the position is what it was."""

@@ -176,6 +176,7 @@ class Induction:
         after = replace(
             node, late=context == "late", below=self._with(node.below, modifier, False),
             own=self._with(node.own, modifier, True), conflict=node.conflict or outcome.conflict,
+            early=node.early or (context == "early" and outcome.conflict is not None),
             meets=node.meets or (context == "early" and node.agree == "same"),
         )  # fmt: skip
         for state in outcome.below:
