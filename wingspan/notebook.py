@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wingspan import api, cli
 from wingspan.api.binding import Runnable
 from wingspan.errors import InputError
-from wingspan.trace import document
-from wingspan.trace.document import MOST
+from wingspan.trace.document import MOST, document
 
 if TYPE_CHECKING:
     from wingspan.views.widget import StepWidget
