@@ -21,9 +21,6 @@ external_toc_path = "docs/toc.yml"
 external_toc_exclude_missing = True
 exclude_patterns = [".*", "build", "dist", "**/__pycache__", "*.egg-info"]
 
-suppress_warnings = ["etoc.glob"]
-"""A test requires that the parts of the site have all pages."""
-
 myst_heading_anchors = 4
 """Titles have the anchors that they have on GitHub."""
 
