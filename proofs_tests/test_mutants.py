@@ -15,6 +15,10 @@ MUTANTS = mutants()
 
 AREAS = {
     "rules": ["wingspan/semantics/rules/"],
+    "language": [
+        "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
+        "wingspan/elaborate/lifecycles.py",
+    ],
     "dependence": [
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
@@ -34,7 +38,7 @@ AREAS = {
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",
         "wingspan/plan/passes/unpack.py", "wingspan/buffers/procedures.py", "wingspan/lang/masks.py",
-        "wingspan/elaborate/concordize.py",
+        "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py",
     ],
     "compiled": [
         "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
@@ -51,7 +55,7 @@ AREAS = {
         "wingspan/runtime/_memory.pyx", "wingspan/tensors/", "wingspan/written.py", "wingspan/api/running.py",
         "wingspan/api/forecast.py", "wingspan/api/comparing.py", "wingspan/api/compiling.py",
         "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py", "wingspan/elaborate/opening.py",
-        "wingspan/elaborate/extents.py",
+        "wingspan/elaborate/extents.py", "wingspan/api/calls.py",
     ],
     "engines": [
         "wingspan/testing/accesses.py", "wingspan/testing/spread.py", "wingspan/testing/campaign.py",

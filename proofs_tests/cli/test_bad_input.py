@@ -188,9 +188,9 @@ ITEMS = {
     """),
     "a missing .mtx, bound": Bad("x = A[1, 1]\n", ["-i", "A=A.mtx"], {}, """
         error[input]: A.mtx: no such file
-          p.ws:1:5
-            1 │ x = A[1, 1]
-              │     ^^^^^^^
+          command line:1:6
+            1 │ -i A=A.mtx
+              │      ^^^^^
           fix  write the path of a file that is there
     """),
     "a truncated .mtx": Bad(FROM_FILE, [], {"A.mtx": BANNER + "2 2 2\n1 1 5\n"}, """

@@ -189,7 +189,8 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["fmt", "none.ws"], "none.ws: no such file"),
         (["explore"], "Missing argument 'FILE'"),
         (["explore", "racy.ws", "more.ws"], "unexpected extra argument"),
-        (["prove", "racy.ws"], "No such command 'prove'"),
+        (["proof", "racy.ws"], "No such command 'proof'"),
+        (["prove", "racy.ws"], "unexpected extra argument"),
         (
             ["explore", "racy.ws", "--strategy", "guess"],
             "'guess' is not one of 'auto', 'graph', 'dpor', 'random'",
@@ -242,7 +243,7 @@ GOOD = ["good.ws", "-p", "nt=2", "-p", "n=2", "-p", "sch=static_schedule()", "-i
         (["run", *GOOD, "-o", "c=c.txt"], "c.txt"),
         (["run", *GOOD, "-o", "c=racy.ws/c.npy"], "racy.ws/c.npy: Not a directory"),
         (["run", *GOOD, "-o", "c=text.npy"], "text.npy is there already"),
-        (["replay", "racy.ws"], "Missing option '--interleaving'"),
+        (["replay", "racy.ws", "--race", "9"], "there is no race 9"),
         (["replay", "racy.ws", "--interleaving", ""], "which is not a task path"),
         (["replay", "racy.ws", "--interleaving", "1,,2"], "entry 2"),
         (["replay", "racy.ws", "--interleaving", "1*0"], "'1*0', which is not a task path"),
@@ -606,11 +607,13 @@ def test_a_closed_output_is_an_error():
 
 
 def test_a_stream_without_unicode_loses_only_characters():
+    """Lines of drawings have signs of their own there; what has none is a question mark."""
     done = process("explore", RACY, env={"PYTHONIOENCODING": "ascii"})
     plain = process("explore", RACY, env={"PYTHONIOENCODING": "utf-8"})
     assert (done.returncode, done.stderr) == (1, "")
     timeless = [re.sub(r"in [\d.]+ s", "", text) for text in (done.stdout, plain.stdout)]
-    assert timeless[0] == timeless[1].encode("ascii", "replace").decode()
+    assert len(timeless[0]) == len(timeless[1])
+    assert all(a == b for a, b in zip(*timeless, strict=True) if b.isascii())
 
 
 def interrupting(render: object, stream: object):
@@ -744,7 +747,9 @@ def test_the_passes_over_a_plan_are_told(wingspan) -> None:
     last = PASSES[-1].__name__
     before, after = (wingspan("plan", program, "--after", name)[1] for name in ("draft", last))
     assert after == wingspan("plan", program)[1] != before
-    assert json.loads(wingspan("plan", program, "--after", last, "--json")[1]) == {"plan": after.removesuffix("\n")}
+    assert json.loads(wingspan("plan", program, "--after", last, "--json")[1]) == {
+        "schema": 1, "plan": after.removesuffix("\n"),
+    }  # fmt: skip
 
 
 def test_a_pass_that_there_is_not_is_told(wingspan) -> None:

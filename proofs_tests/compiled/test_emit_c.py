@@ -109,7 +109,7 @@ def test_the_kernels_agree(name, threads):
 def test_random_safe_programs_agree():
     """A few of them, on one thread and on two; `wingspan.testing.campaign` takes any number."""
     tally = campaign(
-        ["reference"], [PrintedC(("-O3",))], inputs=1, examples=many(48), threads=(1, 2),
+        ["reference", "native"], [PrintedC(("-O3",))], inputs=1, examples=many(48), threads=(1, 2),
         schedules=("dynamic_schedule(1)",),
     )  # fmt: skip
     assert tally.cases >= due(48)

@@ -152,8 +152,21 @@ def test_new_indices_avoid_the_names_of_the_program():
 # ------------------------------------------------------------------------------------------------------ any program
 
 
+def entered(e: ir.Expression) -> str | None:
+    """The index of the loop that enters the fiber or the view which a subscript selects from."""
+    match e:
+        case ir.Permissive(subscript=inner):
+            return entered(inner)
+        case ir.Index(name=name) | ir.Plus(index=name):
+            return name
+    return None
+
+
 def discordant(s: ir.Node, loops: tuple[str, ...] = (), declared: dict[str, int] | None = None) -> list[str]:
-    """The accesses whose subscripts are not bare indices of loops nested in order inside of the tensor's scope."""
+    """The accesses whose subscripts are not indices of loops nested in order inside of the tensor's scope.
+
+    What is updated has bare indices. What is read may shift an index, and leave its axis.
+    """
     declared = {} if declared is None else declared
     found: list[str] = []
     match s:
@@ -165,8 +178,12 @@ def discordant(s: ir.Node, loops: tuple[str, ...] = (), declared: dict[str, int]
             declared[T] = len(loops)
         case ir.For(index=index, range=r, body=body):
             found += discordant(r, loops, declared) + discordant(body, (*loops, index), dict(declared))
+        case ir.Assign(access=access, value=value):
+            if not all(isinstance(e, ir.Index) for e in access.subscripts):
+                found.append(str(s))
+            found += discordant(access, loops, declared) + discordant(value, loops, declared)
         case ir.Access(fiber=F, subscripts=subscripts):
-            names = [e.name for e in reversed(subscripts) if isinstance(e, ir.Index)]
+            names = [name for e in reversed(subscripts) if (name := entered(e))]
             at = [loops.index(name) for name in names]
             ordered = all(a < b for a, b in zip([declared.get(F.tensor, 0) - 1, *at], at, strict=False))
             if len(names) < len(subscripts) or not ordered:

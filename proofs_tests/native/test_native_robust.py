@@ -90,6 +90,7 @@ def script(tmp_path):
 
 PRELUDE = """
 import os, signal, sys, threading
+import numpy  # starts threads of its own, which would count
 from wingspan import api, cli
 from wingspan.runtime import _memory
 

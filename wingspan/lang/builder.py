@@ -154,7 +154,7 @@ class Builder:
                 parts.append([child])
             elif child is not None and not ended(child):
                 parts[-1].append(child)
-        if self.depth + len(parts) > LIMIT:
+        if self.depth + len(parts) - 1 > LIMIT:
             too_deep(self.span(parts[-1][0]))
         made: list[ir.If] = []
         for header, *rest in parts:
@@ -309,13 +309,14 @@ class Builder:
     def comparison(self, tree: Branch) -> ir.Expression:
         """A comparison; `a < b < c` is `a < b && b < c`."""
         left, sign, right = tree.children
-        first, second = self.tree(left), self.expression(self.tree(right))
+        first, second = self.tree(left), self.tree(right)
         if first.data != "compare":
-            return ir.Call(str(sign), (self.expression(first), second), span=self.span(tree))
+            pair = (self.expression(first), self.expression(second))
+            return ir.Call(str(sign), pair, span=self.span(tree))
         before, middle = self.comparison(first), self.tree(first.children[2])
         if any(map(chained, middle.iter_subtrees())):  # it would double with each chain around it
             self.fail("a chain of comparisons stands inside of another one", middle, "bind it before: x = …")
-        last = (self.expression(middle), second)
+        last = (self.expression(middle), self.expression(second))
         after = ir.Call(str(sign), last, span=self.span(middle).to(self.span(tree)))
         return ir.Call("&&", (before, after), span=self.span(tree))
 

@@ -16,6 +16,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import WingspanError
 from wingspan.lang import ir
 from wingspan.levels import Tower
+from wingspan.testing.formats import BOUNDED, RUNS
 from wingspan.testing.kernels import kernels
 from wingspan.testing.open_inputs import axes, made_of, open_inputs, room, symbolic
 from wingspan.testing.programs import Options, programs
@@ -118,7 +119,14 @@ def accepted(text: str) -> bool:
     return judged(text) == "safe"
 
 
-SAFER = Options(spawning=1, modified=4, statements=2)
+SAFER = Options(
+    spawning=1,
+    modified=4,
+    statements=2,
+    levels=(*("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList") * 3, *RUNS, *BOUNDED, "SparseCOO"),
+    leaves=("Element", "Element", "Atomic", "Pattern"),
+    shifted=6,
+)
 """Programs with a parallel loop of which the test accepts about every third."""
 
 

@@ -38,6 +38,9 @@ MEETING = (
     "x[1] {op} A[i]", "x[1] {op} A[i]", "x[t] {op} A[i]", "x[A[i] + 1] {op} t", "x[i] {op} A[i]", "x[1] {op} A[i] + t",
     "x[1] {op} A[i] * B[i]", "x[2] {op} A[i] + B[i]", "x[1] {op} A[i]\nx[2] {op} B[i]", "if A[i] > 0\nx[1] {op} t\nend",
     "y = y + A[i]", "y = A[i]", "x[1] {op} y",
+    "x[1] {op} coalesce(A[~(i + 1)], 2)", "x[t] {op} A[i] + coalesce(A[~(i - 1)], 0)",
+    "x[2] {op} coalesce(B[~(i - t)], t)", "C[i, t] {op} coalesce(A[~(i + t)], 0)",
+    "C[i, 1] {op} A[i] * coalesce(A[~(i - 1)], 1)",
     "C[i, t] {op} A[i]", "C[i, t] {op} A[i] + B[i]", "C[i, 1] {op} A[i]", "C[i, A[i] % 2 + 1] {op} A[i]",
 )  # fmt: skip
 """Statements of a loop over i that two tasks t run at once."""
@@ -84,14 +87,15 @@ def racing(draw: st.DrawFn) -> str:
     n, op = pick((2, 2, 3)), pick(("+=", "+=", "-=", "=", "<<max>>=", "*="))
     body = "\n".join(pick(MEETING).format(op=op) for _ in range(draw(st.integers(1, 2))))
     leaf = pick(("Element(0)",) * 4 + ("Atomic(0)", "Mutex(Element(0))"))
-    inner = f"{pick(fitting((*RUNS, *WRITTEN, 'SparseInterval'), leaf))}({leaf})"
+    inner = f"{pick(fitting((*RUNS, *WRITTEN, 'SparseInterval', 'SparsePoint'), leaf))}({leaf})"
     around = pick(("{}", "{}", *MODIFIERS[1:5:2], "Mutex({})")).replace("far", "dev").format(inner)
     inner = around if legal(f"Dense({around})") else inner
+    form = pick((*[f"Dense({inner})"] * 5, f"SparseCOO(2, {leaf})"))
     used = ["x", *(["C"] if "C[" in body else [])]
     lines = ["dev = cpu(:dev, 2)"]
     for name in (name for name in "AB" if f"{name}[" in body):
         lines.append(f"{name} = Tensor({pick((*READ[:-1], 'SparseBand'))}(Element(0)), {_runs(draw, n)})")
-    lines += [f"x = Tensor(Dense({leaf}), 4)", f"C = Tensor(Dense({inner}), {n}, 2)"]
+    lines += [f"x = Tensor(Dense({leaf}), 4)", f"C = Tensor({form}, {n}, 2)"]
     lines += [f"{name} .= {int(op == '*=')}" for name in used]
     lines += ["y = 0"] * ("y" in body)
     lines += ["for t = parallel(1:2, dev)", f"for i = 1:{n}", body, "end", "end"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Gated
-from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, RUNS, STORAGE, fitted, fitting, legal, worth, wrapped
+from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, STORAGE, fitted, fitting, legal, worth, wrapped
 
 T = TypeVar("T")
 
@@ -43,10 +43,8 @@ class Options:
     With SparseCOO among the levels, some matrices are one. A Pattern is the leaf of booleans only.
     """
 
-    levels: tuple[str, ...] = (
-        *("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList") * 3, *RUNS, *BOUNDED, "SparseCOO"
-    )  # fmt: skip
-    leaves: tuple[str, ...] = ("Element", "Element", "Atomic", "Pattern")
+    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
+    leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
     parallel: bool = True
     modifiers: tuple[str, ...] = ("Mutex", "Isolate", "Shard", "Merge")
     modified: int = 6
@@ -60,7 +58,7 @@ class Options:
     """one in so many loops is parallel"""
     narrow: int = 0
     """one in so many leaves is narrow; 0: none"""
-    shifted: int = 6
+    shifted: int = 0
     """one in so many accesses that are read shifts its subscripts, and most of these may leave their axes; 0: none"""
 
 
@@ -232,8 +230,10 @@ class Writer:
         ]
         choices = tuple(str(k + 1) for k in range(self.n)) if t.name == "r" else choices
         rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
-        form, storage = f"Element({FILLS[t.kind][0]})", STORAGE if t.name == "r" else (*STORAGE, *BOUNDED)
-        if t.kind == "bool" and self.chance(3):
+        form, storage = f"Element({FILLS[t.kind][0]})", STORAGE
+        if t.name != "r":
+            storage = (*storage, *(level for level in BOUNDED if level in self.options.levels))
+        if t.kind == "bool" and "Pattern" in self.options.leaves and self.chance(3):
             form = "Pattern()"
         together = t.rank == 2 and self.chance(8)
         for number in range(0 if not together else 2, t.rank + 1):
@@ -388,7 +388,8 @@ class Writer:
         if not any(e.startswith("~") for e in given):
             return f"{t.name}[{', '.join(given)}]"
         choices: tuple[str, ...] = (*LITERALS[t.kind], FILLS[t.kind][0])
-        same = [other for other in here.reads if other.kind == t.kind and other.rank]
+        # subscripts that are loaded would be searched for, which only happens where the access is missing
+        same = [other for other in here.reads if other.kind == t.kind and other.rank and not other.inferred]
         z = self.pick(choices) if not same or self.chance(4) else self.access(here, self.pick(same), depth=0)
         return f"coalesce({t.name}[{', '.join(given)}], {z})"
 
