@@ -208,6 +208,7 @@ class Page {
         h("div", { class: "column" }, pane("states", "states", this.status), pane("results", "results")),
       ),
       this.details,
+      this.graph.about,
       this.handout,
     );
     this.panes.states.replaceWith(this.graph.element, legend);
@@ -338,7 +339,7 @@ class Page {
         h(
           "td",
           {},
-          brief(this, after).map((line) => h("div", {}, h("code", {}, line))),
+          brief(this, after, move),
           names.length > 0 && h("small", {}, `written: ${names.join(", ")}`),
         ),
       );
