@@ -64,7 +64,7 @@ class Page {
     return task === "0" || place < 0 ? "t0" : `t${1 + (place % COLOURS)}`;
   }
 
-  /** The colour of a result: 0 for the sequential one, or one of the others. */
+  /** The colour of a result: 0 for the sequential result, or one of the others. */
   result(number) {
     const { results: all } = this.trace;
     if (all[number].serial) return 0;
