@@ -82,7 +82,7 @@ def _findings(test: str, total: Tally) -> Iterator[str]:
 
 
 def _example(text: str, bad: bool) -> Iterator[str]:
-    """A program, what happens, and what mends it."""
+    """A program, what happens, and what repairs it."""
     program = api.parse(text)
     yield f"```\n{str(program).rstrip()}\n```\n"
     if bad:

@@ -239,19 +239,35 @@ def test_the_page_fits_into_any_window(shown, name, width, height) -> None:
         assert window.evaluate("document.documentElement.scrollHeight") <= height
 
 
+@pytest.mark.parametrize(("name", "way"), [(DEPENDENT, "1*3,2,1,2"), ("quiz_cousin_race.ws", "1*2,2,1*4,2*10,1")])
+def test_a_state_pointed_at_and_the_handout_show_the_memory_of_the_pane(shown, name, way) -> None:
+    """The tree and the buffers of a tensor that changes; what is pointed at lies inside of the window."""
+    window = shown(name, f"#{way}")
+    window.locator(".node[aria-current]").hover()
+    here, pane = window.locator(".about"), window.locator(".memory .tensor").first
+    box = here.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["y"] >= 0
+    assert box["x"] + box["width"] <= 1400 and box["y"] + box["height"] <= 860
+    last = window.locator(".handout > table > tbody > tr").last
+    for part in (".tree", ".buffers"):
+        held = pane.locator(part).all_text_contents()
+        assert here.locator(part).all_text_contents() == [text.replace(" written", "") for text in held]
+        assert last.locator(part).all_text_contents() == held
+    assert pane.locator(".tree .held").count() > 0
+
+
 def test_print_is_a_handout_with_a_row_for_each_step(shown) -> None:
     """In black on white, whatever the window has; all on some pages."""
     window = shown(DEPENDENT, "#1*3,2,1,2", color_scheme="dark")
     data = window.pdf()
     assert data.startswith(b"%PDF") and 1 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 3
     window.emulate_media(media="print")
-    rows = window.locator(".handout tbody tr")
+    rows = window.locator(".handout > table > tbody > tr")
     assert rows.count() == 6 and not window.locator("main").is_visible()
     last = rows.nth(5).inner_text()
-    assert all(
-        text in last
-        for text in ("writes c.val[3] = 1", "LOST", "⟨increment(fiber(c,1,3), +, 1), task 2, σ⟩", "1 0 1 0 0")
-    )
+    assert all(text in last for text in ("writes c.val[3] = 1", "LOST", "⟨increment(fiber(c,1,3), +, 1), task 2, σ⟩"))
+    assert rows.nth(5).locator(".tree .held").all_inner_texts() == ["1", "0", "1", "0", "0"]
+    assert rows.nth(5).locator(".tree .written .held").all_inner_texts() == ["1"]
     assert window.evaluate("seen.faint()") == []
 
 

@@ -36,7 +36,7 @@ def test_races_and_results_are_those_that_explore_numbers(command) -> None:
     ],
 )
 def test_without_a_number_it_is_the_first_finding(command, name: str, found: str, status: int) -> None:
-    """The worst one: a fault or a deadlock, then a result that is not the sequential one, then a race."""
+    """The worst one: a fault or a deadlock, then a result that is not the sequential result, then a race."""
     file = str(EXAMPLES / name)
     done = command("replay", file, "--json")
     assert (done.status, done.err) == (status, f"note: this is {found} of explore\n")

@@ -1,4 +1,4 @@
-"""Advice: what it says to change is all that changes, costs what is stated, and mends every interleaving."""
+"""Advice: what it says to change is all that changes, costs what is stated, and repairs every interleaving."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def told(name: str) -> list[tuple[int, list[str]]]:
 
 
 @pytest.mark.parametrize("text", few(list(PROGRAMS.values()), 14), ids=PROGRAMS.keys())
-def test_each_advice_mends_the_program(text: str) -> None:
+def test_each_advice_repairs_the_program(text: str) -> None:
     """The text is a program, the test accepts it, and every interleaving gives the sequential result.
 
     Costs ascend, and what is new in the text is what the change says.
@@ -229,7 +229,7 @@ def test_other_remedies(name: str, cost: int, lines: list[str]) -> None:
 
 
 def test_no_advice_contains_another() -> None:
-    """What mends a program with an Element is not advised with an Atomic too."""
+    """What repairs a program with an Element is not advised with an Atomic too."""
     assert told("quiz_sibling_race") == [
         (5, ["dev = cpu(:dev, 2)", "c = Tensor(Merge(dev, SparseByteMap(Element(0))), 2)", "for i = parallel(_, dev)"]),
         (8, ["c = Tensor(Mutex(SparseByteMap(Element(0))), 2)"]),
@@ -342,7 +342,7 @@ def test_changes_are_built_upon_each_other() -> None:
 
 
 def test_a_dearer_remedy_hides_no_cheaper_one_that_contains_it() -> None:
-    """The inner loop serial mends the program; so does, for less, the outer one parallel instead, with an Atomic."""
+    """The inner loop serial repairs the program; so does, for less, the outer one parallel instead, with an Atomic."""
     text = """
         C = Tensor(Dense(Isolate(SparseByteMap(Element(0)))), 2, 2)
         d = Tensor(Dense(Element(0)), 1)
@@ -380,7 +380,7 @@ def test_the_cheapest_are_advised() -> None:
 
 
 def test_the_search_is_bounded() -> None:
-    """Also if every change mends a little, and none enough."""
+    """Also if every change repairs a little, and none enough."""
     problems = checked(api.parse(dedent(NESTED)).tree).findings
     answers = count()
 

@@ -568,7 +568,7 @@ def test_copies_for_another_device_help_nobody() -> None:
 
 
 def test_an_input_in_shards_is_the_first_threads() -> None:
-    """T7: data that is loaded is thread 1's, and thread 2 comes to it."""
+    """T7: data that is loaded is thread 1's, and thread 2 reaches it."""
     text = "d = cpu(:d, 2)\nT = Tensor(Shard(d, Dense(Element(0))), [1, 2])\nfor k = parallel(2:2, d)\nT[k] += 1\nend"
     assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
     assert topics(text) == ["claim"]

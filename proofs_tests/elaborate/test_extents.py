@@ -85,12 +85,14 @@ def test_an_input_brings_its_extents():
 # ---------------------------------------------------------------------------------------------------------- mistakes
 
 MISTAKES = {
-    "for i = _; y = i; end": Mistake("2:1", "the range of i cannot be told: i stands bare on no axis", "for i = 1:n"),
+    "for i = _; y = i; end": Mistake(
+        "2:1", "the range of i cannot be inferred: i stands bare on no axis", "for i = 1:n"
+    ),
     "for i = _; y = v[i + 1]; end": Mistake(
-        "2:1", "the range of i cannot be told: i stands bare on no axis", "for i = 1:n"
+        "2:1", "the range of i cannot be inferred: i stands bare on no axis", "for i = 1:n"
     ),
     "c .= 0; for i = parallel(_); c[i] += 1; end": Mistake(
-        "2:9", "the range of i cannot be told: no tensor that i subscripts has a known extent", "for i = 1:n"
+        "2:9", "the range of i cannot be inferred: no tensor that i subscripts has a known extent", "for i = 1:n"
     ),
     "for i = _; y = A[i, i]; end": Mistake(
         "2:16", "i runs over axis 1 of A, which has extent 2, and over axis 2 of A, which has 3",
@@ -105,16 +107,16 @@ MISTAKES = {
         "give the range: for i = 1:3",
     ),
     "c .= 0; c[x] += 1": Mistake(
-        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+        "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "c .= 0; for i = 1:v[1]; c[i] += 1; end": Mistake(
-        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+        "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "c .= 0; for i = 1:2000000; c[i % 2 + 1] += 1; end": Mistake(
-        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+        "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "c .= 0; for i = 1:9000000000; for j = 2:1; c[i + j] += 1; end; end": Mistake(
-        "1:97", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+        "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "E = Tensor(SparseByteMap(SparseList(Dense(Element(0)))), 500000, 1, 50000); E .= 0": Mistake(
         "2:1", "SparseByteMap and Dense of E would have 25000000000 positions, and 8589934592 is the most",
@@ -129,7 +131,9 @@ MISTAKES = {
         "use smaller extents, or a SparseList",
     ),
     f"E = {MATRIX}); E .= 0": Mistake(
-        "2:1", "the extent of axis 1 of E cannot be told from the loops", "give the extents: E = Tensor(FORMAT, n, n)"
+        "2:1",
+        "the extent of axis 1 of E cannot be inferred from the loops",
+        "give the extents: E = Tensor(FORMAT, n, n)",
     ),
     f"E = {MATRIX}, 2); E .= 0": Mistake(
         "2:1", "E has 2 axes and 1 extent", "give one extent for each axis, or none"

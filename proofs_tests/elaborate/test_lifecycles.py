@@ -234,8 +234,8 @@ def test_an_element_that_is_set_from_itself_is_to_be_updated(body: str, fix: str
         elaborated(text.format(body))
     assert caught.value.fix == fix
     if fix != GENERAL:
-        mended = "; ".join([fix.removeprefix("write "), *body.split("; ")[1 + fix.count(";") :]])
-        run = api.run(api.parse(text.format(mended)), engine="reference")
+        repaired = "; ".join([fix.removeprefix("write "), *body.split("; ")[1 + fix.count(";") :]])
+        run = api.run(api.parse(text.format(repaired)), engine="reference")
         assert run.tensors["c"].to_numpy().tolist() == [left_in_c(body, i) for i in (1, 2)]
 
 

@@ -289,10 +289,10 @@ OTHERS = {
         "2:16", "a number of threads must be a constant, and y is none", "use numbers and parameters only"
     ),
     "c .= 0; for i = parallel(_); c[i] += n; end": Mistake(
-        "2:9", "the range of i cannot be told: no tensor that i subscripts has a known extent", "for i = 1:n"
+        "2:9", "the range of i cannot be inferred: no tensor that i subscripts has a known extent", "for i = 1:n"
     ),
     "y = n; c .= 0; c[y] += 1": Mistake(
-        "1:35", "the extent of axis 1 of c cannot be told from the loops", "give the extents: c = Tensor(FORMAT, n)"
+        "1:35", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "x = a[1] + a[1, 2]": Mistake(
         "2:12", "a has 1 subscript elsewhere, and 2 subscripts here", "write one subscript for each axis"

@@ -247,7 +247,7 @@ def test_a_claim_can_race() -> None:
     found = explored(text).verdict
     assert found.verdict == "fault"
     assert {(race.level_name, race.buffer) for race in found.races} == {("Shard", "ptr"), ("Shard", "owner")}
-    assert any("belongs to thread 1, and thread 2 comes to it" in fault.message for fault in found.faults)
+    assert any("belongs to thread 1, and thread 2 reaches it" in fault.message for fault in found.faults)
 
 
 def test_a_claim_lasts_for_the_phase() -> None:

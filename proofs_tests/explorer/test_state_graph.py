@@ -249,7 +249,7 @@ def test_states_that_only_other_processes_came_to_are_told() -> None:
     """As after a search by several that was taken up."""
     verdict = drawn(Named((Store("x", 1),), (Store("x", 2),)))
     more = replace(verdict, states=verdict.states + 7)
-    assert "not shown: 7 states that other processes came to" in assert_drawn(report_on(more)).split("\n")
+    assert "not shown: 7 states that other processes reached" in assert_drawn(report_on(more)).split("\n")
 
 
 def test_states_up_to_names_are_told() -> None:

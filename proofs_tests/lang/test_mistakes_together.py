@@ -139,9 +139,9 @@ FOLLOWING = {
         "for i = 1:n\n    a[i + 1] += 1\nend\nfor i = _\n    b[i] += a[i]\nend",
         ["7:11 n has no value"],
     ),
-    "extents that depend on a range that cannot be told": (
+    "extents that depend on a range that cannot be inferred": (
         f"a = {VECTOR})\na .= 0\nfor i = _\n    a[i + 1] += 1\nend\nx = a[3]",
-        ["5:1 the range of i cannot be told: i stands bare on no axis"],
+        ["5:1 the range of i cannot be inferred: i stands bare on no axis"],
     ),
     "a wrong number of subscripts, once": ("c[1, 1] += 1\nfor i = _\n    c[i, 2] += 1\nend", [
         "3:1 c has 1 axis, and here 2 subscripts",
@@ -192,7 +192,7 @@ def test_mistakes_about_one_name_in_two_statements_are_both_told():
 def test_two_loops_over_one_index_are_told_apart():
     text = f"v = {VECTOR}, [1, 2])\nfor i = _\n    x = i\nend\nfor i = _\n    c[i] += v[i]\nend"
     assert told(HEAD + text) == [
-        "4:1 the range of i cannot be told: i stands bare on no axis",
+        "4:1 the range of i cannot be inferred: i stands bare on no axis",
         "8:13 i runs over axis 1 of c, which has extent 3, and over axis 1 of v, which has 2",
     ]
 

@@ -368,7 +368,7 @@ def test_a_position_belongs_to_the_thread_that_wrote_there_first():
     h.update_all({(2,): 5})
     h.task = thread("dev", 2)
     h.update_all({(1,): 6})
-    with pytest.raises(Fault, match="level 1 Shard: position 2 belongs to thread 1, and thread 2 comes to it"):
+    with pytest.raises(Fault, match="level 1 Shard: position 2 belongs to thread 1, and thread 2 reaches it"):
         h.update_all({(2,): 7})
     assert h.elements() == {(1,): 6, (2,): 5}
     assert [h.cell(1, "owner", p) for p in (1, 2, 3)] == [2, 1, 0]

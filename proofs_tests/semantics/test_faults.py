@@ -159,7 +159,7 @@ FOUND = {
         for i = parallel(1:2, d)
             c[3 - i] += 1
         end
-    """, Told("c, level 1 Shard: position 1 belongs to thread 1, and thread 2 comes to it",
+    """, Told("c, level 1 Shard: position 1 belongs to thread 1, and thread 2 reaches it",
               "Child", "2", "9:5")),
     "an ordered level appended out of order": ("""
         c = Tensor(SparseList(Element(0)), 3)

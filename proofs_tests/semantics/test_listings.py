@@ -58,7 +58,7 @@ def test_the_listings_compute_the_product(name, schedule, threads):
 @pytest.mark.parametrize("schedule", ["static_schedule()", "dynamic_schedule(1)"])
 @pytest.mark.parametrize("name", PRODUCTS[:-1])
 def test_the_listings_are_safe(name, schedule, n):
-    """All interleavings of two tasks (nested: two by two) on n×n matrices: no race, one result, the sequential one."""
+    """All interleavings of two tasks (nested: two by two) on n×n matrices: no race, the sequential result alone."""
     A, B = matrices(n, n, n, seed=n)
     assert_safe(program(name, schedule), A, B, **binding(name, schedule, 2, A, B))
 

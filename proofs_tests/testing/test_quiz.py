@@ -1,4 +1,4 @@
-"""The quiz programs: each goes wrong as examples/quiz.md says, prints what is kept beside it, and is mended there."""
+"""The quiz programs: each goes wrong as examples/quiz.md says, prints what is kept beside it, and is repaired there."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MOST_STATES = 1000
 
 @dataclass(frozen=True)
 class Quiz:
-    """A section of the page. It shows a whole program as a diff: broken without the lines `+`, mended without `-`."""
+    """A section of the page. It shows a whole program as a diff: broken without the lines `+`, repaired without `-`."""
 
     name: str
     verdict: str
     broken: str
-    mended: str
+    repaired: str
 
     @property
     def file(self) -> str:
@@ -165,14 +165,14 @@ def test_everything_that_can_go_wrong_does() -> None:
     assert any(verdict.faults and verdict.results and not verdict.races for verdict in verdicts)
 
 
-# ------------------------------------------------------------------------------------------------------- what mends it
+# ----------------------------------------------------------------------------------------------------- what repairs it
 
 
 @each_quiz
-def test_the_mended_program_is_safe(quiz: Quiz) -> None:
+def test_the_repaired_program_is_safe(quiz: Quiz) -> None:
     """One line differs, and the sequential result of every tensor is the same."""
-    assert abs(quiz.broken.count("\n") - quiz.mended.count("\n")) <= 1
-    mended = explored(quiz.mended)
-    assert mended.verdict.verdict == "safe"
-    assert mended.expected is not None
-    assert mended.expected.tensors == explored(quiz.broken).expected.tensors  # type: ignore[union-attr]
+    assert abs(quiz.broken.count("\n") - quiz.repaired.count("\n")) <= 1
+    repaired = explored(quiz.repaired)
+    assert repaired.verdict.verdict == "safe"
+    assert repaired.expected is not None
+    assert repaired.expected.tensors == explored(quiz.broken).expected.tensors  # type: ignore[union-attr]

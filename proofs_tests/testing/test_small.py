@@ -65,7 +65,7 @@ def test_other_seeds_and_scopes_draw_other_inputs() -> None:
 def test_what_is_given_is_not_drawn(command) -> None:
     done = command("explore", SPADD, "--small", "-p", "nt=1", "-p", "sch=static_schedule()", "--threads", "1")
     assert "for 1 thread on every device" in done.err and "nt" not in done.err.partition("\n")[2].partition("wing")[0]
-    assert "the only interleaving gives one result" in done.out
+    assert "the only interleaving gives the sequential result" in done.out
 
 
 def test_the_commands_that_are_printed_draw_the_same_again(command, written) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from proofs_tests.exploring import handle
 from proofs_tests.semantics.test_rules import EVERYTHING
+from proofs_tests.trace import walks
 from proofs_tests.trace.walks import PROGRAMS, derived, machine, walk
 from wingspan import api
 from wingspan.explorer.machine import Step
@@ -19,10 +20,12 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, formula, latex, schema
 
 each_program = pytest.mark.parametrize(("name", "options"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
-OPEN = {"σ_l", "σ_g", "t_g", "s′", "k", "p", "F", "j", "q"}
-"""Letters that premises may keep: stores, which the configuration shows, the program that Spawn gives, what is
-quantified over, and the child of a fiber that was read, which Leave does not need.
-"""
+OPEN = {"Run": {"F", "j"}, "Spawn": {"k"}, "Transfer": {"k", "p"}, "Unfurl": {"k"}, "Checkout": {"a", "s"}}
+"""Letters that are quantified over; in Checkout, parts of words."""
+UNKNOWN = {("Access", False): {"v"}, ("Child", False): {"q"}, ("Leave", False): {"q"}, ("Leave", True): {"q"}}
+"""What the accesses still to be made will show; Leave does not need the child of a fiber that is read."""
+STORES = {"σ_l", "σ_g"}
+"""What the configuration shows."""
 LETTER = re.compile(r"(?<![\w′])(?:[A-Za-z⊕]|[σt]_\w)[₀-₉ₖₘₙ]?′?(?![\w′])")
 COMPARED = re.compile(r"(-?\d+) (≤|>) (-?\d+)")
 COMPARE = {"≤": operator.le, ">": operator.gt}
@@ -44,18 +47,51 @@ def everything(seed: int) -> list[tuple[State, Derived]]:
     return list(derived(machine(api.parse(dedent(EVERYTHING))), seed, 3000))
 
 
+def left(step: Derived) -> set[str]:
+    """The letters of what is drawn of a rule that the step says nothing of."""
+    drawn = (*step.case.premises, step.case.conclusion)
+    return {letter for text in drawn for letter in LETTER.findall(fill(text, dict.fromkeys(step.terms, "…")))}
+
+
+def may_be_left(step: Derived) -> set[str]:
+    """Those that have no value, or none yet. A loop without fibers has none that is quantified over."""
+    nothing = {"Fₖ", "j"} if step.rule == "Unfurl" and "access(Fₖ, j…, i)" not in step.where else set()
+    return STORES | OPEN.get(step.rule, set()) | UNKNOWN.get((step.rule, step.done), set()) | nothing
+
+
 def test_every_rule_fills_in_what_its_drawing_has() -> None:
-    """Each name occurs in the drawing, and once the whole rule has been taken no premise keeps a letter of its own."""
+    """Each name occurs in the drawing, and no letter is left that has a value."""
     seen = set()
     for _, step in everything(1):
         drawing = schema(ALL[step.rule]).drawing
-        assert all(name in drawing for name in step.where if name not in ("t", "t_l", "case")), step
-        if step.done:
-            seen.add(step.rule)
-            for premise in step.premises:
-                left = set(LETTER.findall(fill(premise.schema, dict.fromkeys(step.terms, "…"))))
-                assert left <= OPEN or "case" in step.where, (step.rule, premise, left)
+        assert all(name in drawing for name in step.where if name not in ("t", "t_l")), step
+        assert left(step) <= may_be_left(step), (step.rule, left(step))
+        seen |= {step.rule} if step.done else set()
     assert seen == ALL.keys() - {"ParLeft", "ParRight"}
+
+
+@each_program
+def test_no_step_of_an_example_leaves_a_letter_that_has_a_value(name, options) -> None:
+    """Neither the step that begins a rule nor a later one of it."""
+    for _, step in derived(machine(name, options), 6, 150):
+        if isinstance(step.next, State):
+            assert left(step) <= may_be_left(step), (step.rule, left(step))
+
+
+def test_unfurl_says_from_its_first_step_to_its_last_what_loop_it_is_about() -> None:
+    """That its fibers are unfurled has been shown with the last access to the last of them."""
+    begun: dict[str, Derived] = {}
+    ended = 0
+    for _, step in derived(machine("spmspv.ws", walks.OPEN["spmspv.ws"]), 0, 400):
+        if step.rule == "Unfurl":
+            first = begun.setdefault(step.task, step)
+            assert step.terms == first.terms
+            assert not (first.done and "access(Fₖ, j…, i)" in first.where), "fibers are still to be unfurled"
+            assert [premise.shown for premise in step.premises] == [True, True, step.done]
+            if step.done:
+                ended += 1
+                del begun[step.task]
+    assert ended > 2
 
 
 @each_program

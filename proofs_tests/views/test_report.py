@@ -92,18 +92,18 @@ def cut_short(*results: Result, **changes) -> ExploreReport:
 
 def test_safe_says_how_far_the_values_can_be_trusted():
     text = terminal.explore(report(result(RIGHT, 70)))
-    assert text.startswith("safe  demo.ws: all 70 interleavings give one result, which is the sequential one\n")
+    assert text.startswith("safe  demo.ws: all 70 interleavings give the sequential result\n")
     assert "exact: 64-bit integers and rationals, so results never differ merely by rounding" in text
     assert "search  complete: 20 states, 30 steps, 3 executions, in 0.50 s" in text
 
 
 def test_one_interleaving_is_not_called_all():
-    assert "the only interleaving gives one result" in terminal.explore(report(result(RIGHT, 1)))
+    assert "the only interleaving gives the sequential result" in terminal.explore(report(result(RIGHT, 1)))
 
 
 def test_a_sequential_result_that_is_a_fault_is_not_agreed_with():
     text = terminal.explore(report(result(RIGHT, 70), expected=None))
-    assert "which is the sequential one" not in text
+    assert "give the sequential result" not in text
     assert "the sequential result is a fault, so there is nothing to compare it with" in text
 
 
@@ -137,7 +137,7 @@ def test_what_a_search_cut_short_has_found_is_reported_without_shares():
 
 def test_wrong_shows_the_sequential_result_and_where_it_differs():
     text = terminal.explore(report(result(outcome(6, 1, 0), 12), verdict="wrong"))
-    assert text.startswith("wrong  demo.ws: all 12 interleavings give one result, which is not the sequential one\n")
+    assert text.startswith("wrong  demo.ws: all 12 interleavings give one result, which is not the sequential result\n")
     assert "c = [6, 1, 0]  differs from the sequential result: c[2] is 1, not 0" in text
     assert "serial  c = [6, 0, 0]" in text
 

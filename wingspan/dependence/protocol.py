@@ -147,7 +147,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 def _two_threads(
     one: Site, other: Site, tower: Tower, depth: int, element: bool = False
 ) -> tuple[Loop, Pairs, Numbers, tuple[str, ...]] | None:
-    """When two threads of the device of the level at `depth` may come to one position there, or update one `element`.
+    """When two threads of the device of the level at `depth` may reach one position there, or update one `element`.
 
     A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
     another thread. Where a gate is closed, that is told already.

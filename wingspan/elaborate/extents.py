@@ -52,7 +52,7 @@ class Loop:
 
     @property
     def key(self) -> str:
-        """What is spoiled when its range cannot be told."""
+        """What is spoiled when its range cannot be inferred."""
         return f"the range of loop {id(self)}"
 
     @property
@@ -115,7 +115,7 @@ def _tower(source: Source, shape: list[ir.Expression | None]) -> Tower:
     for axis, extent in enumerate(shape, start=1):
         if extent is None:
             raise ProgramError(
-                f"the extent of axis {axis} of {source.name} cannot be told from the loops", source.span,
+                f"the extent of axis {axis} of {source.name} cannot be inferred from the loops", source.span,
                 fix=f"give the extents: {source.name} = Tensor(FORMAT, {', '.join('n' for _ in shape)})",
             )  # fmt: skip
     extents = tuple(int(e.value) if isinstance(e, ir.Literal) else OPEN for e in shape)
@@ -304,7 +304,7 @@ def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:
 
 
 def _largest(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str]) -> ir.Expression | None:
-    """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be told (yet).
+    """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be inferred (yet).
 
     If it depends on symbols, it is the subscript itself, or for the index of a loop 1:n, n.
     """
@@ -398,7 +398,7 @@ def evaluate(e: ir.Expression, values: Mapping[str, int]) -> ir.Value:
 def _unknown_range(loop: Loop) -> ProgramError:
     index = loop.node.index
     why = f"no tensor that {index} subscripts has a known extent" if loop.axes else f"{index} stands bare on no axis"
-    return ProgramError(f"the range of {index} cannot be told: {why}", loop.node.span, fix=f"for {index} = 1:n")
+    return ProgramError(f"the range of {index} cannot be inferred: {why}", loop.node.span, fix=f"for {index} = 1:n")
 
 
 def _disagreement(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> ProgramError | None:

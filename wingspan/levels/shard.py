@@ -96,7 +96,7 @@ class Shard(Gated):
             child[t].assemble(q)
         else:
             claimed = owner[p]
-            check(claimed == t, "position {p} belongs to thread {claimed}, and thread {t} comes to it")
+            check(claimed == t, "position {p} belongs to thread {claimed}, and thread {t} reaches it")
         return t, q
     def bind_read(p):
         q = ptr[p]

@@ -14,6 +14,7 @@ from wingspan.buffers.heap import Heap, alone, without
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
+from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance
 from wingspan.levels import Level, Tower
 from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Hole, Scope, Store, Then
@@ -80,6 +81,10 @@ class Memory:
                 if found is not None:
                     break
         return found
+
+    def owner(self, C: Config, name: Any) -> Task:
+        """The task whose store binds a name, the nearest of those that do."""
+        return next(config.t for config in (C, *self.outer) if _find(config, name) is not None)
 
     def read(self, C: Config, name: str) -> Any:
         """The value of a variable or an index; a store of another task is shared, and the read is recorded."""

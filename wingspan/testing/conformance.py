@@ -179,7 +179,7 @@ def _in_two_parts(form: str, fill: str, rank: int) -> str:
 
 
 def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
-    """Claim: two tasks that meet as the declared stability allows have one result, the sequential one."""
+    """Claim: two tasks that meet as the declared stability allows have the sequential result alone."""
     more = set()
     with _known(level):
         form, update, declared = _witness(level)

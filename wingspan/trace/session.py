@@ -246,7 +246,7 @@ class Session:
         self._to(lambda node: bool(node.races), "no race")
 
     def to_result(self) -> None:
-        """To the nearest end ahead with a result that this walk has not come to."""
+        """To the nearest end ahead with a result that this walk has not reached."""
 
         def new(node: Node) -> bool:
             outcome = self.trace.outcome(node)

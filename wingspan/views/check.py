@@ -40,7 +40,7 @@ TITLES = {
     "deadlock": "{who} may wait for a lock for ever{when}",
     "variable": "the variable {tensor} may race{when}",
     "order-dependence": "the result of {who} depends on which task is first{when}",
-    "merge": "copies of {tensor} may be merged to another result than the sequential one",
+    "merge": "copies of {tensor} may be merged to a result that differs from the sequential result",
 }
 """The headline of each topic."""
 

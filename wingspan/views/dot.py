@@ -85,7 +85,7 @@ def _edge(edge: Edge, run: list[Point], red: bool) -> str:
 
 
 def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
-    """What tasks come to that do not end: a fault, or that they wait for ever."""
+    """How tasks stop that do not end: a fault, or that they wait for ever."""
     found = report.incident
     if isinstance(found, FaultReport):
         yield found.task or "0", f"fault: {found.message}"
@@ -97,7 +97,7 @@ def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
 
 
 def explore(report: ExploreReport, memory: bool = False) -> str:
-    """The states that a search has come to, by number, and the steps between them; the verdict must have the graph.
+    """The states that a search has reached, by number, and the steps between them; the verdict must have the graph.
 
     With `memory` a state shows the buffers of what the program computes. A step that faults leads to a node that tells
     the fault, one that the search has not taken to `...`. A task that waits for a lock makes no step, and has no edge:
@@ -128,7 +128,7 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
     states, steps = count(len(graph.nodes), "state"), count(len(graph.edges), "step")
     keys = []
     if verdict.states > len(graph.nodes):
-        keys.append(f"not shown: {count(verdict.states - len(graph.nodes), 'state')} that other processes came to")
+        keys.append(f"not shown: {count(verdict.states - len(graph.nodes), 'state')} that other processes reached")
     if verdict.symmetry:
         keys.append("states that differ only in the names of tasks are one: names are those in the state before a step")
     if left := _left(graph):

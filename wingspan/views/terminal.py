@@ -109,9 +109,9 @@ def _summary(report: ExploreReport) -> str:
                 f"{_ways(report)} one result; the sequential result is a fault, so there is nothing to compare it with"
             )
         case "safe":
-            return f"{_ways(report)} one result, which is the sequential one"
+            return f"{_ways(report)} the sequential result"
         case "wrong":
-            return f"{_ways(report)} one result, which is not the sequential one"
+            return f"{_ways(report)} one result, which is not the sequential result"
         case "order-dependent":
             return f"no race, but {_ways(report)} {many}"
         case "incomplete":
@@ -256,7 +256,7 @@ def _side(who: str, access: AccessReport, race: Race) -> list[str]:
 
 
 def _results(report: ExploreReport) -> list[str]:
-    """A table of the results, the most frequent first, each but the sequential one with the command that shows it."""
+    """A table of the results, the most frequent first, all but the sequential result with the command for it."""
     shown, varying = report.endings[:MOST], report.differing
     texts = listings([ending.outcome for ending in shown], varying or None)
     rows = [["result", ""], *([text, _remark(ending, report)] for text, ending in zip(texts, shown, strict=True))]

@@ -147,7 +147,7 @@ def checkout(C: Config, μ: Memory) -> Config | None:
     s = C.s
     if s.mode == "undeclared":
         if μ.asked:
-            μ.where({"case": s.mode, "T": s.tensor})
+            μ.where({"m": s.mode, "T": s.tensor})
         return C.to(ir.SKIP).bind(s.tensor, Handle("undeclared", "", 0, C.t.chain))
     return _transfer(C, μ, "checkout")
 
@@ -162,7 +162,7 @@ def commit(C: Config, μ: Memory) -> Config | None:
     s = C.s
     if s.mode == "undeclared":
         if μ.asked:
-            μ.where({"case": s.mode})
+            μ.where({"m": s.mode})
         μ.drop(s.tensor, C.t.chain)
         return C.to(ir.SKIP)
     return _transfer(C, μ, "commit")
@@ -172,7 +172,7 @@ def _transfer(C: Config, μ: Memory, operation: str) -> Config:
     s = C.s
     if s.mode == "read":
         if μ.asked:
-            μ.where({"case": s.mode})
+            μ.where({"m": s.mode})
         return C.to(ir.SKIP)
     frame = s.frame
     if frame is None:
@@ -180,7 +180,7 @@ def _transfer(C: Config, μ: Memory, operation: str) -> Config:
         frame = μ.start(C, code, s.tensor, s.instance)
     frame = μ.go(C, frame)
     if μ.asked:
-        μ.where({"case": s.mode, "⊕": μ.handle(C, s.tensor).op}, frame.done)
+        μ.where({"m": s.mode, "⊕": μ.handle(C, s.tensor).op}, frame.done)
     if frame.done:
         return C.to(ir.SKIP)
     return C.to(type(s)(s.tensor, s.level, s.mode, s.task, s.instance, frame, span=s.span))
@@ -192,7 +192,12 @@ def join(C: Config, μ: Memory) -> Config | None:
     ─────────────────────────────────────────────────────────────────────────
       ⟨⟨skip, t₁, σ₁⟩ ‖ … ‖ ⟨skip, tₙ, σₙ⟩, t, σ⟩ → ⟨skip, t, σ⟩
     """
-    return C.to(ir.SKIP) if all(child.finished for child in C.s.contexts) else None
+    contexts = C.s.contexts
+    if not all(child.finished for child in contexts):
+        return None
+    if μ.asked and contexts:
+        μ.where({"t₁": contexts[0].t, "tₙ": contexts[-1].t})
+    return C.to(ir.SKIP)
 
 
 @rule("WorkerEnd", ir.Worker, figure=False)
@@ -208,6 +213,6 @@ def worker_end(C: Config, μ: Memory) -> Config | None:
         return None
     if μ.asked:
         terms = {"i": C.s.index, "a": C.s.range.start, "b": b, "h": C.s.schedule, "s": C.s.body}
-        μ.where({**terms, "i_chunk": Chunk(C.s.index), "j": j})
+        μ.where({**terms, "i_chunk": Chunk(C.s.index), "j": j, "t_g": μ.owner(C, Chunk(C.s.index))})
     μ.look(C, Chunk(C.s.index))
     return C.to(ir.SKIP)

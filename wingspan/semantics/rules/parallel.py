@@ -45,9 +45,9 @@ def spawn(C: Config, μ: Memory) -> Config | None:
     body = C.s.body
     if μ.asked:
         names = tensors(body)
-        transfers = "".join(f"transfer({T}, " for T in names) + "s" + ")" * len(names)
+        transfers = "".join(f"transfer({T}, " for T in names) + "…" + ")" * len(names)
         terms = {"D": C.s.device, "n": C.s.count, "s": body, "fiber(Tₖ, …)": tuple(f"fiber({T}, …)" for T in names)}
-        μ.where({**terms, "transfer(T₁, transfer(T₂, … transfer(Tₘ, s) …))": transfers})
+        μ.where({**terms, "s′": transfers, "transfer(T₁, transfer(T₂, … transfer(Tₘ, s) …))": transfers})
     for T in reversed(tensors(body)):
         body = ir.Transfer(T, body, span=C.s.span)
     tasks = (Task(C.s.device, q, C.t) for q in range(1, C.s.count.value + 1))
@@ -145,7 +145,7 @@ def dynamic_for(C: Config, μ: Memory) -> Config | None:
             if j <= b:
                 if μ.asked:
                     last = min(j + c - 1, b)
-                    terms = {**_loop(C), "i_chunk": Chunk(i), "j": j, "c": c}
+                    terms = {**_loop(C), "i_chunk": Chunk(i), "j": j, "c": c, "t_g": μ.owner(C, Chunk(i))}
                     μ.where({**terms, "j+c": j + c, "min(j+c-1, b)": last})
                 C = μ.write(C, Chunk(i), j + c, effect="atomic")
                 chunk = ir.Range(Literal(j), Literal(min(j + c - 1, b)))

@@ -35,10 +35,10 @@ class Schema:
     note: str
 
     def case(self, terms: Mapping[str, str]) -> Case:
-        """Of several cases, each of which asks for a mode of its own, the one of the mode called `case`."""
+        """Of several cases, each of which begins with a premise `m = …`, the one in which that holds."""
         if len(self.cases) == 1:
             return self.cases[0]
-        return next(case for case in self.cases if fill(case.premises[0], terms) == f"m = {terms['case']}")
+        return next(case for case in self.cases if fill(case.premises[0], terms) == f"{terms['m']} = {terms['m']}")
 
 
 @cache

@@ -47,7 +47,7 @@ def read_global(C: Config, μ: Memory) -> Config | None:
     if v is None:
         raise Fault(f"{C.s.name} has no value", C.span)
     if μ.asked:
-        μ.where({"x": C.s.name, "v": v})
+        μ.where({"x": C.s.name, "v": v, "t_g": μ.owner(C, C.s.name)})
     return C.to(_literal(v))
 
 
@@ -84,5 +84,5 @@ def write_global(C: Config, μ: Memory) -> Config | None:
     if x in C.σ or μ.lookup(C, x) is None:
         return None
     if μ.asked:
-        μ.where({"x": x, "y": C.s.value, "v": v})
+        μ.where({"x": x, "y": C.s.value, "v": v, "t_g": μ.owner(C, x)})
     return μ.write(C, x, v).to(ir.SKIP)

@@ -119,7 +119,7 @@ def _truth(C: Config) -> bool:
 @rule("Unfurl", ir.For, ir.Unfurl)
 def unfurl(C: Config, μ: Memory) -> Config | None:
     """
-      ⟨unfurl(F₁); …; unfurl(Fₘ), t, σ⟩ ⇒ σ′      access(Fₖ, j…, i) ∈ s for all k        a ≤ b
+      a ≤ b        access(Fₖ, j…, i) ∈ s for all k        ⟨unfurl(F₁); …; unfurl(Fₘ), t, σ⟩ ⇒ σ′
     ─────────────────────────────────────────────────────────────────────────────────────────────
       ⟨for i = a:b do s end, t, σ⟩ → ⟨⟨for i = looplet(a:b) do s end, t, σ′⟩, t, σ⟩
 
@@ -140,14 +140,20 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
     fibers = unfurled(body, C.s.index)
     loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, span=C.s.span)
     if μ.asked:
-        found = tuple(dict.fromkeys(A for A, _ in accesses(body) if A.fiber in fibers))
-        terms = {"i": C.s.index, "a": a, "b": b, "s": body} | ({"access(Fₖ, j…, i)": found} if found else {})
-        μ.where({**terms, "unfurl(F₁); …; unfurl(Fₘ)": tuple(ir.Unfurl(F, a) for F in fibers) or ir.SKIP})
+        μ.where(_unfurling(loop), done=not fibers)
     if not fibers:
         return C.to(loop)
     for F, updating in fibers.items():
         require_mode(C, μ, F, updating)
     return C.to(ir.Context(ir.seq(*(ir.Unfurl(F, a, span=F.span) for F in fibers), loop), C.t, EMPTY))
+
+
+def _unfurling(loop: ir.For) -> dict[str, Any]:
+    """What Unfurl's metavariables stand for, by the loop that it leads to."""
+    i, r, s = loop.index, cast(ir.Looplet, loop.range), loop.body
+    found = tuple(dict.fromkeys(A for A, _ in accesses(s) if A.fiber in r.fibers))
+    terms = {"i": i, "a": r.start, "b": r.stop, "s": s} | ({"access(Fₖ, j…, i)": found} if found else {})
+    return {**terms, "unfurl(F₁); …; unfurl(Fₘ)": tuple(ir.Unfurl(F, r.start) for F in r.fibers) or ir.SKIP}
 
 
 def _shift(C: Config, μ: Memory, e: ir.Expression) -> int:
@@ -175,7 +181,8 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
     frame = μ.go(C, frame)
     if μ.asked:
-        μ.where({"unfurl(F₁); …; unfurl(Fₘ)": ir.Unfurl(F, C.s.start)}, done=False)
+        *others, loop = cast(Then, C.E).rest
+        μ.where(_unfurling(cast(ir.For, loop)), done=frame.done and not others)
     if not frame.done:
         return C.to(ir.Unfurl(F, C.s.start, frame, span=C.s.span))
     return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
@@ -306,7 +313,8 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
 def _at_index(C: Config, F: ir.Fiber) -> dict[str, Any]:
     """What the metavariables stand for that Payload and Child have in common."""
     found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber == F))
-    return {"i": C.s.index, "i′": C.s.at, "fiber(T, l, p)": F, "access(fiber(T, l, p), j…, i)": found}
+    terms = {"i": C.s.index, "i′": C.s.at, "s": C.s.body}
+    return {**terms, "fiber(T, l, p)": F, "access(fiber(T, l, p), j…, i)": found}
 
 
 def _leads_nowhere(frame: Frame) -> bool:
@@ -322,7 +330,7 @@ def _child_read(C: Config, μ: Memory) -> Config | None:
     frame = μ.go(C, frame)
     if not frame.done or _leads_nowhere(frame):
         if μ.asked:
-            μ.where(_at_index(C, F), done=False)
+            μ.where(_at_child(C, F), done=False)
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.bound(), span=F.span)
     left = s.left if μ.level(F).lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
@@ -339,7 +347,7 @@ def _child_updated(C: Config, μ: Memory) -> Config:
     frame = μ.go(C, descent)
     if not frame.done:
         if μ.asked:
-            μ.where(_at_index(C, F), done=False)
+            μ.where(_at_child(C, F), done=False)
         return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     tower, result = μ.towers[F.tensor], frame.result()
     q = result.pop("position")
@@ -357,11 +365,12 @@ def _child_updated(C: Config, μ: Memory) -> Config:
     return C.to(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
 
 
-def _at_child(C: Config, F: ir.Fiber, inner: ir.Fiber) -> dict[str, Any]:
-    """What Child's metavariables stand for once the child is known."""
-    terms = _at_index(C, F)
-    below = tuple(ir.Access(inner, A.subscripts[:-1]) for A in terms["access(fiber(T, l, p), j…, i)"])
-    return {**terms, "q": inner.position, "access(fiber(T, l-1, q), j…)": below}
+def _at_child(C: Config, F: ir.Fiber, inner: ir.Fiber | None = None) -> dict[str, Any]:
+    """What Child's metavariables stand for. Before the child is known, q stands for itself."""
+    terms, q = _at_index(C, F), {"q": inner.position} if inner else {}
+    child: Any = inner or ir.Fiber(F.tensor, F.level - 1, cast(Any, "q"))
+    below = tuple(ir.Access(child, A.subscripts[:-1]) for A in terms["access(fiber(T, l, p), j…, i)"])
+    return {**terms, **q, "access(fiber(T, l-1, q), j…)": below}
 
 
 def bounds(C: Config) -> tuple[int, int]:

@@ -35,11 +35,11 @@ def access(C: Config, μ: Memory) -> Config | None:
     frame = μ.go(C, frame)
     if not frame.done:
         if μ.asked:
-            μ.where({"F": F}, done=False)
+            μ.where({"F": F, "s": Access(F, ())}, done=False)
         return C.to(ir.Unwrap(F, frame, span=s.span))
     value = Literal(frame.result()["value"], span=s.span)
     if μ.asked:
-        μ.where({"F": F, "v": value})
+        μ.where({"F": F, "s": Access(F, ()), "v": value})
     return C.to(value)
 
 

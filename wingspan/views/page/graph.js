@@ -9,9 +9,11 @@ const ACROSS = 36;
 const DOWN = 34;
 const EDGE = 22;
 const FITTING = 80;
+const LARGEST = 2;
+const GAP = 6;
 let graphs = 0;
 
-/** Draws the states once, and again what changes with each step. */
+/** Draws the states once, and again what changes with each step; `about` is for all of the page, which is larger. */
 export class Graph {
   constructor(view) {
     this.view = view;
@@ -32,13 +34,13 @@ export class Graph {
         role: "group",
         "aria-label": "states; arrow keys move between them, Enter goes to one",
         class: small ? "fits" : null,
-        style: small ? null : `width: ${width}px`,
+        style: small ? `--most: ${LARGEST * height}px` : `width: ${width}px`,
       },
       this.lines.filter(Boolean),
       this.nodes,
     );
     this.svg.addEventListener("keydown", (event) => this.key(event));
-    this.element = h("div", { class: "graph" }, this.svg, this.about);
+    this.element = h("div", { class: "graph" }, this.svg);
   }
 
   line({ source, target, raced }) {
@@ -105,18 +107,20 @@ export class Graph {
     if (this.about.hidden) return;
     const { trace } = this.view;
     const state = trace.states[number];
-    const about = brief(this.view, state).map((line) => h("div", {}, line));
     const result =
       state.result === null
         ? null
         : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result]));
     const races = state.races.length > 0 && h("div", { class: "race" }, "steps race here");
-    this.about.replaceChildren(h("b", {}, `state ${number}`), ...[...about, result, races].filter(Boolean));
+    const about = [brief(this.view, state), result, races].flat(2).filter(Boolean);
+    this.about.replaceChildren(h("b", {}, `state ${number}`), ...about);
     const place = this.nodes[number].getBoundingClientRect();
-    const frame = this.element.getBoundingClientRect();
-    this.about.style.top = `${place.bottom - frame.top + this.element.scrollTop + 6}px`;
-    const left = Math.min(place.left - frame.left, frame.width - this.about.offsetWidth - 8);
-    this.about.style.left = `${Math.max(4, left) + this.element.scrollLeft}px`;
+    const frame = this.view.frame.getBoundingClientRect();
+    const { offsetWidth: wide, offsetHeight: high } = this.about;
+    const below = place.bottom + GAP + high <= innerHeight;
+    const top = below ? place.bottom + GAP : Math.max(GAP, place.top - GAP - high);
+    this.about.style.top = `${top - frame.top}px`;
+    this.about.style.left = `${Math.max(GAP, Math.min(place.left - frame.left, frame.width - wide - GAP))}px`;
   }
 
   /** Arrow keys go to the nearest state in a direction, Enter goes there. */

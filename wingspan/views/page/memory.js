@@ -16,33 +16,48 @@ export function touched(trace, move) {
 
 /** All of it. Tensors that no step changes, the inputs, come last. */
 export function memory(view) {
-  const { walk, trace } = view;
-  const state = walk.shown;
-  const held = new Map(state.cells);
-  const marks = touched(trace, walk.moves.at(-1));
-  const tensors = trace.tensors.map((tensor, k) => ({
-    ...tensor,
-    tree: state.trees[k] === null ? null : trace.trees[state.trees[k]],
-  }));
-  const changing = ({ name }) => view.written.has(name);
-  const shown = [...tensors.filter(changing), ...tensors.filter((tensor) => !changing(tensor))];
-  const shared = [...held.keys()].filter((cell) => trace.cells[cell].tensor === undefined);
+  const { walk } = view;
+  const at = looked(view, walk.shown, walk.reads, walk.moves.at(-1));
   return [
-    shown.map((tensor) => drawn(view, tensor, held, marks)),
-    shared.length > 0 &&
-      h("section", { class: "tensor" }, h("h3", {}, "shared variables"), buffer(view, "", shared, held, marks)),
+    tensors(at, true).map((tensor) => drawn(at, tensor)),
+    tensors(at, false).map((tensor) => drawn(at, tensor)),
+    shared(at),
     read(view),
-    names(view, state),
+    names(view, walk.shown),
   ];
 }
 
-function drawn(view, { name, format, tree }, held, marks) {
-  const { trace } = view;
+/** The tensors that steps change: for a state that is pointed at, and for print; `move` is the one that led there. */
+export function brief(view, state, move) {
+  const at = looked(view, state, state.reads, move);
+  return [tensors(at, true).map((tensor) => drawn(at, tensor)), shared(at)];
+}
+
+/** A state to draw: its cells, those that the last move touched, and who has read them. */
+function looked(view, state, reads, move) {
+  return { view, state, reads, held: new Map(state.cells), ...touched(view.trace, move) };
+}
+
+/** The tensors that steps change, or those that none does, with their trees. */
+function tensors({ view: { trace, written }, state }, changing) {
+  const found = trace.tensors.map((tensor, k) => ({ ...tensor, tree: trace.trees[state.trees[k]] ?? null }));
+  return found.filter(({ name }) => written.has(name) === changing);
+}
+
+function shared(at) {
+  const cells = [...at.held.keys()].filter((cell) => at.view.trace.cells[cell].tensor === undefined);
+  return cells.length > 0 && h("section", { class: "tensor" }, h("h3", {}, "shared variables"), buffer(at, cells));
+}
+
+function drawn(at, { name, format, tree }) {
+  const {
+    held,
+    view: { trace },
+  } = at;
   const inTree = new Set();
   const nothing = !tree || (tree.unreadable && !tree.children.length);
   const drawing =
-    !nothing &&
-    h("div", { class: "tree" }, tree.level > 1 ? fiber(view, tree, marks, inTree) : value(view, tree, marks, inTree));
+    !nothing && h("div", { class: "tree" }, tree.level > 1 ? fiber(at, tree, inTree) : value(at, tree, inTree));
   const rows = new Map();
   for (const cell of held.keys()) {
     const about = trace.cells[cell];
@@ -72,7 +87,7 @@ function drawn(view, { name, format, tree }, held, marks) {
               "tr",
               {},
               h("th", { scope: "row" }, h("small", {}, level), ` ${title}`),
-              h("td", {}, buffer(view, title, cells, held, marks)),
+              h("td", {}, buffer(at, cells)),
             ),
           ),
         ),
@@ -81,40 +96,40 @@ function drawn(view, { name, format, tree }, held, marks) {
 }
 
 /** A fiber: its children side by side, each below the indices that lead to it. */
-function fiber(view, { children, more }, marks, inTree) {
+function fiber(at, { children, more }, inTree) {
   return h(
     "ul",
     { class: "fiber" },
     !children.length && h("li", {}, h("span", { class: "index" }, "empty")),
     children.map((child) => {
       const index = child.first === child.last ? `${child.first}` : `${child.first}:${child.last}`;
-      const inside = child.fiber ? fiber(view, child.fiber, marks, inTree) : value(view, child, marks, inTree);
+      const inside = child.fiber ? fiber(at, child.fiber, inTree) : value(at, child, inTree);
       return h("li", {}, h("span", { class: "index" }, index), inside);
     }),
     more && h("li", {}, "…"),
   );
 }
 
-function value(view, { cell, value: held }, marks, inTree) {
+function value(at, { cell, value: held }, inTree) {
   if (held === null || held === undefined) return h("span", { class: "cell none" }, "·");
   if (cell === undefined) return h("span", { class: "cell" }, held);
   inTree.add(cell);
-  return box(view, cell, held, marks);
+  return box(at, cell, held);
 }
 
 /** The cells of a buffer in a row. */
-function buffer(view, title, cells, held, marks) {
+function buffer(at, cells) {
   return h(
     "span",
     { class: "row" },
-    cells.map((cell) => box(view, cell, held.get(cell), marks)),
+    cells.map((cell) => box(at, cell, at.held.get(cell))),
   );
 }
 
 /** A cell with what it holds; whether the last step wrote or read it; the tasks that have read it. */
-function box(view, cell, held, { written, read }) {
-  const { walk, trace } = view;
-  const readers = walk.reads.filter((each) => each.cell === cell);
+function box({ view, reads, written, read }, cell, held) {
+  const { trace } = view;
+  const readers = reads.filter((each) => each.cell === cell);
   return h(
     "span",
     {
@@ -180,18 +195,6 @@ function names(view, state) {
         ),
     ),
   );
-}
-
-/** Memory in a line, of the tensors that change: for a state that is pointed at, and for print. */
-export function brief({ trace, written }, state) {
-  const rows = new Map();
-  for (const [cell, held] of state.cells) {
-    const { name, tensor, buffer: title, copy } = trace.cells[cell];
-    if (tensor !== undefined && !written.has(tensor)) continue;
-    const key = tensor === undefined ? name : `${tensor}.${title}${copy}`;
-    rows.set(key, [...(rows.get(key) ?? []), held]);
-  }
-  return [...rows].map(([key, cells]) => `${key}  ${cells.join(" ")}`);
 }
 
 /** The configuration, line by line; what each task reduces next is marked. */

@@ -64,7 +64,7 @@ class Page {
     return task === "0" || place < 0 ? "t0" : `t${1 + (place % COLOURS)}`;
   }
 
-  /** The colour of a result: 0 for the sequential one, or one of the others. */
+  /** The colour of a result: 0 for the sequential result, or one of the others. */
   result(number) {
     const { results: all } = this.trace;
     if (all[number].serial) return 0;
@@ -208,6 +208,7 @@ class Page {
         h("div", { class: "column" }, pane("states", "states", this.status), pane("results", "results")),
       ),
       this.details,
+      this.graph.about,
       this.handout,
     );
     this.panes.states.replaceWith(this.graph.element, legend);
@@ -338,7 +339,7 @@ class Page {
         h(
           "td",
           {},
-          brief(this, after).map((line) => h("div", {}, h("code", {}, line))),
+          brief(this, after, move),
           names.length > 0 && h("small", {}, `written: ${names.join(", ")}`),
         ),
       );
