@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from wingspan.shown import Shown
 LONGEST = 2**20
 """Bytes of a program. To parse it takes some hundred times as much memory."""
 FIX = "write the path of a program"
+WRITTEN = re.compile(r"[\n;=]")
+"""What is in programs, and hardly in paths."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,8 +64,9 @@ def load(path: str | os.PathLike[str]) -> Program:
         InputError: the file cannot be read, is too long, or is not UTF-8.
         ParseError: its text is not a program.
     """
-    if isinstance(path, str) and "\n" in path and not path.endswith(".ws"):
-        raise InputError("this is the text of a program, not the path of one", fix="read it by wingspan.parse(text)")
+    if isinstance(path, str) and WRITTEN.search(path) and not (path.endswith(".ws") or os.path.exists(path)):
+        fix = "give it on standard input: wingspan VERB -; in Python, read it by wingspan.parse(text)"
+        raise InputError("this is the text of a program, not the path of one", fix=fix)
     path = named(path)
     with reading(path, fix=FIX) as file:
         contents = _contents(file)

@@ -27,6 +27,7 @@ from wingspan.errors import InputError, InternalError
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.lang.parser import parse
 from wingspan.plan.pipeline import FOR_C, PASSES
+from wingspan.program import load
 from wingspan.views import progress
 
 EXAMPLES = ROOT / "examples"
@@ -802,10 +803,21 @@ def test_what_is_no_program_on_standard_input_is_refused(wingspan, monkeypatch, 
     assert (done.status, done.out) == (2, "") and said in done.err
 
 
-def test_a_text_in_place_of_a_path_is_recognised():
+@pytest.mark.parametrize("text", ["c = Tensor(Element(0))\nc .= 0\nreturn c", "x = 1; y = x", "for i = 1:3"])
+def test_a_text_in_place_of_a_path_is_recognised(wingspan, text):
     with pytest.raises(InputError, match="the text of a program") as told:
-        api.explore(Path(RACY).read_text(encoding="utf-8"))
+        api.explore(text)
     assert "wingspan.parse" in str(told.value.fix)
+    done = wingspan("explore", text)
+    assert (done.status, done.out) == (2, "") and "standard input: wingspan VERB -" in done.err
+
+
+def test_a_file_whose_name_looks_like_a_program_is_a_file(tmp_path):
+    odd = tmp_path / "nt=4; x"
+    odd.write_text("x = 1")
+    assert str(load(str(odd))) == "x = 1"
+    with pytest.raises(InputError, match="no such file"):
+        load("nt=4.ws")
 
 
 def test_the_first_output_shows_the_lost_update_step_by_step(wingspan):
