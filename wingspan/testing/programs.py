@@ -230,9 +230,9 @@ class Writer:
         ]
         choices = tuple(str(k + 1) for k in range(self.n)) if t.name == "r" else choices
         rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
-        form, storage = f"Element({FILLS[t.kind][0]})", STORAGE
-        if t.name != "r":
-            storage = (*storage, *(level for level in BOUNDED if level in self.options.levels))
+        form = f"Element({FILLS[t.kind][0]})"
+        bounded = [] if t.name == "r" else [level for level in BOUNDED if level in self.options.levels]
+        storage = (*STORAGE, *bounded)
         if t.kind == "bool" and "Pattern" in self.options.leaves and self.chance(3):
             form = "Pattern()"
         together = t.rank == 2 and self.chance(8)
