@@ -43,7 +43,7 @@ class Tally:
     """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
     skipped: Counter[str] = field(default_factory=Counter)
-    """how often an engine could not run a case, by `engine: reason`"""
+    """how often an engine could not run a case, by the engine and the reason"""
     buckets: dict[str, Bucket] = field(default_factory=dict)
     """all differences, if they are collected, by what the engine does wrong"""
 
