@@ -34,7 +34,7 @@ def closed(kind: str) -> dict[str, Any]:
 
     def close(node: Any) -> None:
         if isinstance(node, dict):
-            if node.get("type") == "object" or "object" in (node.get("type") or ()):
+            if "object" in (node.get("type") or ()) and "properties" in node:  # else any object is meant
                 node.setdefault("additionalProperties", False)
             for part in node.values():
                 close(part)
@@ -71,6 +71,7 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         ("stress", ["stress", RACY, "--runs", "5"]),
         ("plan", ["plan", SAFE]),
         ("passes", ["plan", SAFE, "--passes"]),
+        ("sweep", ["check", str(EXAMPLES / "spadd.ws"), "-p", "nt=1,2", "-p", "sch=static_schedule()"]),
         ("emit-c", ["emit-c", SAFE, "-o", str(folder / "c")]),
         ("fmt", ["fmt", SAFE]),
         ("demo", ["demo", str(folder / "demo"), "--no-browser"]),
