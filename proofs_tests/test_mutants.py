@@ -105,7 +105,7 @@ AREAS = {
     "docs": ["docs/"],
     "interfaces": [
         "wingspan/views/json.py", "wingspan/cli/options.py", "wingspan/errors.py", "wingspan/levels/registry.py",
-        "wingspan/api/exploring.py",
+        "wingspan/api/exploring.py", "wingspan/program.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [

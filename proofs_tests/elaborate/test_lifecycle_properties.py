@@ -84,7 +84,7 @@ def test_only_lifecycle_functions_change_a_mode() -> None:
                     assert isinstance(C.s, ir.Freeze | ir.Thaw) and (C.s.tensor, owner) == (name, step.task)
                     changes[f"{step.rule} {handle.mode} {new[name].mode}"] += 1
 
-    at_every_step(60, look)
+    at_every_step(640, look)
     assert set(changes) == {"Freeze update read", "Thaw read update"}, changes
 
 

@@ -156,7 +156,7 @@ def test_the_reference_gives_up_where_formats_decide():
 def test_faults_are_the_same_in_every_engine(update):
     for value, engine in itertools.product(("Inf", "NaN"), ENGINES):
         text = f"x = Tensor(Dense(Element(0.0)), [{value}])\nC = Tensor(Element(0))\nC .= 0\n{update}\nreturn C"
-        with pytest.raises(Fault, match=r"integer|needs numbers, got false"):
+        with pytest.raises(Fault, match=r"integer|division by zero"):
             api.run(api.parse(text), engine=engine)
 
 

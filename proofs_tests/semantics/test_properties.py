@@ -352,7 +352,7 @@ def test_a_merge_more_rejects_nothing() -> None:
     dice = random.Random(20)
     seen: Counter[str] = Counter()
     for nest in NESTS[:: 1 if EFFORT > 1 else 2]:
-        for number in (0, 1, 1, 2, 2) * many(1):
+        for number in (0, 1, 1, 2, 2) * (2 * many(1)):
             root = scopes.random_format(nest.rank, nest.devices, number, dice)
             if analysed(nest).report({"T": scopes.tower(root)}).verdict != "safe":
                 continue

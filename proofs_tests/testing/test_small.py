@@ -95,6 +95,7 @@ def test_a_bad_scope_says_what_is_one(command, scope: str) -> None:
 
 
 def test_if_nothing_fits_it_says_why() -> None:
-    program = api.parse("c = Tensor(Dense(Element(0)), 1)\nc .= 0\nfor i = _\n    c[A[i] + 9] += 1\nend\n")
+    text = "c = Tensor(Dense(Element(0)), 1)\nc .= 0\nx = 1\nx = A[1]\nfor i = 1:x\n    c[i] += 1\nend\n"
+    program = api.parse(text)
     with pytest.raises(InputError, match="no inputs within the scope 2 fit this program: an integer is needed"):
         small(program)

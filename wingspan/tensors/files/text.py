@@ -63,7 +63,7 @@ def from_zero(subscripts: list[np.ndarray], extents: Iterable[int]) -> list[np.n
     """Subscripts counted from 0, as narrow as SciPy keeps them, of those from 1; None if one is out of bounds."""
     made: list[np.ndarray] = []
     for axis, extent in zip(subscripts, extents, strict=False):
-        least, largest = int(axis.min(initial=1)), int(axis.max(initial=1))
+        least, largest = int(axis.min(initial=1)), int(axis.max(initial=0))
         if least < 1 or largest > extent:
             return None
         axis -= 1
