@@ -285,7 +285,7 @@ def test_a_defect_of_some_inputs_is_found_and_shown_by_the_one_input_that_has_it
     texts = st.sampled_from([SUM, SUM.replace("*", "+"), SUM.replace("A[i, j]", "A[j, i]")])
     watching = Watching(wrong)
     with pytest.raises(testing.Disagreement) as found:
-        campaign(["reference"], [watching], programs=texts, examples=200)
+        campaign(["reference", "native"], [watching], programs=texts, examples=200)
     message = str(found.value)
     assert watching.wrong(watching.seen[-1][1]) and not all(watching.wrong(given) for _, given in watching.seen)
     assert message.startswith("the end of the run: reference has a result, watching (as written) has a defect: ZeroDiv")

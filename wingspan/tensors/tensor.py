@@ -561,7 +561,8 @@ def _grid(reader: Reader, rows: int, columns: int) -> list[str]:
     for fiber in islice(reader.stretches(3, 1, ()), MOST):
         below = islice(reader.stretches(2, fiber[2], fiber[3]), MOST)
         column = [show(reader.value(child, inside)) for _, _, child, inside in below]
-        room = max(map(len, column))
+        column += ["·"] * (len(table) - len(column))  # a fiber that its level does not hold
+        room = max(map(len, column), default=0)
         wide += 2 + room
         if wide > GRID:
             break
