@@ -9,7 +9,7 @@ from operator import add, floordiv, mod, mul, neg, sub
 from textwrap import dedent
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from proofs_tests.effort import EFFORT, due, many
 from proofs_tests.plan.test_looplets import touches
@@ -101,6 +101,18 @@ def test_what_is_worked_out_now_is_what_a_run_works_out() -> None:
             assert value(again, {"x": x, "y": y}) == held, e
 
 
+READ_IN_VAIN = """
+    A = Tensor(SparseList(Dense(Element(0))), [1;])
+    r = Tensor(Dense(Element(0)), [1])
+    if (true)
+        for i = 1:r[1]
+            xi = A[i, i]
+        end
+    end
+"""
+"""What reads `A` is left out, so the register with the index that only it reports is not read either."""
+
+
 def test_tidying_changes_no_result(monkeypatch: Any) -> None:
     """Random programs with two tasks, one after the other: the same accesses, outcome or fault, in fewer statements."""
     seen: Counter[str] = Counter()
@@ -142,6 +154,7 @@ def test_a_tidy_plan_is_tidy() -> None:
 
     @settings(SETTINGS, max_examples=many(25))
     @given(programs(Options(depth=2, statements=2)))
+    @example(READ_IN_VAIN)
     def check(text: str) -> None:
         try:
             made = pipeline.lower(api.bind(api.parse(text)))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Origin, Place, Plan, Ref, Reg, Stmt, walk
-from wingspan.plan.uses import reads, registers, sets, told, with_blocks
+from wingspan.plan.uses import reads, registers, sets, with_blocks
 
 READS: dict[type, tuple[str, ...]] = {
     plan.Set: ("value", "origin"),
@@ -170,8 +170,7 @@ def _unread(made: Plan) -> list[str]:
     read = [reg.name for _, e in (*made.variables, *made.whole, *made.fills) for reg in registers(e)]
     for s in walk(made.body):
         if isinstance(s, plan.Set):
-            needs.setdefault(s.reg.name, []).extend(reg.name for reg in registers(s.value))
-            read += (reg.name for e in told(s) for reg in registers(e))
+            needs.setdefault(s.reg.name, []).extend(reads(s))
         else:
             read += reads(s)
         if isinstance(s, plan.Par):
