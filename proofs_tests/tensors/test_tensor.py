@@ -281,6 +281,17 @@ def test_long_fibers_are_cut(form, length, lines, last):
     assert len(drawn) == lines and drawn[-1] == last and drawn[11].startswith("└─" if length == 12 else "├─")
 
 
+def test_a_matrix_that_stores_everything_is_drawn_as_a_grid():
+    """Columns are aligned; what the terminal has no room for is counted; a dot stands where no fiber is held."""
+    form = "Dense(Dense(Element(0)))"
+    assert str(Tensor.from_numpy(form, [[1, -20], [3, 4]])) == f"{form}  2×2\n  1  -20\n  3    4"
+    *_, row, end = str(Tensor.from_numpy(form, np.full((13, 40), 7))).splitlines()
+    assert row == "  7" * 12 + "  …" and end == "  … 1 more row and 28 more columns"
+    kept = Tensor.from_numpy("Dense(Isolate(Dense(Element(0))))", [[0, 1, 0], [0, 2, 0]])
+    assert str(kept).splitlines()[1:] == ["  ·  1  ·", "  ·  2  ·"]
+    assert kept.to_numpy().tolist() == [[0, 1, 0], [0, 2, 0]]
+
+
 def test_drawings_of_little():
     assert str(Tensor.from_numpy("Atomic(false)", True)) == "Atomic(false): true"
     assert str(Tensor.from_numpy("Dense(Element(0.5))", [])) == "Dense(Element(0.5))  0"
