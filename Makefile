@@ -3,8 +3,6 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
-EFFORT ?= 1
-PART ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-browser prove prove-theorem fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
@@ -36,11 +34,11 @@ demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product co
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run the tests and doctests, on all cores: of long campaigns a part, in eight minutes or so on two cores
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not deep and not browser'
+test: $(READY) ## run the tests and doctests, on all cores: a part of long campaigns, and PART=1/12 of the deep tests
+	WINGSPAN_PART=$(or $(PART),0) $(BIN)/python -m pytest -n auto --dist worksteal -m 'not browser'
 
 test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each, and PART=1/2 of the deep tests
-	WINGSPAN_EFFORT=$(EFFORT) WINGSPAN_PART=$(PART) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
+	WINGSPAN_EFFORT=$(or $(EFFORT),1) WINGSPAN_PART=$(or $(PART),1) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 test-browser: $(READY) ## look at pages in chromium and firefox: as root it installs them, else it skips what is not there
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
