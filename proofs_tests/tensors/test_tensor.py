@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import exact
+from wingspan.tensors import gathered
 from wingspan.tensors.frozen import Frozen, collect
+from wingspan.tensors.gathered import PIECES
 from wingspan.tensors.tensor import entries_of, from_exact, load
-from wingspan.tensors.walk import PIECES, columns
+from wingspan.tensors.walk import columns
 from wingspan.testing.formats import VALUES, arrays, dtype_of, tensors, worth
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
@@ -346,8 +349,12 @@ GATED = [
 
 @pytest.mark.parametrize("form", GATED)
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1), (5, 7), (2, 300)])
-def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[int, int]) -> None:
-    """Some empty, some full, some of one element; more instances than are put side by side are left alone."""
+def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[int, int], monkeypatch: Any) -> None:
+    """Some empty, some full, some of one element, copied by several threads; more instances than are put side by side
+    are left alone.
+    """
+    monkeypatch.setattr(gathered, "PART", 3)
+    monkeypatch.setattr(gathered, "processors", lambda: 4)
     random = np.random.default_rng(2)
     array = random.integers(1, 5, shape) * (random.random(shape) < random.choice([0, 0.5, 1], (1, shape[1])))
     array = array.astype(bool) if "false" in form else array
@@ -358,6 +365,23 @@ def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[i
         return
     assert found is not None and np.array_equal(found.toarray(), array) and found.dtype == tensor.to_numpy().dtype
     assert np.array_equal(found.indptr, scipy.sparse.csc_array(array).indptr) and found.has_sorted_indices
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("at", "index"), [(0, 0), (0, 2), (1, 1), (1, 5), (2, 5), (3, 2), (3, 3), (4, -1), (5, 2**31 - 1)]
+)
+def test_columns_whose_indices_are_not_in_order_are_left_to_the_operations(width: type, at: int, index: int) -> None:
+    """In any place of any instance: none is out of bounds, and they ascend."""
+    array = np.array([[1, 0, 4], [2, 0, 0], [0, 3, 5], [0, 6, 0]])
+    made = Tensor.from_numpy("Dense(Isolate(SparseList(Element(0))))", array)
+    data = made.data if isinstance(made.data, Frozen) else collect(made.tower, made.data.values)
+    idx = {key: stored.logical(np.dtype(width)) for key, stored in data.arrays.items() if key[1] == "idx"}
+    whole = Frozen(made.tower, {**data.arrays, **{key: Stored(values) for key, values in idx.items()}})
+    found = columns(whole)
+    assert found is not None and np.array_equal(found.toarray(), array)
+    list(idx.values())[at // 2][at % 2] = index
+    assert columns(Frozen(made.tower, {**data.arrays, **{key: Stored(values) for key, values in idx.items()}})) is None
 
 
 @pytest.mark.parametrize("order", [[1, 2, 3], [2, 3, 1]])

@@ -275,11 +275,6 @@ class Tensor(Shown):
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
-        parts = self.parts()
-        if len(self.shape) == 2 and parts is not None and len(parts) == 3:
-            values, ptr, idx = parts
-            made = own(values), own(idx.minus_1()), own(ptr.minus_1())
-            return scipy.sparse.csc_array(made, shape=self.shape)
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()

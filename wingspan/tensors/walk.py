@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, islice
+from itertools import islice
 
 import numpy as np
 import scipy.sparse
@@ -20,11 +20,9 @@ from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.stretches import Spread
 from wingspan.tensors.foreign import Runs
-from wingspan.tensors.frozen import Frozen, disorder, own
+from wingspan.tensors.frozen import Frozen
+from wingspan.tensors.gathered import PIECES, Lists, side_by_side
 from wingspan.tensors.pack import in_order
-
-Lists = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""The elements of SparseLists, their indices and their pointers, which count from 0."""
 
 Elements = tuple[list[np.ndarray], np.ndarray]
 """Subscripts, from 0, an array for each axis; and the values. The arrays may be parts of the tensor's own."""
@@ -106,8 +104,7 @@ def invariants(frozen: Frozen) -> str | None:
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     """A matrix of SparseLists whose modifiers have brought its columns into few instances; None if it is none such.
 
-    If one instance has all columns in order, its elements are not copied. Otherwise the columns of all instances are
-    put side by side, and then in order, which SciPy does column by column.
+    If one instance has all columns in order, its elements are not copied, nor are indices that count from 0.
     """
     tower = frozen.tower
     if tower.rank != 2 or not tower.packs:
@@ -120,26 +117,10 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
         pieces = list(islice(walk.reached(_START, depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
-        none: Lists = np.zeros(0, dtype=tower.dtype), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
-        parts = [*map(walk.lists, pieces), none]
+        lists = [walk.lists(piece) for piece in pieces]
     except Unusual:
         return None
-    widths = [len(ptr) - 1 for _, _, ptr in parts]
-    column = np.full(tower.shape[1], sum(widths))  # an empty one after all others, unless it is found
-    for piece, before in zip(pieces, accumulate(widths, initial=0), strict=False):
-        column[piece.subscripts[0]] = before + piece.positions
-    if len(pieces) == 1 and np.array_equal(column, np.arange(widths[0])):
-        return scipy.sparse.csc_array(tuple(map(own, parts[0])), shape=tower.shape)
-    entries = [len(values) for values, _, _ in parts]
-    ptr = [ptr[:-1] + before for (_, _, ptr), before in zip(parts, accumulate(entries, initial=0), strict=False)]
-    values, indices = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    pointers = np.concatenate([*ptr, np.full(2, sum(entries))])
-    side_by_side = scipy.sparse.csc_array((values, indices, pointers), shape=(tower.shape[0], sum(widths) + 1))
-    return side_by_side[:, column]
-
-
-PIECES = 256
-"""Instances that are put side by side; more would each take longer than their columns."""
+    return side_by_side(lists, [(at.subscripts[0], at.positions) for at in pieces], tower.shape, tower.dtype)
 
 
 @dataclass(frozen=True)
@@ -168,17 +149,20 @@ class _Walk:
         return self.arrays.get((depth, name, at.instance), Stored(np.zeros(0, dtype=np.int64)))
 
     def lists(self, at: _Fibers) -> Lists:
-        """The SparseLists of an instance. They are only taken as they are if they are in order."""
-        n, dtype = self.tower.extent(at.depth), self.tower.dtype
+        """The SparseLists of an instance. Unusual if their pointers are not in order."""
         ptr, idx = self.find(at, "ptr"), self.find(at, "idx")
-        val = self.arrays.get((at.depth + 1, "val", at.instance), Stored(np.zeros(0, dtype=dtype)))
-        ptr = Stored(ptr.values[: int(at.positions.max(initial=-1)) + 2], ptr.shift)
-        if val.at is not None or disorder(ptr, idx, len(val.values), len(ptr.values) - 1, n):
+        val = self.arrays.get((at.depth + 1, "val", at.instance), Stored(np.zeros(0, dtype=self.tower.dtype)))
+        pointers = Stored(ptr.values[: int(at.positions.max(initial=-1)) + 2], ptr.shift).minus_1()
+        known = min(len(val.values), len(idx.values))
+        if (
+            val.at is not None
+            or not len(pointers)
+            or pointers[0]
+            or pointers[-1] > known
+            or (np.diff(pointers) < 0).any()
+        ):
             raise Unusual
-        pointers = ptr.minus_1()
-        values = val.values.view(dtype) if dtype == np.bool_ else val.values
-        entries = pointers[-1]
-        return values[:entries], Stored(idx.values[:entries], idx.shift).minus_1(), pointers
+        return Lists(val.values, idx, pointers)
 
     def leaf(self, at: _Fibers) -> Elements:
         """The elements of an instance."""

@@ -20,7 +20,8 @@ from wingspan.errors import InputError, printable
 from wingspan.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
 from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
-from wingspan.tensors.files.text import blocks, each, from_zero, write_entries
+from wingspan.tensors.files.text import blocks, from_zero, write_entries
+from wingspan.tensors.parallel import each
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import IO, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 import numpy as np
 
 from wingspan.buffers.stored import narrow
 from wingspan.reading import STEP, InSteps
 from wingspan.tensors.files._text import ended, lines
-
-A = TypeVar("A")
-B = TypeVar("B")
+from wingspan.tensors.parallel import each
 
 ROWS = 1 << 15
 """Lines that are written at once: about as many as are read."""
@@ -33,30 +27,6 @@ def blocks(file: InSteps) -> Iterator[tuple[int, bytes]]:
             block += rest if rest.endswith(b"\n") else rest + b"\n"
         yield number, block
         number += ended(block)
-
-
-def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
-    """What `work` makes of each part, in order, a few of them at once. It should leave the interpreter to others.
-
-    An exception of one part is raised where its result would be, so the first one is that of the first part.
-    """
-    threads = len(os.sched_getaffinity(0))
-    waiting: deque[Callable[[], B]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for part in parts:
-            waiting.append(_begun(pool, work, part))
-            if len(waiting) > 2 * threads:
-                yield waiting.popleft()()
-        while waiting:
-            yield waiting.popleft()()
-
-
-def _begun(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
-    """What gives the result of `work`: another thread, or who asks for it where none can be started."""
-    try:
-        return pool.submit(work, part).result
-    except RuntimeError:
-        return partial(work, part)
 
 
 def from_zero(subscripts: list[np.ndarray], extents: Iterable[int]) -> list[np.ndarray] | None:

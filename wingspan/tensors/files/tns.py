@@ -20,7 +20,8 @@ from wingspan.levels import MOST_AXES
 from wingspan.reading import InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
 from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
-from wingspan.tensors.files.text import blocks, each, from_zero, write_entries
+from wingspan.tensors.files.text import blocks, from_zero, write_entries
+from wingspan.tensors.parallel import each
 
 COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 EXTENTS = re.compile(rb"^[ \t]*#[ \t]*extents((?:[ \t]+[0-9]{1,18})+)[ \t]*\r?$", re.MULTILINE)
