@@ -29,7 +29,7 @@ from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
 from wingspan.comparison import Engine  # noqa: E402
 from wingspan.errors import InputError  # noqa: E402
 from wingspan.plan.ir import Const  # noqa: E402
-from wingspan.plan.passes import unite  # noqa: E402
+from wingspan.plan.passes import tile, unite  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
@@ -46,8 +46,11 @@ SUBJECTS: dict[str, list[str | Engine]] = {"native": ["native", LeftOpen()], "co
 
 
 def batch(engine: str, number: int) -> Tally | str:
-    """One batch of programs: what was done, or how two engines differ. Lists are short: C merges any in blocks."""
-    unite.LEAST = Const(1)
+    """One batch of programs: what was done, or how two engines differ.
+
+    Lists and rows are short: C merges any in blocks, and keeps two cells of a row in registers.
+    """
+    unite.LEAST, tile.WIDTH = Const(1), 2
     try:
         done = campaign(ORACLES[engine], SUBJECTS[engine], examples=BATCH, repeat=2, first_seed=FIRST_SEED + number)
     except Disagreement as found:

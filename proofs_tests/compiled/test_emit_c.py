@@ -240,6 +240,7 @@ def test_a_printed_command_runs_by_itself(tmp_path, command):
         "meet.h",
         "unite.h",
         "unpack.h",
+        "tile.h",
         "karate.inputs",
     ]
     compile_ = (tmp_path / "karate.c").read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
@@ -327,6 +328,7 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
         "meet.h",
         "unite.h",
         "unpack.h",
+        "tile.h",
     ]
 
 

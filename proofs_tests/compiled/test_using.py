@@ -15,7 +15,7 @@ import wingspan
 from proofs_tests.compiled.test_kernel import NAMES, NT, SHAPES, SMALL, agrees, left_open, quarters
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
-from wingspan import Unsafe, WingspanError, api
+from wingspan import Fault, Limits, Unsafe, WingspanError, api
 from wingspan.api import compiling
 from wingspan.compiled import build
 from wingspan.testing.cases import Case, groups
@@ -60,6 +60,19 @@ def test_a_kernel_compiled_for_other_numbers_has_the_same_c(monkeypatch: pytest.
     ]
     assert len({kernel.source for kernel in kernels}) == 1
     assert len(list(tmp_path.glob("*.so"))) == 1
+
+
+def test_reserved_lengths_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lowered or compiled for another one, under which a result may be too long."""
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
+    given: dict[str, Any] = {"A": np.eye(3000), "B": np.eye(3000)}
+    expected = kernel(**given).to_scipy()
+    monkeypatch.setattr(compiling, "lower", refuse)
+    monkeypatch.setattr(build, "library", refuse)
+    found = kernel(**given, limits=Limits(reservation=2**20)).to_scipy()
+    assert abs(found - expected).nnz == 0 and found.nnz == 3000
+    with pytest.raises(Fault, match="outgrown the address space reserved for it"):
+        kernel(**given, limits=Limits(reservation=2**13))
 
 
 def test_each_number_of_threads_is_checked() -> None:

@@ -235,7 +235,7 @@ PROGRAMS = {
     "spgemm_outer": set(),
     "mttkrp_dense": set(),
     "mttkrp_sparse": set(),
-    "mttkrp_rows": set(),
+    "mttkrp_rows": {"DT.val"},
     "mttkrp_sparse_rows": {f"{tensor}.{name}" for tensor in ("CT", "DT") for name in ("ptr", "idx", "val")},
 }
 """What is prefetched, of programs whose lists lead elsewhere, and of others."""

@@ -17,11 +17,12 @@ from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Group, Meet, Plan, Stmt, Unite, Unpack, walk
+from wingspan.plan.ir import Group, Meet, Plan, Stmt, Tile, Unite, Unpack, walk
+from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
 
-LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Unpack: "unpack.h"}
+LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Unpack: "unpack.h", Tile: "tile.h"}
 """The headers with the code of C's own for some statements."""
 
 
@@ -63,7 +64,8 @@ def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:
     """What a file includes. What compares lists takes the compiler longer than all else, and few plans need it."""
     kinds = {type(s) for s in walk(tuple(body))}
     lists = (header for kind, header in LISTS.items() if kind in kinds)
-    return [f'#include "{header}"' for header in (*headers, *lists)]
+    sizes = [f"#define WS_TILE {tile.WIDTH}"] if Tile in kinds else []
+    return [*sizes, *(f'#include "{header}"' for header in (*headers, *lists))]
 
 
 def _code(printing: Printing, root: str) -> list[str]:

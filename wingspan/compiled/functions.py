@@ -16,7 +16,8 @@ from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import refs, sets
+from wingspan.plan.passes.tile import index, row, same, times
+from wingspan.plan.uses import refs, registers, renamed, sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
@@ -34,7 +35,7 @@ class Function:
 
     def __init__(self, printing: Printing, body: tuple[Stmt, ...], given: tuple[Reg, ...], ends: Iterable[Reg]) -> None:
         self.printing, self.names, self.body = printing, printing.names, body
-        own = {id(s) for s in body if isinstance(s, plan.While)}
+        own = {id(s) for s in body if isinstance(s, plan.While | plan.Tile)}
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
         """what is in functions apart, without the nest that this one may be"""
         self.declared: Declared = declared(body, given, ends, self.apart)
@@ -50,6 +51,8 @@ class Function:
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
         self.late: Late = late(body, self.apart, printing.roots, self.whole)
         self.line: Span | None = None
+        self.lanes: Lanes | None = None
+        """the loop over lanes that is being written for several of these at once"""
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
 
@@ -151,8 +154,10 @@ class Function:
                 yes, no = (self.branch(s, block) for block in (then, otherwise))
                 lines = [f"if ({self.text(condition)}) {{", *indented(yes)]
                 return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
-            case plan.While() if id(s) in self.apart:
+            case plan.While() | plan.Tile() if id(s) in self.apart:
                 return self.nest(s)
+            case plan.While() if self.lanes is not None and s is self.lanes.loop:
+                return self.lanes.rounds()
             case plan.While(test=test, condition=condition, body=body) as s:
                 before = ["WS_GO_ON;"] if self.loops else []
                 stops = ["WS_GO_ON;"] if _waits(s) else []
@@ -174,6 +179,8 @@ class Function:
                 return self.unites(s)
             case plan.Unpack():
                 return self.unpacks(s)
+            case plan.Tile():
+                return self.tile(s)
             case Par():
                 return self.par(s)
             case plan.Set(reg=reg, value=value):
@@ -285,6 +292,28 @@ class Function:
         inner = [f"{count} += ws_unpack({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
         return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indented(inner), "}", "#endif"]
 
+    def tile(self, s: plan.Tile) -> list[str]:
+        """A loop over rows, for as many cells as fit in registers while there are as many, and then for the others."""
+        front, last = f"{self.to(s, s.front)} = {self.text(s.first)};", self.text(s.last)
+        found = row(s)
+        if found is None or self.printing.racy:
+            return [front, f"if ({self.names.register(s.front)} <= {last}) {{", *indented(self.block(s.body)), "}"]
+        at = self.names.register(s.front)
+        carried = {self.names.register(reg): self.names.new(f"{self.names.register(reg)}_before") for reg in s.carried}
+        self.lanes = Lanes(self, s, *found)
+        inner = [*self.lanes.load(), *self.block(s.body), *self.lanes.store()]
+        self.lanes = None
+        return [
+            front,
+            *(f"const int64_t {before} = {x};" for x, before in carried.items()),
+            f"for (; {at} <= {last} - (WS_TILE - 1); {at} += WS_TILE) {{",
+            *indented([*inner, *(f"{x} = {before};" for x, before in carried.items())]),
+            "}",
+            f"if ({at} <= {last}) {{",
+            *indented(self.block(s.body)),
+            "}",
+        ]
+
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)
         if isinstance(s.value, plan.Const) and not b.hashed and not WIDTHS[b.width].holds(s.value.value):
@@ -342,7 +371,7 @@ class Function:
 
     # --------------------------------------------------------------------------------------------------------- regions
 
-    def nest(self, s: plan.While) -> list[str]:
+    def nest(self, s: plan.While | plan.Tile) -> list[str]:
         """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
         given, name = self.printing.apart[id(s)], self.names.new("nest")
         left = [reg for reg in given if any(reg in sets(each) for each in walk((s,)))]
@@ -351,7 +380,11 @@ class Function:
         shared = self.names.new(f"{name}_shared")
         lines = [f"struct {name} {shared} = {{{frame}}};", f"{name}(t, &{shared});", "WS_GO_ON;"]
         lines += (f"{x} = {shared}.{x};" for x in map(self.names.register, left))
-        return lines if s.test else [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
+        return (
+            lines
+            if isinstance(s, plan.Tile) or s.test
+            else [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
+        )
 
     def par(self, s: Par) -> list[str]:
         """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
@@ -363,6 +396,57 @@ class Function:
         run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
         joined = (f"{self.to(s, reg)} = {shared}.ws_{self.names.register(reg)};" for reg in s.joined)
         return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
+
+
+class Lanes:
+    """Writes the loop over lanes of a `Tile` for a block of these, whose cells are in an array of vectors."""
+
+    def __init__(self, around: Function, s: plan.Tile, loop: plan.While, cell: plan.Store) -> None:
+        self.around, self.loop, self.cell = around, loop, cell
+        self.front = {s.lane: s.front}
+        self.cells, self.k = around.names.new("cells"), around.names.new("k")
+        self.vectors: set[Reg] = set()
+
+    def at(self, s: Load | plan.Store) -> str:
+        """The lanes of a row, beginning with the one of the front."""
+        cells = self.around.cell_name(s.ref.instance, s.ref.buffer)
+        first = offset(renamed(index(s.index, self.loop), self.front), self.around.names)
+        return f"WS_LANES_AT({cells}, {first}, {self.k})"
+
+    def load(self) -> list[str]:
+        """The cells as they are before the rounds."""
+        each = f"{self.cells}[{self.k}] = {self.at(self.cell)};"
+        return [f"ws_lanes {self.cells}[WS_TILE / WS_LANES];", f"WS_EACH({self.k}) {each}"]
+
+    def store(self) -> list[str]:
+        """The cells as they are after the rounds."""
+        return [f"WS_EACH({self.k}) {self.at(self.cell)} = {self.cells}[{self.k}];"]
+
+    def rounds(self) -> list[str]:
+        """What a round does to the cells."""
+        lines = [line for s in self.loop.body for line in self.statement(s)]
+        return [f"WS_EACH({self.k}) {{", *indented(lines), "}"]
+
+    def statement(self, s: Stmt) -> list[str]:
+        around = self.around
+        match s:
+            case Load(reg=reg) if same(s, self.cell, self.loop):
+                return self.vector(reg, f"{self.cells}[{self.k}]")
+            case Load(reg=reg, index=e) if times(index(e, self.loop), *self.front):
+                return self.vector(reg, self.at(s))
+            case Load(reg=reg):
+                return [f"const {declare(around.names, reg)} = {around.load(s)};"]
+            case plan.Set(reg=Reg(type="float") as reg, value=value):
+                if self.vectors & {*registers(value)}:
+                    return self.vector(reg, around.text(value))
+                return [f"const {declare(around.names, reg)} = {around.text(value)};"]
+            case plan.Store(value=value):
+                return [f"{self.cells}[{self.k}] = {around.text(value)};"]
+        return []
+
+    def vector(self, reg: Reg, value: str) -> list[str]:
+        self.vectors.add(reg)
+        return [f"const ws_lanes {self.around.names.register(reg)} = {value};"]
 
 
 class Part(Function):

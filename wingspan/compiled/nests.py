@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wingspan.plan.ir import Claim, Par, Stmt, While, parts
+from wingspan.plan.ir import Claim, Par, Stmt, Tile, While, parts
 
 
-def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -> Iterator[While]:
+def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -> Iterator[While | Tile]:
     """The loops that are functions of their own: those with loops in them that are inside of another, and outermost.
 
     A function of many loops has more variables than there are registers, and compilers keep the wrong ones in memory:
@@ -17,7 +17,7 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
     lie by chance made up to 5 % of a difference.
     """
     for s in body:
-        if isinstance(s, While):
+        if isinstance(s, While | Tile):
             height = _height(s)
             if (looped and 2 <= height < PARALLEL) or (chunked and height == 2):
                 yield s

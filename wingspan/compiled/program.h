@@ -10,6 +10,15 @@
 /* A bit, or 0: without a branch, so that compilers use vector instructions in loops that set one for each cell. */
 WS_API inline int64_t ws_bit_if(bool there, int64_t k) { return (int64_t)((uint64_t)there << (k & 63)); }
 
+/* Marks loops whose rounds access different cells. */
+#if defined(__clang__)
+#define WS_APART _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define WS_APART _Pragma("GCC ivdep")
+#else
+#define WS_APART
+#endif
+
 /* The cells of buffer k of an instance. They never move. */
 #define WS_CELLS(x, k) ((void *)(x)->buffers[k].data)
 

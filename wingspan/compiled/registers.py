@@ -129,7 +129,7 @@ def declared(
             first.append(reg)
         else:
             made.at[id(home)].append(reg)
-            if counts[reg] == 1:
+            if counts[reg] == 1 and not isinstance(home, plan.Tile):
                 made.constant.add(reg)
     made.first = tuple(first)
     return made
@@ -178,11 +178,15 @@ class _Homes:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
                 before = any(reg in self.all(x) for x in test)
                 return self.home(reg, test + inner, False) if before or reg not in registers(condition) else None
-            case When() | While() | plan.Unpack() as s if len(using) == 1 and not late and reg not in self.own(s):
+            case When() | While() | plan.Unpack() | plan.Tile() as s if (
+                len(using) == 1 and not late and reg not in self.own(s)
+            ):
                 holding = [block for block in parts(s) if any(reg in self.all(x) for x in block)]
                 return self.home(reg, holding[0], False) if len(holding) == 1 else None
             case plan.Unite(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, inner, False) if reg not in self.own(s) else s
+            case plan.Tile(front=front) as s if reg == front and len(using) == 1:
+                return s
             case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
                 return s
         return None

@@ -1,20 +1,11 @@
 /* Printed by wingspan with each program, and a part of it.
  *
  * The bits of a word as a list of indices, by AVX-512 where the compiler may use it; WS_UNPACKS is 0 without.
- * WS_APART marks loops whose rounds access different cells.
  */
 #ifndef WINGSPAN_UNPACK_H
 #define WINGSPAN_UNPACK_H
 
 #include <stdint.h>
-
-#if defined(__clang__)
-#define WS_APART _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define WS_APART _Pragma("GCC ivdep")
-#else
-#define WS_APART
-#endif
 
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512VBMI2__)
 #define WS_UNPACKS 0

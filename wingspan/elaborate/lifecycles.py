@@ -129,6 +129,7 @@ class _Scope:
     def prepare(self, s: ir.Statement) -> None:
         """Bring the scope's own tensors into the modes that a statement needs."""
         inner = {n.tensor for n in s.walk() if isinstance(n, ir.Declare)}
+        phases = _operators(s)
         reads: dict[str, ir.Access] = {}
         updates: dict[str, ir.Access] = {}
         for access, updated in ir.accesses(s):
@@ -147,7 +148,7 @@ class _Scope:
             if T in reads and self.own[T] == "update":
                 self.change(T, "read", reads[T].span)
             if T in updates:
-                span, operators = updates[T].span, _operators(s, T)
+                span, operators = updates[T].span, phases[T]
                 if self.own[T] == "update" and self.operators.get(T, operators) != operators:
                     self.change(T, "read", span)
                 if self.own[T] == "read":
@@ -167,9 +168,13 @@ class _Scope:
         return s
 
 
-def _operators(s: ir.Statement, T: str) -> set[str]:
-    """The operators by which a statement updates a tensor."""
-    return {node.op for node in s.walk() if isinstance(node, ir.Assign) and node.access.fiber.tensor == T}
+def _operators(s: ir.Statement) -> dict[str, set[str]]:
+    """The operators by which a statement updates each tensor."""
+    found: dict[str, set[str]] = {}
+    for node in s.walk():
+        if isinstance(node, ir.Assign):
+            found.setdefault(node.access.fiber.tensor, set()).add(node.op)
+    return found
 
 
 def _marks(span: Span | None) -> tuple[Mark, ...]:

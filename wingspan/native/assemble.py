@@ -49,6 +49,7 @@ from wingspan.plan.ir import (
     Sort,
     Stmt,
     Store,
+    Tile,
     Type,
     Unite,
     Unpack,
@@ -56,6 +57,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
+from wingspan.plan.passes.tile import row_by_row
 from wingspan.plan.passes.unite import by_entries
 from wingspan.plan.passes.unpack import by_bits
 from wingspan.plan.uses import operands, registers, told
@@ -353,6 +355,8 @@ class _Assembler:
                 self.block(by_entries(s))
             case Unpack():
                 self.block(by_bits(s))
+            case Tile():
+                self.block(row_by_row(s))
             case Prefetch():
                 pass  # a hint to processors
             case _:

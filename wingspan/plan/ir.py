@@ -423,6 +423,24 @@ class Unpack:
 
 
 @part
+class Tile:
+    """Run a loop, the only statement of the body, whose innermost loop runs `lane` from `front` to `last`, if at all.
+
+    `front` is `first`. But the rounds may be run for some lanes before they are for the others, as each stores to a
+    cell of its own: before each time, the registers `carried` from round to round are what they were. C keeps these
+    cells in registers, as many as there are, and comes to what is left with `front` moved on.
+    """
+
+    front: Reg
+    first: Expr
+    last: Expr
+    lane: Reg
+    carried: tuple[Reg, ...]
+    body: tuple[Stmt, ...]
+    origin: Origin
+
+
+@part
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
@@ -475,7 +493,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
-Nested = When | While | Meet | Unite | Unpack
+Nested = When | While | Meet | Unite | Unpack | Tile
 Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
 
 
@@ -516,7 +534,7 @@ def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
             return test, body
         case Meet(plain=plain):
             return (plain,)
-        case Par(body=body) | Unite(body=body):
+        case Par(body=body) | Unite(body=body) | Tile(body=body):
             return (body,)
         case Unpack(onward=onward):
             return (onward,)

@@ -22,6 +22,7 @@ from wingspan.plan.passes.room import room
 from wingspan.plan.passes.rotate import rotate
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.passes.tidy import tidy
+from wingspan.plan.passes.tile import tile
 from wingspan.plan.passes.unite import unite
 from wingspan.plan.passes.unpack import unpack
 
@@ -30,7 +31,7 @@ Pass = Callable[[Plan], Plan]
 PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy, invariant)
 """What is made of every plan; each keeps what it does."""
 
-FOR_C: tuple[Pass, ...] = (needed, prefetch, few, unsummarized, unpack, kept, room, meet, unite)
+FOR_C: tuple[Pass, ...] = (needed, tile, prefetch, few, unsummarized, unpack, kept, room, meet, unite)
 """What is made of it besides before it is printed as C, which trusts that tasks do not race."""
 
 

@@ -70,6 +70,8 @@ class _Printer:
             case plan.Unpack(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
+            case plan.Tile(front=front, first=first, last=last, body=body):
+                return [f"tile {front.name} from {text(first)} to {text(last)}:", *self.inner(body)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]

@@ -35,6 +35,8 @@ def sets(s: Stmt) -> tuple[Reg, ...]:
             return (*(each.at for each in lists), at, *(load.reg for load, _ in loads))
         case plan.Unpack(count=count):
             return (count,)
+        case plan.Tile(front=front):
+            return (front,)
     return ()
 
 
@@ -76,6 +78,8 @@ def operands(s: Stmt) -> Iterator[Expr]:
             | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
         ):  # fmt: skip
             yield e
+        case plan.Tile(first=first, last=last):
+            yield from (first, last)
         case Par():
             yield s.tasks
 
@@ -152,8 +156,8 @@ def _collect(values: Iterable[Expr | None], found: set[str]) -> None:
             _collect(e.args, found)  # type: ignore[union-attr]
 
 
-def renamed(node: Any, by: Mapping[Reg, Reg]) -> Any:
-    """A statement, or a part or a block of some, with other registers, also where they are set."""
+def renamed(node: Any, by: Mapping[Reg, Expr]) -> Any:
+    """A statement, or a part or a block of some, with other registers, also where they are set; or an expression."""
     if isinstance(node, Reg):
         return by.get(node, node)
     if isinstance(node, tuple):
@@ -173,7 +177,7 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
             return replace(s, test=change(test), body=change(body))
         case plan.Meet(plain=plain, lists=lists):
             return plan.Meet(change(plain), lists)
-        case Par(body=body) | plan.Unite(body=body):
+        case Par(body=body) | plan.Unite(body=body) | plan.Tile(body=body):
             return replace(s, body=change(body))
         case plan.Unpack(onward=onward):
             return replace(s, onward=change(onward))
