@@ -38,7 +38,7 @@ AREAS = {
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",
         "wingspan/plan/passes/unpack.py", "wingspan/buffers/procedures.py", "wingspan/lang/masks.py",
-        "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py",
+        "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py", "wingspan/plan/passes/tile.py",
     ],
     "compiled": [
         "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
