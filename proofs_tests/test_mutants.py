@@ -43,6 +43,7 @@ AREAS = {
     "compiled": [
         "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
+        "wingspan/compiled/lanes.py",
         "wingspan/compiled/lexical.py", "wingspan/compiled/meet.h", "wingspan/compiled/nests.py",
         "wingspan/compiled/printing.py", "wingspan/compiled/program.h", "wingspan/compiled/registers.py",
         "wingspan/compiled/session.h", "wingspan/compiled/unite.h", "wingspan/compiled/unpack.h",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.expressions import SUFFIX, expression, offset, told
+from wingspan.compiled.lanes import Lanes
 from wingspan.compiled.late import Late, late
 from wingspan.compiled.lexical import comment, indented
 from wingspan.compiled.printing import Printing
@@ -16,8 +17,8 @@ from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
-from wingspan.plan.passes.tile import index, row, same, times
-from wingspan.plan.uses import refs, registers, renamed, sets
+from wingspan.plan.passes.tile import row
+from wingspan.plan.uses import refs, sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 ATOMS = dict(zip(REDUCTIONS, ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR"), strict=False))
@@ -380,11 +381,9 @@ class Function:
         shared = self.names.new(f"{name}_shared")
         lines = [f"struct {name} {shared} = {{{frame}}};", f"{name}(t, &{shared});", "WS_GO_ON;"]
         lines += (f"{x} = {shared}.{x};" for x in map(self.names.register, left))
-        return (
-            lines
-            if isinstance(s, plan.Tile) or s.test
-            else [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
-        )
+        if isinstance(s, plan.Tile) or s.test:
+            return lines
+        return [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
 
     def par(self, s: Par) -> list[str]:
         """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
@@ -396,57 +395,6 @@ class Function:
         run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
         joined = (f"{self.to(s, reg)} = {shared}.ws_{self.names.register(reg)};" for reg in s.joined)
         return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
-
-
-class Lanes:
-    """Writes the loop over lanes of a `Tile` for a block of these, whose cells are in an array of vectors."""
-
-    def __init__(self, around: Function, s: plan.Tile, loop: plan.While, cell: plan.Store) -> None:
-        self.around, self.loop, self.cell = around, loop, cell
-        self.front = {s.lane: s.front}
-        self.cells, self.k = around.names.new("cells"), around.names.new("k")
-        self.vectors: set[Reg] = set()
-
-    def at(self, s: Load | plan.Store) -> str:
-        """The lanes of a row, beginning with the one of the front."""
-        cells = self.around.cell_name(s.ref.instance, s.ref.buffer)
-        first = offset(renamed(index(s.index, self.loop), self.front), self.around.names)
-        return f"WS_LANES_AT({cells}, {first}, {self.k})"
-
-    def load(self) -> list[str]:
-        """The cells as they are before the rounds."""
-        each = f"{self.cells}[{self.k}] = {self.at(self.cell)};"
-        return [f"ws_lanes {self.cells}[WS_TILE / WS_LANES];", f"WS_EACH({self.k}) {each}"]
-
-    def store(self) -> list[str]:
-        """The cells as they are after the rounds."""
-        return [f"WS_EACH({self.k}) {self.at(self.cell)} = {self.cells}[{self.k}];"]
-
-    def rounds(self) -> list[str]:
-        """What a round does to the cells."""
-        lines = [line for s in self.loop.body for line in self.statement(s)]
-        return [f"WS_EACH({self.k}) {{", *indented(lines), "}"]
-
-    def statement(self, s: Stmt) -> list[str]:
-        around = self.around
-        match s:
-            case Load(reg=reg) if same(s, self.cell, self.loop):
-                return self.vector(reg, f"{self.cells}[{self.k}]")
-            case Load(reg=reg, index=e) if times(index(e, self.loop), *self.front):
-                return self.vector(reg, self.at(s))
-            case Load(reg=reg):
-                return [f"const {declare(around.names, reg)} = {around.load(s)};"]
-            case plan.Set(reg=Reg(type="float") as reg, value=value):
-                if self.vectors & {*registers(value)}:
-                    return self.vector(reg, around.text(value))
-                return [f"const {declare(around.names, reg)} = {around.text(value)};"]
-            case plan.Store(value=value):
-                return [f"{self.cells}[{self.k}] = {around.text(value)};"]
-        return []
-
-    def vector(self, reg: Reg, value: str) -> list[str]:
-        self.vectors.add(reg)
-        return [f"const ws_lanes {self.around.names.register(reg)} = {value};"]
 
 
 class Part(Function):

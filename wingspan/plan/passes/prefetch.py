@@ -18,8 +18,8 @@ What it changes are loops that move on by one each round, load an index there, a
 position which is loaded from where the index leads. Left alone are fibers that lie one after the other, cells that the
 inner loop does not move on from, and rows of dense matrices, whose place is computed from the index: processors come
 to these early enough, and MTTKRP over rows of 8 or 32 elements took 3 to 8 % longer. Where registers keep the sums of
-some columns (`Tile`), there is less to
-do until the next row is needed, so that its part is fetched: MTTKRP of FB15K237 with 32 columns took a tenth less.
+some columns (`Tile`), there is less to do until the next row is needed, so its part is fetched: MTTKRP of FB15K237 with
+32 columns took a tenth less.
 
 It is right since a `Prefetch` reads nothing and never fails, and the loads that find out where it goes
 

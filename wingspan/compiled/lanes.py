@@ -1,0 +1,75 @@
+"""Loops over rows as C: some cells of a row at once, in vectors that stay in registers (`passes/tile.py`)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from wingspan.compiled.expressions import offset
+from wingspan.compiled.lexical import indented
+from wingspan.compiled.registers import Names, declare
+from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, Tile, While
+from wingspan.plan.passes.tile import index, same, times
+from wingspan.plan.uses import registers, renamed
+
+
+class Around(Protocol):
+    """What writes the function that such a loop is in."""
+
+    names: Names
+
+    def cell_name(self, x: Reg, b: Buffer) -> str: ...
+
+    def load(self, s: Load) -> str: ...
+
+    def text(self, e: Expr) -> str: ...
+
+
+class Lanes:
+    """Writes the loop over lanes of a `Tile` for a block of these, whose cells are in an array of vectors."""
+
+    def __init__(self, around: Around, s: Tile, loop: While, cell: Store) -> None:
+        self.around, self.loop, self.cell = around, loop, cell
+        self.front = {s.lane: s.front}
+        self.cells, self.k = around.names.new("cells"), around.names.new("k")
+        self.vectors: set[Reg] = set()
+
+    def at(self, s: Load | Store) -> str:
+        """The lanes of a row, beginning with the one of the front."""
+        cells = self.around.cell_name(s.ref.instance, s.ref.buffer)
+        first = offset(renamed(index(s.index, self.loop), self.front), self.around.names)
+        return f"WS_LANES_AT({cells}, {first}, {self.k})"
+
+    def load(self) -> list[str]:
+        """The cells as they are before the rounds."""
+        each = f"{self.cells}[{self.k}] = {self.at(self.cell)};"
+        return [f"ws_lanes {self.cells}[WS_TILE / WS_LANES];", f"WS_EACH({self.k}) {each}"]
+
+    def store(self) -> list[str]:
+        """The cells as they are after the rounds."""
+        return [f"WS_EACH({self.k}) {self.at(self.cell)} = {self.cells}[{self.k}];"]
+
+    def rounds(self) -> list[str]:
+        """What a round does to the cells."""
+        lines = [line for s in self.loop.body for line in self.statement(s)]
+        return [f"WS_EACH({self.k}) {{", *indented(lines), "}"]
+
+    def statement(self, s: Stmt) -> list[str]:
+        around = self.around
+        match s:
+            case Load(reg=reg) if same(s, self.cell, self.loop):
+                return self.vector(reg, f"{self.cells}[{self.k}]")
+            case Load(reg=reg, index=e) if times(index(e, self.loop), *self.front):
+                return self.vector(reg, self.at(s))
+            case Load(reg=reg):
+                return [f"const {declare(around.names, reg)} = {around.load(s)};"]
+            case Set(reg=Reg(type="float") as reg, value=value):
+                if self.vectors & {*registers(value)}:
+                    return self.vector(reg, around.text(value))
+                return [f"const {declare(around.names, reg)} = {around.text(value)};"]
+            case Store(value=value):
+                return [f"{self.cells}[{self.k}] = {around.text(value)};"]
+        return []
+
+    def vector(self, reg: Reg, value: str) -> list[str]:
+        self.vectors.add(reg)
+        return [f"const ws_lanes {self.around.names.register(reg)} = {value};"]
