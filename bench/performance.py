@@ -103,9 +103,15 @@ busy machine with AVX2 (Zen 3).
   p2p-Gnutella31 and email-Enron, 76, 78 and 90 % goes into comparing lists of indices; writing the result takes
   nothing that can be measured, and the rest is the fixed cost of each column.
 - **SpAdd, other pattern, on two threads**: 3.55 and 3.07 times as fast as MKL and GraphBLAS, where 6 and 4 was aimed
-  at. One thread takes 0.3 to 2.6 ms, and two gain 1.71. No experiment has shown yet what the rest is.
+  at. One thread takes 0.3 to 2.6 ms, and two gain 1.71. MKL and GraphBLAS gain 1.49 and 1.46 here, so that even if two
+  threads gained 2, they would be 4.2 and 3.6 times as fast. The aim was set where MKL gained less from its second
+  thread.
 - **MTTKRP, dense, on two threads**: 1.18 times as fast as the C by hand on two threads. The aim of 2 was what the
-  prototype reached beside TACO; two threads gain 1.86, so the rest is the loop of one thread, not the threads.
+  prototype reached beside TACO; two threads gain 1.86, so the rest is the loop of one thread. By hand, a loop that
+  keeps sixteen sums in registers and fetches rows before it needs them took 0.41 to 0.49 of the time. Since these
+  tables were made, C does both (`passes/tile.py`), which took 20 to 40 % off; the loop by hand still takes 0.56 to 0.73
+  of the time. The rest is most where rows have few elements, as two in NELL-995: there a sixth of the time goes into
+  zeros for the result, which one thread stores before the others begin.
 """
 
 
