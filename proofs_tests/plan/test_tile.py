@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,16 @@ def test_mttkrp_by_rows_agrees_on_threads() -> None:
     C, D = rng.normal(size=(20, 7)), rng.normal(size=(20, 9))
     found = np.asarray(kernel(BT=B, CT=C, DT=D))
     assert np.allclose(found, np.einsum("lki,rk,rl->ri", B, C, D)) and "WS_LANES_AT" in kernel.source
+
+
+@needs_compiler
+def test_the_c_has_no_warnings(tmp_path: Path) -> None:
+    inputs = {"A": np.eye(3), "B": np.ones((20, 3))}
+    api.emit_c(api.parse(product(D="Dense(Dense(Element(0.0))), 1, 1")), tmp_path, inputs=inputs)
+    strict = ["-std=gnu11", "-O2", "-march=native", "-Wall", "-Wextra", "-Werror", "-fwrapv", "-pthread", "-c"]
+    (made,) = tmp_path.glob("*.c")
+    subprocess.run([*(build.compiler() or []), *strict, made.name], cwd=tmp_path, check=True)
+    assert "WS_EACH" in made.read_text("utf-8")
 
 
 FORMS = ["Dense(SparseList(Element(0.0)))", "Dense(SparseByteMap(Element(0.0)))", "Dense(Dense(Element(0.0)))",

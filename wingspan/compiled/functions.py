@@ -184,6 +184,8 @@ class Function:
                 return self.tile(s)
             case Par():
                 return self.par(s)
+            case plan.Set(reg=reg) if self.lanes is not None and reg == self.lanes.unread:
+                return []
             case plan.Set(reg=reg, value=value):
                 return [f"{self.to(s, reg)} = {self.text(value)};"] if reg in self.printing.useful else []
             case plan.Load(reg=reg):

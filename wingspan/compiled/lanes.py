@@ -6,8 +6,8 @@ from typing import Protocol
 
 from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indented
-from wingspan.compiled.registers import Names, declare
-from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, Tile, While
+from wingspan.compiled.registers import Names, declare, reads
+from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, Tile, While, walk
 from wingspan.plan.passes.tile import index, same, times
 from wingspan.plan.uses import registers, renamed
 
@@ -32,6 +32,9 @@ class Lanes:
         self.front = {s.lane: s.front}
         self.cells, self.k = around.names.new("cells"), around.names.new("k")
         self.vectors: set[Reg] = set()
+        others = [each for each in walk(s.body) if each is not loop and not any(each is part for part in loop.body)]
+        self.unread = None if any(s.lane in {*reads(each)} for each in others) else s.lane
+        """the register of the lane, if only the loop reads it, which has another one for it"""
 
     def at(self, s: Load | Store) -> str:
         """The lanes of a row, beginning with the one of the front."""
