@@ -122,7 +122,7 @@ class _Pass:
         """A loop, and before it the end of the list, if that is needed."""
         beyond = _beyond(s, before, around, self.written) if around else None
         later = _Later.of(s, self.written, beyond)
-        changed = While(s.test, s.condition, self.block(s.body, later, _Counted.of(s)))
+        changed = replace(s, body=self.block(s.body, later, _Counted.of(s)))
         needed = beyond and any(beyond.stop.reg.name in reads(each) for each in walk((changed,)))
         return [beyond.stop, changed] if beyond and needed else [changed]
 
