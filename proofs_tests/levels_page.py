@@ -1,4 +1,4 @@
-"""The tables of docs/levels.md, level by modifier: which pairs of updates each combination takes, found by running it.
+"""The tables of docs/levels.md, level by modifier: which reads and updates each combination takes, found by running it.
 
 python -m proofs_tests.levels_page      writes them anew
 """
@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
+
 from proofs_tests import theory_page
 from proofs_tests.dependence.test_stability_lemma import truths
 from proofs_tests.places import ROOT
+from proofs_tests.plan.test_looplets import touches
 from proofs_tests.towers import ByHand, broken, member, tower
+from wingspan import api
 from wingspan.errors import Fault
+from wingspan.explorer.machine import Blocked
 from wingspan.lang.devices import Task
-from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, legal, rank_of
+from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, fitted, legal, rank_of
 
 PAGE = ROOT / "docs" / "levels.md"
 BEGIN, END = "<!-- modifiers: python -m proofs_tests.levels_page -->", "<!-- end of modifiers -->"
@@ -23,6 +28,17 @@ MODIFIERS = {
 }  # fmt: skip
 PAIRS = {"node": ("11",), "sibling": ("k1",), "cousin": ("1k", "kk")}
 """How two elements of Dense(level) are related at the level: k where subscripts differ, the row before the column."""
+
+READING = """
+far = cpu(:d, 2)
+A = Tensor({form})
+y = Tensor(Dense(Element(0)), 2)
+y .= 0
+for t = parallel(1:2, far)
+    y[t] += A[{at}]
+end
+return y
+"""
 
 LEVELS = {level: f"{level}(0)" for level in LEAVES} | {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
 LEVELS |= {"SparseCOO": "SparseCOO(2, Atomic(0))"}
@@ -38,6 +54,26 @@ def words(kind: str, rank: int) -> list[str]:
 def elements(word: str, rank: int) -> tuple[Element, Element]:
     """Two elements that are related so. Where there is a leaf alone, there are no rows."""
     return (1,) * rank, tuple(2 if letter == "k" else 1 for letter in word[-rank:])
+
+
+def read(form: str, word: str) -> bool:
+    """Whether two tasks may read two elements that are related so: both find what there is, and no step changes a cell.
+
+    The tensor holds both elements, or as many of them as the format can. That nothing is changed is what searches rely
+    on, which let accesses to a tensor that is read go on at once.
+    """
+    rank = rank_of(form)
+    array = np.zeros((2,) * rank, dtype=np.int64)
+    for at in elements(word, rank):
+        array[tuple(i - 1 for i in at)] = 1
+    subscripts = ", ".join("t" if letter == "k" else "1" for letter in word[-rank:])
+    text = READING.format(form=form.replace("(d,", "(far,"), at=subscripts)
+    bound = api.bind(api.parse(text), inputs={"A": fitted(form, array, "0")})
+    for machine in (api.semantics(bound), api.native(bound)):
+        found, end = touches(machine)
+        if isinstance(end, Fault | Blocked) or any(t.effect != "read" for _, t in found if t.tensor == "A"):
+            return False
+    return api.explore(bound, strategy="dpor").verdict.verdict == "safe"
 
 
 def updated(form: str, word: str) -> bool:
@@ -72,8 +108,11 @@ def counted(form: str, word: str, tasks: tuple[Task, Task], thaws: bool = False)
 
 
 TABLES: Mapping[str, Callable[[str, str], bool]] = {
-    "updated by two tasks": updated, "updated again after `thaw`": thawed, "in two copies under `Merge(dev, …)`": merged
-}  # fmt: skip
+    "read by two tasks": read,
+    "updated by two tasks": updated,
+    "updated again after `thaw`": thawed,
+    "in two copies under `Merge(dev, …)`": merged,
+}
 
 
 def tables() -> Iterator[str]:
@@ -89,7 +128,7 @@ def tables() -> Iterator[str]:
 
 
 def cell(form: str, modifier: str, takes: Callable[[str, str], bool]) -> str:
-    """The relations for which a level in a modifier takes two updates."""
+    """The relations for which a level in a modifier takes two reads, or two updates."""
     whole = f"Dense({modifier.format(form)})"
     if not legal(whole) or (takes is merged and not legal(f"Merge(dev, {whole})")):
         return "refused"

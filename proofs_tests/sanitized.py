@@ -200,6 +200,11 @@ def left_open() -> Iterator[Ready]:
             yield Ready(f"{name}{label}, left open", code, inputs, False)
 
 
+def kernels() -> Iterator[Ready]:
+    """The kernels over runs, blocks, bands and intervals."""
+    return (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
+
+
 def safe(random: int = 100) -> Iterator[Ready]:
     """The safe examples, merges of copies, kernels over runs and blocks, and random programs that the test accepts.
 
@@ -207,7 +212,7 @@ def safe(random: int = 100) -> Iterator[Ready]:
     """
     staging.GRAIN = 1
     yield from merging()
-    yield from (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
+    yield from kernels()
     yield from examples(SAFE)
     yield from left_open()
     keep = Keep()

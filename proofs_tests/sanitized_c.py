@@ -162,7 +162,8 @@ def asan() -> Iterator[str]:
     names = sorted(sanitized.SAFE)
     programs = [list(sanitized.examples([name]))[-1] for name in names]
     any_extents = {one.label.split()[0]: one for one in sanitized.left_open()}.values()
-    for one in [*sanitized.merging(), *programs, *any_extents, sanitized.ready("locks", api.bind(api.parse(LOCKED)))]:
+    locks = sanitized.ready("locks", api.bind(api.parse(LOCKED)))
+    for one in [*sanitized.merging(), *sanitized.kernels(), *programs, *any_extents, locks]:
         with TemporaryDirectory() as folder:
             program = build(printed(one), folder, MEMORY)
             count = 0

@@ -9,18 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wingspan
 from proofs_tests.effort import many
+from proofs_tests.places import EXAMPLES
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus, put, ref, root, step
-from wingspan import Fault, Limits
+from wingspan import Fault, Limits, api
 from wingspan.compiled import build
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Ref, Reg, Room, Stmt, Store, When, While, walk
+from wingspan.plan.ir import Check, Const, Expr, Ref, Reg, Room, Stmt, Store, When, While, walk
 from wingspan.plan.passes.room import room
+from wingspan.plan.pipeline import for_c, lower
+from wingspan.plan.uses import with_blocks
+from wingspan.runtime.memory import buffers
 
 LIST = replace(ref("C", "idx"), frozen=False)
 q, r, end, stop, n, odd = map(Reg, ("q", "r", "end", "stop", "n", "odd"))
@@ -67,6 +73,25 @@ def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
     assert not asked(*body, condition=condition)
     assert asked(store(), step(n), step(q), condition=condition)
     assert not any(isinstance(s, Store) and s.sure for s in walk(room(plan(While((), condition, body))).body))
+
+
+def test_a_loop_whose_rounds_are_known_asks_for_these() -> None:
+    """Once for the cells on both sides of the counter; the loop may have a test, which is run after that."""
+    body = (store(plus(n, -1)), store(), When(odd, (step(n), step(q))))
+    loop = While((put(r, q),), op("<", r, end), body, rounds=op("*", Const(2), stop))
+    sure = tuple(replace(s, sure=True) for s in body[:2] if isinstance(s, Store))
+    asks = Room(LIST, op("+", n, op("*", Const(2), stop)), HERE)
+    assert room(plan(loop)).body == (asks, replace(loop, body=(*sure, body[2]), rounds=None))
+    assert not asked(*body, condition=op("<", r, end))
+
+
+def test_the_sum_of_two_images_asks_once_for_a_column() -> None:
+    """For the runs that it writes: no store of its innermost loop asks for room."""
+    kernel = wingspan.compile(EXAMPLES / "structured_add.ws", params={"nt": 1, "sch": "static_schedule()"})
+    stores = [s for s in walk(for_c(kernel.plan).body) if isinstance(s, Store)]
+    runs = [s for s in stores if s.ref.buffer.name in ("left", "right", "val")]
+    assert {s.ref.buffer.name for s in runs} == {"left", "right", "val"}
+    assert all(s.sure for s in runs)
 
 
 def test_a_condition_that_says_more_does_not_matter() -> None:
@@ -138,3 +163,59 @@ def test_full_vectors_have_room_for_what_there_is() -> None:
     assert kernel(A=ones, B=fewer, limits=Limits(memory=needed * 3 // 2)).nnz == size
     with pytest.raises(Fault, match="memory"):
         kernel(A=ones, B=fewer, limits=Limits(memory=needed // 2))
+
+
+ROUNDS = """
+C = Tensor(SparseRunList(Element(0)))
+C .= 0
+for i = {ends}
+    C[i] = {sum}
+end
+return C
+"""
+
+
+def counting(body: tuple[Stmt, ...], asking: list[Expr]) -> tuple[Stmt, ...]:
+    """A plan whose loops fault if they have more rounds than the lowering says; what it says is added to `asking`."""
+    out: list[Stmt] = []
+    for s in body:
+        inner = with_blocks(s, lambda block: counting(block, asking))
+        if isinstance(inner, While) and inner.rounds is not None:
+            most, count = Reg(f"most {len(asking)}"), Reg(f"count {len(asking)}")
+            asking.append(inner.rounds)
+            check = Check(op("<=", count, most), "a round too many", (), HERE)
+            out += [put(most, inner.rounds), put(count, Const(0))]
+            inner = replace(inner, body=(put(count, plus(count, 1)), check, *inner.body))
+        out.append(inner)
+    return tuple(out)
+
+
+def spread(column: list[tuple[int, int]]) -> np.ndarray:
+    """The first nine of its elements, or 0."""
+    values = [value for value, often in column for _ in range(often)]
+    return np.array((values + 9 * [0])[:9])
+
+
+LEVELS = st.sampled_from(["SparseRunList", "SparseBlockList", "SparseList"])
+COLUMNS = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.integers(1, 5)), min_size=1, max_size=6)
+"""Elements of an axis, each as often as the number after it says."""
+ENDS = st.sampled_from(["_", "1:9", "2:6", "4:9"])
+
+
+@settings(max_examples=many(400), deadline=None, derandomize=True)
+@example(data=[("SparseRunList", [(1, 9)]), ("SparseRunList", [(0, 1), (2, 1), (0, 1), (2, 1)])], ends="_")
+@given(data=st.lists(st.tuples(LEVELS, COLUMNS), min_size=1, max_size=3), ends=ENDS)
+def test_loops_over_stretches_have_no_more_rounds_than_the_lowering_says(
+    data: list[tuple[str, list[tuple[int, int]]]], ends: str
+) -> None:
+    """Of one to three fibers with and without common ends, in all of their axis and in a part of it."""
+    names = "ABD"[: len(data)]
+    declared = "".join(f"{T} = Tensor({level}(Element(0)))\n" for T, (level, _) in zip(names, data, strict=True))
+    text = declared + ROUNDS.format(ends=ends, sum=" + ".join(f"{T}[i]" for T in names))
+    case = api.bind(api.parse(text), inputs={T: spread(each) for T, (_, each) in zip(names, data, strict=True)})
+    made = lower(case)
+    asking: list[Expr] = []
+    engine = Engine(assemble(replace(made, body=counting(made.body, asking))))
+    lists = [engine.inputs.handed(T, buffers(T, tensor)) for T, tensor in case.inputs.items()]
+    engine.run(lists, limits=Limits(reservation=2**26))
+    assert asking or all(level == "SparseList" for level, _ in data)

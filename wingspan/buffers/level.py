@@ -138,6 +138,8 @@ class Level:
     """the kind of an entry that stands for a stretch of indices: a `run` has one child for all of them, a
     `block` a child for each, at consecutive positions
     """
+    counted: ClassVar[bool] = False
+    """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
     fills: ClassVar[bool] = False
     """whether a fiber may have children below which nothing was written, although it `assembles`"""
     numbers_arrivals: ClassVar[bool] = False

@@ -61,6 +61,7 @@ class RunList(Storage):
     lists = COUNTS
     assembles = True
     once = True
+    counted = True
     fills = True
     stretch = "run"
     buffers = (

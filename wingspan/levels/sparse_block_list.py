@@ -46,6 +46,7 @@ class SparseBlockList(Storage):
     lists = COUNTS
     assembles = True
     once = True
+    counted = True
     stretch = "block"
     buffers = (
         Buffer(

@@ -39,6 +39,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -349,6 +350,32 @@ class SparseByteMap(Storage):
         fiber, word = np.divmod(filled[k], max(words, 1))
         sizes, indices = np.bincount(fiber, minlength=len(positions)), word * 64 + bit
         return Children(sizes, indices, computed(positions, sizes, n, indices))
+
+    def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
+        words, fibers = max(-(-n // 64), 1), int(find("size").take(NUMBER)[0])
+        if len(positions) and positions.max() >= fibers:
+            return f"fiber {positions.max() + 1}: the level counts {fibers}"
+        if len(positions) and (find("flat").take(NUMBER)[0] or len(_used(find("flag")))):
+            return "fiber 1: the summaries of what was written are not made"
+        written, noted = _used(find("tbl")), _used(find("top"))
+        bits = np.unpackbits(find("top").take(noted).astype("<i8").view(np.uint8), bitorder="little")
+        t, bit = np.nonzero(bits.reshape(-1, 64))
+        summary = noted[t] * 64 + bit
+        for what, bad in (
+            ("was written, but there is no such fiber", written[~np.isin(written // words, positions)]),
+            ("was written, and the summary leaves it out", np.setdiff1d(written, summary)),
+            ("is in the summary, and was not written", np.setdiff1d(summary, written)),
+        ):
+            if len(bad):
+                fiber, word = divmod(int(bad[0]), words)
+                return f"fiber {fiber + 1}, indices from {word * 64 + 1} on: a word of them {what}"
+        return None
+
+
+def _used(stored: Stored) -> np.ndarray:
+    """The cells that are not 0, counted from 0."""
+    k = np.flatnonzero(stored.values + stored.shift)
+    return k if stored.at is None else stored.at[k] - 1
 
 
 def _words(flags: np.ndarray) -> np.ndarray:

@@ -365,6 +365,8 @@ class While:
     body: tuple[Stmt, ...]
     apart: bool = False
     """whether no round accesses a cell that another one writes, so that rounds may run at once"""
+    rounds: Expr | None = None
+    """at most so many, by the registers before the loop, where the lowering knows that"""
 
 
 @part

@@ -73,9 +73,13 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from (e for each in lists for e in (each.at, each.end))
         case plan.Unpack(count=count, word=word, before=before, condition=condition):
             yield from (count, word, before, condition)
+        case While(condition=condition, rounds=rounds):
+            yield condition
+            if rounds is not None:
+                yield rounds
         case (
             plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
-            | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e) | While(condition=e)
+            | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e)
         ):  # fmt: skip
             yield e
         case plan.Tile(first=first, last=last):

@@ -22,7 +22,7 @@ from functools import partial, reduce
 from wingspan.lang import ir
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr
+from wingspan.plan.ir import Const, Expr, Op, Reg
 from wingspan.plan.lowering import repeat
 from wingspan.plan.lowering.cursors import Cursors
 from wingspan.plan.lowering.phase import Phase, Visit, small
@@ -69,10 +69,29 @@ class Stretches:
             self.builder.when(op("<=", begin, loop.hi), meet)
 
         if idle:
-            self.builder.emit(plan.While(test, op("<=", begin, loop.hi), self.builder.block(meet)))
+            most, body = self.rounds(phase, steppers), self.builder.block(meet)
+            self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body, rounds=most))
         else:
             body = self.builder.block(once if apart else meet)
             self.builder.emit(plan.While((), op("<=", loop.front, loop.hi), (*test, *body)))
+
+    def rounds(self, phase: Phase, moving: Fibers) -> Expr | None:
+        """At most so many rounds has `step` without a rest, or `jump` over one fiber; None if levels do not count.
+
+        A round ends where a stretch ends, and a cursor goes on to the next one; or before another stretch begins, which
+        the next round takes in; or with the range, before some stretch ends. So one of k rounds in a row moves one of k
+        cursors, or is the last of all. That does not rest on the order of stretches, which whoever changes a borrowed
+        array can spoil.
+        """
+        total: Expr = Const(0)
+        for F in moving:
+            counted = self.state.level(F).counted and self.state.undisturbed(F.tensor)
+            match self.cursors.left(phase.loop, F):
+                case Op(op="<", args=(Reg() as q, end)) if counted:
+                    total = op("+", total, op("-", end, q))
+                case _:
+                    return None
+        return op("*", Const(len(moving)), total)
 
     # ------------------------------------------------------------------------------------------------- the intersection
 
@@ -107,7 +126,8 @@ class Stretches:
 
         together = reduce(partial(op, "and"), (op("==", found[F], begin) for F in jumpers))
         body = self.builder.block(partial(self.builder.when, together, meet, onward) if len(jumpers) > 1 else meet)
-        self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body))
+        most = self.rounds(phase, jumpers) if len(jumpers) == 1 and not others else None
+        self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body, rounds=most))
 
     # ------------------------------------------------------------------------------------------------------ one stretch
 

@@ -88,9 +88,12 @@ def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
 
 def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
     if isinstance(s, While):
+        rounds = read.part(s.rounds)
         known.forget(*(reg for inner in walk((s,)) for reg in sets(inner)))
         test = _block(s.test, known)
-        out.append(While(test, read.part(s.condition), _block(s.body, Known(known))))
+        out.append(
+            replace(s, test=test, condition=read.part(s.condition), body=_block(s.body, Known(known)), rounds=rounds)
+        )
         return
     s = read.changed(s)
     match s:

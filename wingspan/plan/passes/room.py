@@ -9,7 +9,8 @@
 
 Each round moves one of the cursors q and r, at least, and n by one, at most: so n cannot come to lie beyond that. A run
 may be told earlier that there is no memory, by as many cells as the rounds could have been; it never writes where there
-is no room. Only innermost loops are changed. It gained 8 to 9 % of the sum of sparse matrices.
+is no room. Of loops over runs, the lowering says how many rounds they have at most. Only innermost loops are changed.
+It gained 8 to 9 % of the sum of sparse matrices, and 12 to 15 % of that of images.
 """
 
 from __future__ import annotations
@@ -46,35 +47,52 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 def _asked(loop: While) -> list[Stmt]:
     """A loop, after the question whether there is room for its stores."""
-    if loop.test or any(isinstance(s, While | Par) for s in walk(loop.body)):
+    most, begins = (loop.rounds, Const(True)) if loop.rounds else (rounds(loop), loop.condition)
+    loop = replace(loop, rounds=None)
+    if most is None or any(isinstance(s, While | Par) for s in walk(loop.body)):
         return [loop]
-    most = rounds(loop)
     changed = {reg for s in walk(loop.body) for reg in sets(s)}
-    found: dict[tuple[Ref, Expr], Room] = {}
-    for s in walk(loop.body) if most is not None else ():
-        if isinstance(s, Store) and s.ref.instance not in changed and _appended(s, loop.body):
-            assert most is not None
-            found[s.ref, s.index] = Room(s.ref, op("+", s.index, most), s.origin)
+    last: dict[tuple[Ref, Reg], Store] = {}
+    for s in walk(loop.body):
+        if isinstance(s, Store) and s.ref.instance not in changed and (n := _appended(s, loop.body)):
+            other = last.get((s.ref, n), s)
+            last[s.ref, n] = max(s, other, key=_beyond)
+    asks = tuple(Room(s.ref, op("+", s.index, most), s.origin) for s in last.values())
 
     def sure(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, s.index) in found else s for s in body)
+        made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, _counter(s)) in last else s for s in body)
         return tuple(with_blocks(s, sure) for s in made)
 
-    return [When(loop.condition, tuple(found.values())), with_blocks(loop, sure)] if found else [loop]
+    return [*([When(begins, asks)] if begins != Const(True) else asks), with_blocks(loop, sure)] if asks else [loop]
 
 
-def _appended(s: Store, body: tuple[Stmt, ...]) -> bool:
-    """Whether the cell that is stored to is at most one further on in each round."""
+def _appended(s: Store, body: tuple[Stmt, ...]) -> Reg | None:
+    """What counts the cells that are stored to, if each round goes on by one cell at most."""
+    n = _counter(s)
+    moves = _moves(body, {n}) if n and not s.ref.buffer.hashed and whole(s.ref.buffer) is None else None
+    return n if moves is not None and moves[1] == 1 else None
+
+
+def _counter(s: Store) -> Reg | None:
+    """The register next to whose number a cell is stored to."""
     match s.index:
-        case (Reg() as n) | Op(op="+", args=(Reg() as n, Const())):
-            moves = _moves(body, {n})
-            asks = not s.ref.buffer.hashed and whole(s.ref.buffer) is None
-            return asks and moves is not None and moves[1] == 1
-    return False
+        case (Reg() as n) | Op(op="+" | "-", args=(Reg() as n, Const())):
+            return n
+    return None
+
+
+def _beyond(s: Store) -> int:
+    """How far beyond the number in that register the cell is."""
+    match s.index:
+        case Op(op=sign, args=(_, Const(value=int(far)))):
+            return far if sign == "+" else -far
+    return 0
 
 
 def rounds(loop: While) -> Expr | None:
     """At most so many rounds has a loop: what is left for its cursors, one of which at least each round moves."""
+    if loop.test:
+        return None
     left = {q: n for q, n in _left(loop.condition) if _moves(loop.body, {q}) is not None}
     changed = {reg for s in walk(loop.body) for reg in sets(s)} - set(left)
     left = {q: n for q, n in left.items() if not changed & set(registers(n))}

@@ -25,7 +25,7 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Prefetch: ("ref", "index", "origin"),
     plan.Check: ("condition", "values", "origin"),
     plan.When: ("condition",),
-    plan.While: ("condition",),
+    plan.While: ("condition", "rounds"),
     plan.Child: ("parent", "key", "origin"),
     plan.Fresh: ("origin",),
     plan.Drop: ("reg", "origin"),
