@@ -35,7 +35,7 @@ FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
 )  # to refuse it with a reason
 @click.option("--interleaving", metavar="TASKS", help="Start after these steps, as replay takes them.")
 @by_number
-@click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
+@click.option("--plain", is_flag=True, help="On standard input and output: says what each command changes.")
 @click.option("--html", metavar="FILE", type=FILE, help="Write a page there instead, to step in a browser.")
 @FORCE
 def step(
