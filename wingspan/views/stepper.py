@@ -133,7 +133,8 @@ def memory(session: Session, width: int) -> list[str]:
     rows.sort(key=lambda row: row.tensor)
     wide = max((len(row.title) for row in rows), default=0)
     inputs = session.trace.program.inputs
-    drawn = [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
+    drawn = watched(session, width)
+    drawn += [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
     drawn += readers(session, width, "▲ ")
     for task, names in environment(state):
         inside = ", ".join(f"{name} ↦ {bound}" for name, bound in names.items() if name not in tensors)
@@ -141,6 +142,13 @@ def memory(session: Session, width: int) -> list[str]:
             drawn.append(cut(f"σ{task or '0'} {{{inside}}}", width))
     drawn += [line for row in rows if row.tensor in inputs for line in row.lines(wide, width)]
     return drawn or ["no cells yet"]
+
+
+def watched(session: Session, width: int) -> list[str]:
+    """The expressions that are watched, with their values."""
+    watches = session.trace.watches
+    pairs = zip(watches.texts, watches.values(session.state), strict=True)
+    return [line for text, value in pairs for line in wrap(f"{text}: {value}", width, subsequent_indent="  ")]
 
 
 def readers(session: Session, width: int, mark: str = "") -> list[str]:
@@ -349,7 +357,9 @@ def judged(guess: Guess) -> str:
 
 def picture(session: Session, width: int = 100) -> str:
     """All panes as SVG."""
-    console = Console(file=StringIO(), width=width, record=True, highlight=False, color_system=None)
+    console = Console(
+        file=StringIO(), width=width, record=True, highlight=False, color_system=None, force_jupyter=False
+    )
     console.print("\n".join(screen(session, width)), markup=False)
     name = session.trace.source.name
     return console.export_svg(title=f"{name}: {session.interleaving}", unique_id="wingspan")

@@ -104,6 +104,7 @@ def _since(session: Session, before: Sequence[Taken]) -> Iterator[str]:
         return
     for step in now[len(before) :]:
         yield from _taken(session, step)
+    yield from stepper.watched(session, WIDTH)
     yield from (line for line in stepper.memory(session, WIDTH) if re.search(WRITTEN, line))
     yield from stepper.readers(session, WIDTH)
 
