@@ -42,6 +42,24 @@ def test_sparse_tensors_are_read_while_they_are_updated_and_at_the_end_hold_the_
     assert {values[0] for values in seen} <= {"0.0", total} and len({values[0] for values in seen}) == 2
 
 
+def test_elements_are_those_of_the_fibertrees_also_of_what_a_race_has_spoiled() -> None:
+    """In each of 341 states, in most of which a sparse matrix is being updated."""
+    made = document(EXAMPLES / "quiz_cousin_race.ws", watches=["C[1, 1]", "C[1, 2]"])
+    kinds = set()
+    for state in made["states"]:
+        tree = made["trees"][state["trees"][0]]
+        if "unreadable" in tree:
+            kinds.add("unreadable")
+            assert all(value.endswith(tree["unreadable"]) for value in state["watched"])
+            continue
+        elements = {
+            column["first"]: element["value"] for column in tree["children"] for element in column["fiber"]["children"]
+        }
+        assert state["watched"] == [elements.get(1) or "0", elements.get(2) or "0"]
+        kinds |= {(tree.get("updating"), *elements)}
+    assert {"unreadable", (True,), (True, 1), (True, 2)} <= kinds
+
+
 def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None:
     trace = Trace(api.parse(SHARED), ["x", "x + c[1]", "i", "c[x]"])
     values = [trace.watches.values(node.state) for node in trace.nodes[:1]]
