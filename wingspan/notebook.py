@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ def step(
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     max_states: int = MOST,
+    watches: Sequence[str] = (),
 ) -> StepWidget:
     """A widget to step through a program in a notebook, which begins after an interleaving.
 
@@ -34,6 +35,7 @@ def step(
         w = wingspan.step(program)
         w.interleaving = "1*3,2"
 
+    `watches` are expressions to evaluate in each state, such as `c[3] == 2`.
     Of a program with more than `max_states` states it has those near to results and findings, as the page. InputError
     if anywidget is not installed.
     """
@@ -45,7 +47,7 @@ def step(
         fix = "install it: pip install 'wingspan[jupyter]'; `wingspan step FILE --html OUT` writes the same as a page"
         raise InputError("wingspan.step needs anywidget, which is not installed", fix=fix) from None
     bound = api.bind(program, inputs=inputs, params=params, threads=threads)
-    return StepWidget(document(bound, max_states, [interleaving]), interleaving)
+    return StepWidget(document(bound, max_states, [interleaving], watches), interleaving)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -150,6 +150,22 @@ def test_predictions_are_judged_as_in_the_stepper(shown) -> None:
         )
 
 
+def test_expressions_that_are_watched_follow_the_walk(shown, tmp_path) -> None:
+    """As the document has them, in memory and where a state is pointed at; a rule as drawn fits into its pane."""
+    made, path = document(EXAMPLES / DEPENDENT, watches=["c[3] == 1", "i"]), tmp_path / "watched.html"
+    path.write_bytes(page(made))
+    window = shown(path)
+    for key in "1112":
+        window.keyboard.press(key)
+    assert window.locator(".pane.memory .watched").all_inner_texts() == ["c[3] == 1: false", "i: i has no value"]
+    window.keyboard.press("2")
+    assert window.locator(".pane.memory .watched").first.inner_text() == "c[3] == 1: true"
+    window.locator(".node[aria-current]").focus()
+    assert window.locator(".about .watched").first.inner_text() == "c[3] == 1: true"
+    drawing = window.locator("pre.drawing")
+    assert drawing.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_the_address_names_the_step(shown) -> None:
     """A link leads to its step; another address in the same window leads on; what is no interleaving is said."""
     window = shown(DEPENDENT, "#1*3,2")

@@ -15,6 +15,7 @@ from proofs_tests.places import EXAMPLES, ROOT
 from proofs_tests.trace.walks import SMALL
 from wingspan.trace import VERSION
 from wingspan.views.stepper import KEYS
+from wingspan.views.stepper_plain import PANES
 
 DEPENDENT = str(EXAMPLES / "dependent.ws")
 
@@ -30,17 +31,69 @@ def stepped(command, monkeypatch):
     return run
 
 
-def last_screen(text: str) -> str:
-    """The last screen of an output."""
-    return text.rpartition("── program")[2]
+HELP = "h is help, q quits\n"
 
 
-def test_plain_prints_a_screen_for_each_command(stepped) -> None:
-    done = stepped(DEPENDENT, "--plain", lines="1\n1\nb\nq\n1\n")
+def said(text: str) -> str:
+    """What the plain stepper says after its first screen."""
+    return text.partition(HELP)[2]
+
+
+def test_plain_tells_the_whole_once_and_then_what_each_command_changes(stepped) -> None:
+    """As a screen reader would read it: nothing is said twice."""
+    done = stepped(DEPENDENT, "--plain", "--interleaving", "1*3,2", lines="1\n2\nb\nq\n1\n")
     assert (done.status, done.err) == (0, "")
-    assert done.out.count("── program") == 4
-    assert "1  1  reads c.val[1] = 0" in last_screen(done.out)
-    assert "writes c.val[1] = 1" not in last_screen(done.out).partition("── next")[0]
+    for pane in ("program\n", "steps so far: 1*3,2\nstep 1, ", "memory\n", "rule Assign, task 2, line 6, i = 3\n"):
+        assert done.out.count(pane) == 1 and pane not in said(done.out)
+    assert said(done.out) == (
+        "step 5, task 1: Assign writes c.val[3] = 1, line 6, i = 2\n"
+        "c.val  1 0 [1] 0 0\n"
+        "c.val[3]: task 2 has read 0, old since task 1 wrote\n"
+        "next (6 of 32 states seen, 1 result ahead)\n"
+        "2: Assign writes c.val[3] = 1\n"
+        "step 6, task 2: Assign writes c.val[3] = 1, line 6, i = 3\n"
+        "LOST: step 6 overwrites step 5 with a value computed from step 4's read\n"
+        "c.val  1 0 [1] 0 0\n"
+        "next (7 of 32 states seen, 1 result ahead)\n"
+        "2: Assign reads c.val[5] = 0\n"
+        "back, after\n"
+        "step 5, task 1: Assign writes c.val[3] = 1, line 6, i = 2\n"
+        "next (7 of 32 states seen, 1 result ahead)\n"
+        "2: Assign writes c.val[3] = 1\n"
+    )
+
+
+def test_a_letter_repeats_a_pane(stepped) -> None:
+    """The same that was said at the start, and all of them for `a`."""
+    first = stepped(DEPENDENT, "--plain", "--interleaving", "1*3,2,1", lines="q\n").out.partition("\nnext")[0]
+    panes = [
+        said(stepped(DEPENDENT, "--plain", "--interleaving", "1*3,2,1", lines=f"{key}\n").out).removesuffix("\n")
+        for key in "ptmua"
+    ]
+    assert "\n".join(panes[:4]) == panes[4] == first
+    assert "6      c[i - i % 2 + 1] += 1  (task 2)" in panes[0] and "…" not in panes[0]
+    assert "c.val[3]: task 2 has read 0, old since task 1 wrote" in panes[2]
+    assert "premise: ⟨mode(fiber(c,1,3)), task 1, σ⟩ → update(+)" in panes[3]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_plain_lines_are_words_in_80_columns(stepped, name) -> None:
+    """No frame, no lane, no mark whose meaning is its place; all steps one by one, to a result and to a race."""
+    out = stepped(str(EXAMPLES / name), "--plain", lines="r\na\nb\nx\nb\ni\nt\nu\nh\n").out
+    assert not re.search("[─│◀▲▶·╭╰]", out)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_runs_ahead_say_each_step_and_ways_back_say_where_they_lead(stepped) -> None:
+    out = said(stepped(DEPENDENT, "--plain", lines="x\nb\nb\nb\n").out)
+    assert re.findall(r"^step (\d)", out, re.MULTILINE) == ["1", "2", "3", "2", "1"]
+    assert "RACE with task 2" in out and "back at the first state" in out
+    out = said(stepped(DEPENDENT, "--plain", lines="?\n1\nb\n?\ni\n1\n1\nn\nb\ni\n").out)
+    assert "back at the first state\nnext" in out and "steps are shown again" in out
+    assert re.findall("^invisible steps .*$", out, re.MULTILINE) == [
+        "invisible steps one by one", "invisible steps together with the visible one before them",
+    ]  # fmt: skip
+    assert "back, after\nstep 2, task 1: Assign writes c.val[1] = 1" in out
 
 
 def test_plain_needs_no_textual(stepped, monkeypatch) -> None:
@@ -48,7 +101,7 @@ def test_plain_needs_no_textual(stepped, monkeypatch) -> None:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "wingspan.views.stepper_app", raising=False)
     monkeypatch.setitem(sys.modules, "textual", None)
-    assert "1  1  reads c.val[1] = 0" in stepped(DEPENDENT, "--plain", lines="1\n").out
+    assert "step 1, task 1: Assign reads c.val[1] = 0" in stepped(DEPENDENT, "--plain", lines="1\n").out
     done = stepped(DEPENDENT)
     assert done.status == 2
     assert done.err == (
@@ -67,7 +120,7 @@ def test_it_starts_in_the_middle(stepped) -> None:
     """After an interleaving; where a race of `explore` is about to happen; at a result of it."""
     assert "reads c.val[3] = 0" in stepped(DEPENDENT, "--plain", "--interleaving", "1*3").out
     racing = stepped(DEPENDENT, "--plain", "--race", "1").out
-    assert len(re.findall(r"^\d  RACE  Assign", racing, re.MULTILINE)) == 2
+    assert len(re.findall(r"^\d: Assign .*, RACE with task [12]$", racing, re.MULTILINE)) == 2
     assert "finished: c = [1, 0, 1, 0, 1]" in stepped(DEPENDENT, "--plain", "--result", "2").out
     assert "finished: c = [1, 0, 2, 0, 1]" in stepped(DEPENDENT, "--plain", "--result", "1").out
 
@@ -77,7 +130,7 @@ def test_every_race_and_result_of_an_example_can_be_started_at(stepped, command,
     """As many as `explore` prints, and no more."""
     file = str(EXAMPLES / name)
     found = command("explore", file, "--json").json
-    for what, option, mark in (("races", "--race", "  RACE  "), ("results", "--result", "finished: ")):
+    for what, option, mark in (("races", "--race", "RACE with task "), ("results", "--result", "finished: ")):
         for number in (1, len(found[what])):
             if found[what]:
                 assert mark in stepped(file, "--plain", option, str(number)).out
@@ -102,24 +155,23 @@ def test_nonsense_changes_nothing_and_says_what_can_be_done(stepped, line) -> No
     assert done.status == 0
     assert len(re.findall("^! ", done.out, re.MULTILINE)) == 1
     assert "\x1b" not in done.out
-    assert "1  1  reads c.val[1] = 0" in last_screen(done.out)
+    assert "step 1, task 1: Assign reads c.val[1] = 0" in said(done.out)
 
 
 def test_predictions_hide_the_step_and_keep_score(stepped) -> None:
     done = stepped(DEPENDENT, "--plain", lines="?\n1\nAssign 0\n1\nCall 5\n?\n")
-    _, _, hidden, asked, answered, *_ = done.out.split("── program")
-    assert "1  ?" in hidden and "RACE" not in hidden
-    assert "task 1 steps: which rule" in asked and "── rule" not in asked
-    assert "⟨mode(fiber(c,1,1)), task 1, σ⟩ → update(+)" in answered
-    assert "right: Assign reads c.val[1] = 0" in done.out
-    assert "no: Assign writes c.val[1] = 1" in done.out
-    assert "predicted 2 of 4" in last_screen(done.out)
+    hidden, _, answered = said(done.out).partition("right: Assign reads c.val[1] = 0")
+    assert "1: hidden\n2: hidden\ntask 1 steps: which rule" in hidden
+    assert "RACE" not in hidden and "Assign reads" not in hidden
+    assert "step 1, task 1: Assign reads c.val[1] = 0" in answered
+    assert "no: Assign writes c.val[1] = 1" in answered
+    assert "predicted 2 of 4" in answered
 
 
 def test_help_and_the_configuration_are_printed(stepped) -> None:
     out = stepped(DEPENDENT, "--plain", lines="1\nc\nh\n").out
     assert "⟨«1: increment(fiber(c,1,1), +, 1) @1" in out
-    assert "q        quit" in out
+    assert "q: quit" in out
 
 
 def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> None:
@@ -130,7 +182,7 @@ def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> Non
     assert svg.read_text().startswith("<svg") and "so&#160;far" in svg.read_text()
     assert "font-face" not in svg.read_text() and "url(http" not in svg.read_text()  # nothing is loaded
     again = stepped(DEPENDENT, "--plain", "--interleaving", text.read_text().strip())
-    assert last_screen(again.out).partition("── next")[0] == last_screen(done.out).partition("── next")[0]
+    assert again.out.partition("\nnext")[0] in stepped(DEPENDENT, "--plain", lines="1\n2\n1\na\n").out
     assert f"! {text} is there already" in stepped(DEPENDENT, "--plain", lines=f"1\ns {text}\n").out
     assert text.read_text() == "1,2,1\n"
     assert "is written" in stepped(DEPENDENT, "--plain", "--force", lines=f"1\ns {text}\n").out
@@ -148,7 +200,7 @@ def test_every_example_steps_to_its_end(stepped, path) -> None:
     if path.name in SMALL:
         assert re.search("finished: |! no other result lies ahead", done.out)
     elif path.name == "karate.ws":
-        assert "── next" in done.out
+        assert "\nnext (" in done.out
     else:
         assert done.status == 2 and "error[input]" in done.err
 
@@ -160,14 +212,14 @@ def test_json_is_the_trace_document(stepped) -> None:
 
 
 def test_the_page_shows_what_is_printed(stepped, monkeypatch) -> None:
-    """The last screen of docs/stepper.md, and every key of both forms."""
+    """The end of a plain session in docs/stepper.md, and every key of both forms."""
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "stepper.md").read_text(encoding="utf-8")
     ((line, text),) = re.findall(r"`echo (.*?)` ends with\n\n```text\n(.*?)```", page, re.DOTALL)
     typed, _, command_line = line.partition(" | wingspan step ")
     done = stepped(*shlex.split(command_line), lines=f"{typed}\n")
-    assert done.out.endswith(text) and text.startswith("── program")
-    assert all(f"`{key}`" in page for key in (*KEYS, "c", "s", "q"))
+    assert done.out.endswith(HELP + text) and text.startswith("step ")
+    assert all(f"`{key}`" in page for key in (*KEYS, *PANES, "c", "s", "q"))
 
 
 def test_a_program_from_standard_input_leaves_no_room_for_steps(stepped) -> None:

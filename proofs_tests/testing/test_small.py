@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.errors import InputError
@@ -23,7 +22,7 @@ OPEN = ("hadamard", "histogram", "inner_nested", "mttkrp_dense", "mttkrp_rows", 
 SPADD = str(EXAMPLES / "spadd.ws")
 
 
-@pytest.mark.parametrize("name", few(OPEN, 4))
+@pytest.mark.parametrize("name", OPEN)
 def test_every_example_with_something_open_explores_as_it_is(command, name: str) -> None:
     """Completely, in some seconds, as safe, and with inputs that store something; the command says which."""
     done = command("explore", str(EXAMPLES / f"{name}.ws"), "--small", "--json")

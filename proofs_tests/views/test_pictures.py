@@ -220,6 +220,15 @@ def test_graphviz_is_given_the_graph(command, drawing, tmp_path: Path, suffix: s
     assert (tmp_path / f"g.{suffix}").read_text() == f"-T{suffix}\n{(tmp_path / 'g.dot').read_text()}"
 
 
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not here")
+@pytest.mark.parametrize(("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG\r\n"), ("pdf", b"%PDF-")])
+def test_graphviz_draws_pictures_of_each_kind(command, tmp_path: Path, suffix: str, begins: bytes) -> None:
+    file = tmp_path / f"g.{suffix}"
+    assert command("explore", DEPENDENT, "--graph", str(file), "--memory").status == 1
+    data = file.read_bytes()
+    assert data.startswith(begins) and len(data) > 5_000
+
+
 def test_without_graphviz_one_message_says_so_before_the_search(command, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = command("explore", DEPENDENT, "--graph", str(tmp_path / "g.svg"))

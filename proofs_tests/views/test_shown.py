@@ -88,6 +88,58 @@ def test_what_is_printed_is_what_the_command_line_prints(command, name: str) -> 
         assert plain(printed) == plain(shown + "\n")
 
 
+TWICE = """\
+s = Tensor(Dense(Element(0)), 2)
+s .= 0
+for i = parallel(1:4, cpu(:t, nt))
+    s[1] += i
+end
+x = 3 / 2
+return s
+"""
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "named"),
+    [
+        ("run", {"engine": "semantics"}, {}),
+        ("diff", {"engines": ["semantics", "reference"], "unsafe": True}, {}),
+        ("diff", {"engines": ["reference", "native-controlled"], "unsafe": True}, {"nt": 1}),
+        ("stress", {"runs": 20}, {}),
+        ("sweep", {}, {"nt": [1, 2]}),
+    ],
+)
+def test_so_are_runs_comparisons_histograms_and_sweeps(command, written, monkeypatch, verb, options, named) -> None:
+    """The very result that Python has is what the command is given to print: threads and clocks differ."""
+    file, params = written(TWICE), named or {"nt": 2}
+    program = wingspan.load(file)
+    made = (
+        wingspan.sweep(wingspan.explore, program, params=params)
+        if verb == "sweep"
+        else getattr(wingspan, verb)(program, params=params, **options)
+    )
+    monkeypatch.setattr(wingspan.api, verb, lambda *args, **told: made)
+    values = ",".join(map(str, params["nt"])) if verb == "sweep" else str(params["nt"])
+    printed = command("explore" if verb == "sweep" else verb, file, "-p", f"nt={values}").out
+    assert printed.replace(file, "the program") == f"{made}\n" and len(printed.splitlines()) > (verb == "sweep")
+
+
+@pytest.mark.parametrize("array", [MATRIX, np.zeros((0, 2), int), np.array(3.5), np.arange(40).reshape(2, 4, 5)])
+def test_a_tensor_is_drawn_as_show_draws_it_above_the_sizes(command, tmp_path, array) -> None:
+    file = str(tmp_path / "a.npy")
+    np.save(file, array)
+    levels = "Element(0.0)" if array.dtype == float else "Element(0)"
+    for _ in range(array.ndim):
+        levels = f"Dense({levels})"
+    made = wingspan.Tensor.from_numpy(levels, array)
+    drawn, _, sizes = command("show", file, "--format", levels).out.partition("\n\n")
+    assert drawn == str(made).rstrip("\n") and sizes
+
+
+def test_a_program_is_printed_as_fmt_prints_it(command) -> None:
+    assert command("fmt", QUIZ).out == f"{PROGRAM}\n"
+
+
 def plain(text: str) -> str:
     return re.sub(r"(?m)^( +see +).*$|in [\d.]+ m?s ", r"\1", text)
 

@@ -77,6 +77,7 @@ USED_BY = {
 )  # fmt: skip
 @click.option("--memory", is_flag=True, help="--graph: in each state, what the program's tensors hold.")
 @click.option("--html", "html", metavar="FILE", type=FILE, help="Write a page there to step through them in a browser.")
+@pages.WATCH
 @click.option("--coverage", is_flag=True, help="Also which rules are fired, in how many of the steps between states.")
 @FORCE
 @terminating()
@@ -89,6 +90,7 @@ def explore(
     drawing: Path | None,
     memory: bool,
     html: Path | None,
+    watches: tuple[str, ...],
     coverage: bool,
     force: bool,
     **bounds: Any,
@@ -108,6 +110,8 @@ def explore(
         pages.require_rules(machine)
     if memory and drawing is None:
         raise click.UsageError("--memory is for --graph.")
+    if watches and html is None:
+        raise click.UsageError("--watch is for --html.")
     if coverage and machine != "semantics":
         raise click.UsageError("--coverage is for --machine semantics: a plan has no rules.")
     used = api.files_of(told.runnable, told.inputs)
@@ -121,6 +125,8 @@ def explore(
         check_new(drawing, force)
     if "resume" in given:
         check_readable(named(given["resume"]))
+    if watches:
+        Trace(api.bind(told.runnable, **told.binding), watches)  # what cannot be watched is said before the search
     invocation = replace(told, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
@@ -143,7 +149,7 @@ def explore(
     if drawing is not None:
         write_atomically(drawing, graphviz.rendered(f"{dot.explore(report, memory)}\n", drawing.suffix))
     if html is not None:
-        pages.write(html, document_of(exploration))
+        pages.write(html, document_of(exploration, watches=watches))
     fired = covered(Trace(exploration.program), bounds.get("max_states") or COVERED) if coverage else None
     if as_json:
         show_json(data.explore(report.verdict) | ({"coverage": asdict(fired)} if fired else {}))

@@ -21,6 +21,9 @@ from wingspan.trace import document
 from wingspan.views.page import page
 from wingspan.written import check_new, check_output, write_atomically
 
+WATCH = click.option(
+    "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
+)
 SUFFIXES = (".html", ".htm")
 FIRST = "dependent.ws"
 """The first example, which lies beside this module, too."""

@@ -35,8 +35,9 @@ FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
 )  # to refuse it with a reason
 @click.option("--interleaving", metavar="TASKS", help="Start after these steps, as replay takes them.")
 @by_number
-@click.option("--plain", is_flag=True, help="On standard input and output, a screen of text for each command.")
+@click.option("--plain", is_flag=True, help="On standard input and output: says what each command changes.")
 @click.option("--html", metavar="FILE", type=FILE, help="Write a page there instead, to step in a browser.")
+@pages.WATCH
 @FORCE
 def step(
     told: Invocation,
@@ -47,6 +48,7 @@ def step(
     result: int | None,
     plain: bool,
     html: Path | None,
+    watches: tuple[str, ...],
     force: bool,
 ) -> None:
     """Walk through the program in FILE, step by step.
@@ -63,15 +65,15 @@ def step(
         pages.check(html, used, force)
     bound = api.bind(told.runnable, **told.binding)
     if as_json:
-        show(schemas.text(schemas.finite(document(bound))))
+        show(schemas.text(schemas.finite(document(bound, watches=watches))))
         return
-    session = Session(Trace(bound))
+    session = Session(Trace(bound, watches))
     if interleaving is not None:
         session.go(interleaving)
     elif race is not None or result is not None:
         _start(session, told, race, result)
     if html is not None:
-        pages.write(html, document(bound, ways=[session.interleaving]), session.interleaving)
+        pages.write(html, document(bound, ways=[session.interleaving], watches=watches), session.interleaving)
         return
     if told.given is not None:
         raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
@@ -118,7 +120,8 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     check_output(path, used)
     check_new(path, force)
     if path.suffix in pages.SUFFIXES:
-        pages.write(path, document(session.trace.program, ways=[session.interleaving]), session.interleaving)
+        trace, way = session.trace, session.interleaving
+        pages.write(path, document(trace.program, ways=[way], watches=trace.watches.texts), way)
     else:
         data = FONTS.sub("", picture()) if path.suffix == ".svg" else f"{session.interleaving}\n"
         write_atomically(path, data.encode())

@@ -41,7 +41,9 @@ SEARCHED = 10_000
 """States in which results and findings are looked for."""
 
 
-def document(program: Runnable, max_states: int = MOST, ways: Sequence[str] = (), **binding: Any) -> dict[str, Any]:
+def document(
+    program: Runnable, max_states: int = MOST, ways: Sequence[str] = (), watches: Sequence[str] = (), **binding: Any
+) -> dict[str, Any]:
     """The trace document of a program: its states, steps and results as plain data. docs/trace.md describes it.
 
     Results and findings are those of a search of `SEARCHED` states, or of `max_states` if those are more.
@@ -50,16 +52,19 @@ def document(program: Runnable, max_states: int = MOST, ways: Sequence[str] = ()
         program: a program, or the path of its file.
         max_states: the number of states that it has, at most.
         ways: interleavings whose states it has, too.
+        watches: expressions whose values it has in each state.
         binding: `inputs`, `params` and `threads`, as for `wingspan.api.bind`.
 
     Raises:
         ProgramError, InputError: the program, an input or a parameter does not fit.
     """
     found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
-    return document_of(found, max_states, ways)
+    return document_of(found, max_states, ways, watches)
 
 
-def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = ()) -> dict[str, Any]:
+def document_of(
+    found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = (), watches: Sequence[str] = ()
+) -> dict[str, Any]:
     """The trace document of a program that was explored under the rules.
 
     If the program has more states than `max_states`, the document has those on the paths to all results and findings,
@@ -69,8 +74,9 @@ def document_of(found: api.Exploration, max_states: int = MOST, ways: Sequence[s
         found: what `wingspan.explore` returned.
         max_states: the number of states, at most.
         ways: interleavings; the states on their paths are included, too.
+        watches: expressions whose values it has in each state.
     """
-    return _Document(found, max_states, ways).made()
+    return _Document(found, max_states, ways, watches).made()
 
 
 class _Table:
@@ -89,8 +95,8 @@ class _Table:
 
 
 class _Document:
-    def __init__(self, found: api.Exploration, max_states: int, ways: Sequence[str]) -> None:
-        trace, verdict = Trace(found.program), found.verdict
+    def __init__(self, found: api.Exploration, max_states: int, ways: Sequence[str], watches: Sequence[str]) -> None:
+        trace, verdict = Trace(found.program, watches), found.verdict
         self.trace, self.verdict, self.expected = trace, verdict, found.expected
         self.lines, self.cells, self.steps, self.stores, self.trees = (_Table() for _ in range(5))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
@@ -116,6 +122,7 @@ class _Document:
             "version": VERSION,
             "program": {"name": source.name, "text": source.text.splitlines()},
             "tensors": [self._tensor(name) for name in bound.towers],
+            "watches": list(self.trace.watches.texts),
             "rules": [_rule(name) for name in ALL],
             "begin": [self._step(step) for step in self.trace.begin],
             "states": states,
@@ -141,6 +148,7 @@ class _Document:
             "cells": [[self._cell(cell), held(value)] for cell, value in sorted(node.state.heap.items(), key=_place)],
             "trees": [self._tree(tree) for tree in self.trace.trees(node.state, self._cell).values()],
             "stores": [self._store(task, names) for task, names in environment(node.state)],
+            "watched": self.trace.watches.values(node.state),
             "configuration": {
                 "lines": [self.lines.number(line, partial(str, line)) for line in lines],
                 "redexes": [

@@ -7,7 +7,7 @@ ones after it. They are the states and the steps that `explore` counts, and thos
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -27,6 +27,7 @@ from wingspan.semantics.config import State
 from wingspan.semantics.derived import Derived
 from wingspan.trace.reads import NONE, Lost, Reads
 from wingspan.trace.trees import Tree, fibertrees
+from wingspan.trace.watch import Watches
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +74,16 @@ class Edge:
 
 
 class Trace:
-    """The states of a bound program under the rules. Node 0 is the first one; `begin` are the steps that lead there."""
+    """The states of a bound program under the rules. Node 0 is the first one; `begin` are the steps that lead there.
 
-    def __init__(self, program: Runnable, **binding: object) -> None:
+    `watches` are expressions to evaluate in each state.
+    """
+
+    def __init__(self, program: Runnable, watches: Sequence[str] = (), **binding: object) -> None:
         self.program: Elaborated = api.bind(program, **binding)  # type: ignore[arg-type]
         self.machine = api.semantics(self.program, derives=True)
         self._plain = api.semantics(self.program)
+        self.watches = Watches(watches, self.program, self._plain)
         self.nodes: list[Node] = []
         self._numbers: dict[Hashable, int] = {}
         self._edges: dict[tuple[int, str], Edge] = {}

@@ -8,8 +8,11 @@ cells. What has not been recorded yet, as the entry that a task is in, is in the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Cell
@@ -22,8 +25,9 @@ from wingspan.semantics.config import Handle, State
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
 from wingspan.semantics.stopped import stopped
-from wingspan.tensors.cells import Reader
+from wingspan.tensors.cells import Cells, Reader
 from wingspan.tensors.frozen import collect
+from wingspan.tensors.tensor import Tensor
 from wingspan.tensors.walk import invariants
 
 MOST = 64
@@ -41,8 +45,8 @@ def fibertrees(
     resting: State | Fault | None = None
     made: dict[str, Tree | None] = {}
     for tensor, tower in machine.towers.items():
-        handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
-        if not isinstance(handle, Handle) or handle.mode == "undeclared":
+        handle = _handle(state, tensor)
+        if handle is None:
             made[tensor] = None
         elif _at_rest(state, tensor, tower, handle):
             made[tensor] = _Reading(state, state, tensor, tower, handle, number_of).tree()
@@ -50,6 +54,31 @@ def fibertrees(
             resting = resting or _resting(state, machine)
             made[tensor] = _updating(state, resting, tensor, tower, handle, number_of)
     return made
+
+
+def contents(state: State, machine: Semantics, tensor: str) -> np.ndarray:
+    """The elements that the tree of a tensor has, as an array of exact values. A Fault says why it cannot be read."""
+    tower, handle = machine.towers[tensor], _handle(state, tensor)
+    if handle is None:
+        raise Fault(f"{tensor} is not declared here")
+    if _at_rest(state, tensor, tower, handle):
+        reading = _Reading(state, state, tensor, tower, handle)
+    else:
+        resting = _resting(state, machine)
+        if isinstance(resting, Fault):
+            raise resting
+        reading = _Reading(state, resting, tensor, tower, handle)
+        if not _under_way(ir.Freeze, state, tensor):
+            reading.freeze()
+    if reading.wrong:
+        raise Fault(f"{tensor} is not readable: {reading.wrong}")
+    return Tensor(tower, Cells(reading.values), handle.fill).to_exact()
+
+
+def _handle(state: State, tensor: str) -> Handle | None:
+    """What the root task has of a tensor, if it is declared."""
+    handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
+    return handle if isinstance(handle, Handle) and handle.mode != "undeclared" else None
 
 
 def placed(tower: Tower) -> bool:
@@ -89,7 +118,7 @@ def _updating(
     reading = _Reading(state, resting, tensor, tower, handle, number_of)
     if not _under_way(ir.Freeze, state, tensor):
         try:
-            reading.reader.run(procedures.whole(tower, "freeze", handle.op), handle.instance)
+            reading.freeze()
         except Fault as fault:
             return nothing | {"unreadable": fault.message}
     return reading.tree() | {"updating": True}
@@ -105,9 +134,9 @@ class _Reading:
         tensor: str,
         tower: Tower,
         handle: Handle,
-        number_of: Callable[[Cell], Hashable],
+        number_of: Callable[[Cell], Hashable] = lambda cell: cell,
     ) -> None:
-        self.tower, self.number_of = tower, number_of
+        self.tower, self.handle, self.number_of = tower, handle, number_of
         self.values = {
             cell._replace(tensor=""): 0 if isinstance(value, str) else value  # a lock that a task holds
             for cell, value in state.heap.items()
@@ -125,8 +154,16 @@ class _Reading:
         rank = self.tower.rank
         if rank == 0:
             return {"level": 1, "position": 1, "children": [], **self._value(1, ())}
-        wrong = invariants(collect(self.tower, self.values))
-        return self._fiber(rank + 1, 1, ()) | ({"unreadable": wrong} if wrong else {})
+        return self._fiber(rank + 1, 1, ()) | ({"unreadable": self.wrong} if self.wrong else {})
+
+    def freeze(self) -> None:
+        """End the updates of the tensor here, in this copy of its cells."""
+        self.reader.run(procedures.whole(self.tower, "freeze", self.handle.op), self.handle.instance)
+
+    @cached_property
+    def wrong(self) -> str | None:
+        """Which invariant of a level is broken."""
+        return invariants(collect(self.tower, self.values)) if self.tower.rank else None
 
     def _fiber(self, number: int, position: int, instance: ir.Instance) -> Tree:
         found = list(islice(self.reader.stretches(number, position, instance), MOST + 1))

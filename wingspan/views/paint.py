@@ -48,7 +48,7 @@ class Painter(RegexHighlighter):
 
 def painted(text: str, stream: TextIO) -> str:
     """The text with colours if the stream is a terminal that has them; untouched otherwise."""
-    console = Console(file=stream, theme=THEME, highlight=False)
+    console = Console(file=stream, theme=THEME, highlight=False, force_jupyter=False)
     if console.color_system is None or console.no_color:
         return text
     with console.capture() as capture:
@@ -62,7 +62,7 @@ class Line:
     def __init__(self, render: Callable[..., str], stream: TextIO) -> None:
         self.render = render
         self.began = time.monotonic()
-        self.console = Console(file=stream, theme=THEME, highlight=False)
+        self.console = Console(file=stream, theme=THEME, highlight=False, force_jupyter=False)
         self.status = self.console.status("")
 
     def __call__(self, *told: Any) -> None:

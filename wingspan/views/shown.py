@@ -173,7 +173,15 @@ def html(result: Any) -> str:
 
 def coloured(text: str) -> str:
     """A text as it is, with the colours of the command line."""
-    console = Console(file=StringIO(), record=True, theme=THEME, width=10_000, highlight=False, color_system="standard")
+    console = Console(
+        file=StringIO(),
+        record=True,
+        theme=THEME,
+        width=10_000,
+        highlight=False,
+        color_system="standard",
+        force_jupyter=False,
+    )
     console.print(Painter()(printable(text)), soft_wrap=True)
     frame = '<pre style="white-space:pre;overflow-x:auto;line-height:1.3">{code}</pre>'
     return console.export_html(inline_styles=True, code_format=frame)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from textwrap import wrap
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -19,6 +20,7 @@ from wingspan.semantics.notation import Place, configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import Buffer, buffers, environment, held
+from wingspan.trace.reads import Lost
 from wingspan.trace.session import Choice, Guess, Session
 from wingspan.trace.trees import Tree, placed
 from wingspan.views.inference import stacked
@@ -27,6 +29,8 @@ from wingspan.views.values import count, listing
 from wingspan.views.view import written
 
 FILLER = "…"
+WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
+"""What the last step wrote, in lines of memory."""
 
 KEYS: dict[str, tuple[str, Callable[[Session], None]]] = {
     "b": ("back", Session.back),
@@ -53,45 +57,59 @@ def cut(text: str, width: int) -> str:
 
 def program(session: Session, width: int) -> list[str]:
     """The lines of the program, and at the end of each the tasks that stand there."""
-    state = session.state
-    standing: defaultdict[int, list[str]] = defaultdict(list)
-    for task in session.trace.machine.tasks(state):
-        span = state.at(task).focus.span
-        if span is not None:
-            standing[span.line].append(f"◀{task or '0'}")
-    source = session.trace.source
+    source, tasks = session.trace.source, standing(session)
     size = len(source.text.splitlines())
     digits = len(str(size))
     drawn = []
     for number in range(1, size + 1):
         text = printable(source.line(number))
-        here = " ".join(standing[number])
+        here = " ".join(f"◀{task}" for task in tasks.get(number, ()))
         line = cut(f"{number:>{digits}}  {text}", width - len(here) - bool(here))
         drawn.append(f"{line}{here:>{width - len(line)}}" if here else line)
     return drawn
 
 
-def places(session: Session) -> list[int]:
-    """The lines at which tasks stand, from 1."""
+def standing(session: Session) -> dict[int, list[str]]:
+    """The lines at which tasks stand, from 1, with these tasks."""
     state = session.state
-    spans = (state.at(task).focus.span for task in session.trace.machine.tasks(state))
-    return [span.line for span in spans if span is not None]
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for task in session.trace.machine.tasks(state):
+        span = state.at(task).focus.span
+        if span is not None:
+            found[span.line].append(task or "0")
+    return dict(found)
 
 
 # -------------------------------------------------------------------------------------------------------------- so far
 
 
+class Taken(NamedTuple):
+    """A step so far: its number, 0 if it is invisible, and the update that it overwrites."""
+
+    number: int
+    step: Derived
+    lost: Lost | None
+
+
+def taken(session: Session) -> list[Taken]:
+    """The steps so far; invisible ones only if they are taken one by one."""
+    found, number = [], 0
+    for step, move in session.steps:
+        number += move is not None
+        if move is not None or not session.folded:
+            found.append(Taken(number if move is not None else 0, step, move.lost if move is not None else None))
+    return found
+
+
 def so_far(session: Session, width: int) -> list[str]:
     """A line for each step, in the lane of its task; invisible ones only if they are taken one by one."""
-    shown = [(step, move) for step, move in session.steps if move is not None or not session.folded]
-    numbers = {id(move): number for number, move in enumerate(session.moves, start=1)}
+    steps = taken(session)
     digits = len(str(len(session.moves)))
     drawn = []
-    for (step, move), lane in zip(shown, lanes([step.task or "0" for step, _ in shown]), strict=True):
-        number = str(numbers[id(move)]) if move is not None else "·"
-        drawn.append(cut(f"{number:>{digits}}  {lane}  {does(step)}".rstrip(), width))
-        if move is not None and move.lost is not None:
-            drawn += wrap(move.lost.text, width, initial_indent="   LOST ", subsequent_indent="   ")
+    for (number, step, lost), lane in zip(steps, lanes([each.step.task or "0" for each in steps]), strict=True):
+        drawn.append(cut(f"{number or '·':>{digits}}  {lane}  {does(step)}".rstrip(), width))
+        if lost is not None:
+            drawn += wrap(lost.text, width, initial_indent="   LOST ", subsequent_indent="   ")
     return drawn or ["nothing yet"]
 
 
@@ -115,17 +133,32 @@ def memory(session: Session, width: int) -> list[str]:
     rows.sort(key=lambda row: row.tensor)
     wide = max((len(row.title) for row in rows), default=0)
     inputs = session.trace.program.inputs
-    drawn = [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
-    for read in session.reads.all:
-        old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
-        told = f"▲ {read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
-        drawn += wrap(told, width, subsequent_indent="  ")
+    drawn = watched(session, width)
+    drawn += [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
+    drawn += readers(session, width, "▲ ")
     for task, names in environment(state):
         inside = ", ".join(f"{name} ↦ {bound}" for name, bound in names.items() if name not in tensors)
         if inside:
             drawn.append(cut(f"σ{task or '0'} {{{inside}}}", width))
     drawn += [line for row in rows if row.tensor in inputs for line in row.lines(wide, width)]
     return drawn or ["no cells yet"]
+
+
+def watched(session: Session, width: int) -> list[str]:
+    """The expressions that are watched, with their values."""
+    watches = session.trace.watches
+    pairs = zip(watches.texts, watches.values(session.state), strict=True)
+    return [line for text, value in pairs for line in wrap(f"{text}: {value}", width, subsequent_indent="  ")]
+
+
+def readers(session: Session, width: int, mark: str = "") -> list[str]:
+    """What tasks have read and not used yet."""
+    drawn = []
+    for read in session.reads.all:
+        old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
+        told = f"{mark}{read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
+        drawn += wrap(told, width, subsequent_indent="  ")
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -223,7 +256,12 @@ def following(session: Session, width: int) -> list[str]:
     if session.asked is not None:
         task = session.asked or "0"
         return wrap(f"task {task} steps: which rule, and which value does it read or write? As in `Assign 0`.", width)
-    drawn = [cut(_choice(session, choice), width) for choice in session.choices]
+    return [*(cut(_choice(session, choice), width) for choice in session.choices), *ended(session, width)]
+
+
+def ended(session: Session, width: int) -> list[str]:
+    """What tasks wait for, and how the run ended, if it did."""
+    drawn = []
     if session.node is not None and not session.left:
         for blocked in session.node.waiting:
             drawn += wrap(explain(blocked), width, initial_indent="· ", subsequent_indent="  ")
@@ -265,9 +303,7 @@ def rule(session: Session, width: int) -> list[str]:
     if step is None:
         return ["no step yet"]
     at = f"{step.span.line}:{step.span.column}" if step.span else ""
-    known = written(step.indices, session.trace.program.plain)
-    indices = "".join(f", {name} = {index}" for name, index in known)
-    drawn = [cut(f"{step.rule}  task {step.task or '0'}  {at}{indices}".rstrip(), width)]
+    drawn = [cut(f"{step.rule}  task {step.task or '0'}  {at}{indices(session, step)}".rstrip(), width)]
     if not list(step.premises) and not step.conclusion:
         return [*drawn, *wrap(f"fault: {session.incident.message}" if session.incident else "", width)]
     case = step.case
@@ -278,6 +314,11 @@ def rule(session: Session, width: int) -> list[str]:
     drawn += ["as drawn:", *stacked(case.premises, [case.conclusion], width)]
     note = schema(ALL[step.rule]).note
     return [*drawn, *([""] if note else []), *wrap(note, width)]
+
+
+def indices(session: Session, step: Derived) -> str:
+    """The indices at which a step is taken, as in `, i = 3`."""
+    return "".join(f", {name} = {index}" for name, index in written(step.indices, session.trace.program.plain))
 
 
 # ------------------------------------------------------------------------------------------------------- configuration
@@ -316,7 +357,9 @@ def judged(guess: Guess) -> str:
 
 def picture(session: Session, width: int = 100) -> str:
     """All panes as SVG."""
-    console = Console(file=StringIO(), width=width, record=True, highlight=False, color_system=None)
+    console = Console(
+        file=StringIO(), width=width, record=True, highlight=False, color_system=None, force_jupyter=False
+    )
     console.print("\n".join(screen(session, width)), markup=False)
     name = session.trace.source.name
     return console.export_svg(title=f"{name}: {session.interleaving}", unique_id="wingspan")

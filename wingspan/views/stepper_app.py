@@ -16,9 +16,20 @@ from textual.widgets import Input, Static
 
 from wingspan.errors import InputError
 from wingspan.trace.session import Session
-from wingspan.views.stepper import KEYS, following, judged, memory, places, program, rule, so_far, status, whole
+from wingspan.views.stepper import (
+    KEYS,
+    WRITTEN,
+    following,
+    judged,
+    memory,
+    program,
+    rule,
+    so_far,
+    standing,
+    status,
+    whole,
+)
 
-WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
 STYLES = (
     (r"\bRACE\b|\bLOST\b|^fault:|^deadlock:", "bold white on #a03000"),
     (r"◀[\d.]+", "bold black on #56b4e9"),
@@ -44,7 +55,7 @@ def _seen(title: str, session: Session, lines: list[str]) -> int | None:
     """The line of a pane that should be seen, from 0: where a task stands, the last step, what was written."""
     match title:
         case "program":
-            return min(places(session), default=1) - 1
+            return min(standing(session), default=1) - 1
         case "so far":
             return len(lines)
         case "memory":

@@ -19,6 +19,7 @@ export function memory(view) {
   const { walk } = view;
   const at = looked(view, walk.shown, walk.reads, walk.moves.at(-1));
   return [
+    watched(at),
     tensors(at, true).map((tensor) => drawn(at, tensor)),
     tensors(at, false).map((tensor) => drawn(at, tensor)),
     shared(at),
@@ -30,7 +31,7 @@ export function memory(view) {
 /** The tensors that steps change: for a state that is pointed at, and for print; `move` is the one that led there. */
 export function brief(view, state, move) {
   const at = looked(view, state, state.reads, move);
-  return [tensors(at, true).map((tensor) => drawn(at, tensor)), shared(at)];
+  return [watched(at), tensors(at, true).map((tensor) => drawn(at, tensor)), shared(at)];
 }
 
 /** A state to draw: its cells, those that the last move touched, and who has read them. */
@@ -42,6 +43,11 @@ function looked(view, state, reads, move) {
 function tensors({ view: { trace, written }, state }, changing) {
   const found = trace.tensors.map((tensor, k) => ({ ...tensor, tree: trace.trees[state.trees[k]] ?? null }));
   return found.filter(({ name }) => written.has(name) === changing);
+}
+
+/** The expressions that are watched, with their values. */
+function watched({ view: { trace }, state }) {
+  return trace.watches.map((text, k) => h("p", { class: "watched" }, `${text}: ${state.watched[k]}`));
 }
 
 function shared(at) {

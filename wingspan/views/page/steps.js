@@ -159,11 +159,15 @@ export function rule(view) {
         "details",
         { open: view.drawn, ontoggle: (event) => (view.drawn = event.target.open) },
         h("summary", {}, "the rule as drawn"),
-        h("pre", { tabindex: 0 }, drawn.unicode),
+        h("pre", { tabindex: 0, class: "drawing", style: `--columns: ${columns(drawn.unicode)}` }, drawn.unicode),
         drawn.note && h("p", {}, drawn.note),
       ),
     drawn && !drawn.figure && h("p", { class: "hint" }, "Not in the paper's figure."),
   ];
+}
+
+function columns(text) {
+  return Math.max(...text.split("\n").map((line) => line.length));
 }
 
 /** Premises over a line over the conclusion, all filled in. */

@@ -1,0 +1,99 @@
+"""Expressions that are watched: in each state what the reference says of the elements that the fibertrees have."""
+
+from __future__ import annotations
+
+import re
+import sys
+from io import BytesIO, TextIOWrapper
+
+import jsonschema
+import pytest
+
+from proofs_tests.places import EXAMPLES
+from proofs_tests.trace.walks import OPEN, A, B
+from wingspan import api
+from wingspan.errors import InputError
+from wingspan.trace import SCHEMA, Trace, document
+
+DEPENDENT = str(EXAMPLES / "dependent.ws")
+SHARED = "x = 3\nc = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = parallel(1:2)\nx = x * 2\nc[i] += x\nend\n"
+
+
+def test_values_are_those_of_the_cells_in_every_state() -> None:
+    """Two elements of a dense vector, alone and together."""
+    made = document(DEPENDENT, watches=["c[3]", "c[1] + 2 * c[3]", "c[3] == 1 && c[1] == 0"])
+    jsonschema.validate(made, SCHEMA)
+    assert made["watches"] == ["c[3]", "c[1] + 2 * c[3]", "c[3] == 1 && c[1] == 0"]
+    for state in made["states"]:
+        cells = {made["cells"][cell]["name"]: int(value) for cell, value in state["cells"]}
+        one, three = cells["c.val[1]"], cells["c.val[3]"]
+        both = "true" if three == 1 and one == 0 else "false"
+        assert state["watched"] == [str(three), str(one + 2 * three), both]
+    assert {state["watched"][0] for state in made["states"]} == {"0", "1", "2"}
+
+
+def test_sparse_tensors_are_read_while_they_are_updated_and_at_the_end_hold_the_result() -> None:
+    """A sum of matrices: at the end each element is the sum; on the way it is that or nothing."""
+    trace = Trace(EXAMPLES / "spadd.ws", ["C[2, 1]", "A[2, 1] + B[2, 1]", "C[2, 2]"], **OPEN["spadd.ws"])
+    last = list(trace.ahead(trace.nodes[0], most=60)[0])[-1]
+    seen = {tuple(trace.watches.values(trace.nodes[number].state)) for number in range(last)}
+    total = f"{A[1][0] + B[1][0]}"
+    assert {values[1] for values in seen} == {total}
+    assert {values[0] for values in seen} <= {"0.0", total} and len({values[0] for values in seen}) == 2
+
+
+def test_elements_are_those_of_the_fibertrees_also_of_what_a_race_has_spoiled() -> None:
+    """In each of 341 states, in most of which a sparse matrix is being updated."""
+    made = document(EXAMPLES / "quiz_cousin_race.ws", watches=["C[1, 1]", "C[1, 2]"])
+    kinds = set()
+    for state in made["states"]:
+        tree = made["trees"][state["trees"][0]]
+        if "unreadable" in tree:
+            kinds.add("unreadable")
+            assert all(value.endswith(tree["unreadable"]) for value in state["watched"])
+            continue
+        elements = {
+            column["first"]: element["value"] for column in tree["children"] for element in column["fiber"]["children"]
+        }
+        assert state["watched"] == [elements.get(1) or "0", elements.get(2) or "0"]
+        kinds |= {(tree.get("updating"), *elements)}
+    assert {"unreadable", (True,), (True, 1), (True, 2)} <= kinds
+
+
+def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None:
+    trace = Trace(api.parse(SHARED), ["x", "x + c[1]", "i", "c[x]"])
+    values = [trace.watches.values(node.state) for node in trace.nodes[:1]]
+    assert values == [["3", "3", "i has no value", "c has the indices 1:2 on axis 1, got 3"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "cannot watch"),
+        ("c[1", "cannot watch c[1: "),
+        ("x = 1", "cannot watch x = 1: "),
+        ("1) + (2", "cannot watch"),
+        ("1)\ny = (2", "it is no expression"),
+        ("d[1]", "there is no tensor d"),
+        ("c[1, 2]", "c has 1 axes but 2 subscripts"),
+    ],
+)
+def test_what_cannot_be_watched_is_one_message(text: str, told: str) -> None:
+    if text == "1) + (2":  # is one expression
+        assert Trace(DEPENDENT, [text]).watches.values(Trace(DEPENDENT).nodes[0].state) == ["3"]
+        return
+    with pytest.raises(InputError, match=re.escape(told)):
+        Trace(DEPENDENT, [text])
+
+
+def test_the_stepper_and_pages_show_them(command, monkeypatch, tmp_path) -> None:
+    """After each command of the plain form; on a page that is saved, too."""
+    page = tmp_path / "p.html"
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(f"1\n1\ns {page}\n".encode()), "utf-8"))
+    out = command("step", DEPENDENT, "--plain", "--watch", "c[1] == 1").out
+    assert re.findall(r"^c\[1\] == 1: (\w+)$", out, re.MULTILINE) == ["false", "false", "true"]
+    assert page.stat().st_size > 50_000
+    done = command("explore", DEPENDENT, "--watch", "c[1]")
+    assert done.status == 2 and "--watch is for --html" in done.err
+    done = command("explore", DEPENDENT, "--watch", "d[1]", "--html", str(tmp_path / "q.html"))
+    assert done.status == 2 and "there is no tensor d" in done.err and not (tmp_path / "q.html").exists()

@@ -1,0 +1,78 @@
+"""Expressions that are evaluated in each state, as `c[3] == 2`: what one wants to see beside memory.
+
+The reference evaluates them, over what the fibertrees of the state hold and the names of the root task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wingspan.elaborate import Elaborated
+from wingspan.errors import Fault, InputError, WingspanError
+from wingspan.lang import ir
+from wingspan.lang.parser import parse
+from wingspan.reference import evaluate, show
+from wingspan.semantics.config import State
+from wingspan.semantics.machine import Semantics
+from wingspan.semantics.memory import stores
+from wingspan.trace.trees import contents
+
+NAME = "it"
+
+
+class Watches:
+    """The expressions of a program. InputError if one of them is none, or is about a tensor that the program lacks."""
+
+    def __init__(self, texts: Sequence[str], program: Elaborated, machine: Semantics) -> None:
+        self.texts = tuple(texts)
+        self._program, self._machine = program, machine
+        self._expressions = [_parsed(text, program) for text in texts]
+
+    def values(self, state: State) -> list[str]:
+        """What each is worth in a state; why it has no value, of one that has none."""
+        return [self._value(expression, state) for expression in self._expressions]
+
+    def _value(self, expression: ir.Expression, state: State) -> str:
+        named = {node.fiber.tensor for node in expression.walk() if isinstance(node, ir.Access)}
+        towers = {name: self._program.towers[name] for name in named}
+        known: dict[str, ir.Value] = {}
+        for store in stores(state.root):
+            for name, bound in store.items():
+                value = bound.value if isinstance(bound, ir.Literal) else bound
+                if isinstance(name, str) and isinstance(value, ir.Value):
+                    known.setdefault(name, value)
+        body = ir.Block((*(ir.Set(name, ir.Literal(value)) for name, value in known.items()), ir.Set(NAME, expression)))
+        try:
+            found = evaluate(
+                body,
+                {name: contents(state, self._machine, name) for name in named},
+                {name: tower.shape for name, tower in towers.items()},
+                {name: tower.kind for name, tower in towers.items()},
+            )
+        except (Fault, InputError) as error:
+            return error.message
+        return show(found.variables[NAME])
+
+
+def _parsed(text: str, program: Elaborated) -> ir.Expression:
+    fix = "write one expression, such as c[3] + 1"
+    try:
+        body = parse(f"{NAME} = ({text})", text).body
+    except WingspanError as error:
+        raise InputError(f"cannot watch {text}: {error.message}", fix=fix) from None
+    match body:
+        case ir.Block((ir.Set(name=name, value=expression),)) if name == NAME:
+            pass
+        case _:
+            raise InputError(f"cannot watch {text}: it is no expression", fix=fix)
+    for access in expression.walk():
+        if isinstance(access, ir.Access):
+            name, subscripts = access.fiber.tensor, len(access.subscripts)
+            tower = program.towers.get(name)
+            if tower is None:
+                fix = f"use {', '.join(program.towers)}" if program.towers else "the program has no tensor"
+                raise InputError(f"cannot watch {text}: there is no tensor {name}", fix=fix)
+            if tower.rank != subscripts:
+                message = f"cannot watch {text}: {name} has {tower.rank} axes but {subscripts} subscripts"
+                raise InputError(message, fix="write a subscript for each axis")
+    return expression
