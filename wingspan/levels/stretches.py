@@ -10,7 +10,8 @@
 
 A *segment* lies between two indices where a stretch of some copy begins or ends, so each copy has all of it or none.
 Each segment becomes a stretch, with the children of these copies below; a piece may also begin or end within one. Once
-the children are merged, `join` makes the stretches maximal. """
+the children are merged, `join` makes the stretches maximal.
+"""
 
 from __future__ import annotations
 
