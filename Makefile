@@ -87,6 +87,7 @@ pages: $(READY) ## write docs/rules.md, the tables of docs/levels.md and of exam
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
+	$(BIN)/python -m proofs_tests.man_page
 	$(BIN)/python -m proofs_tests.lessons
 	$(BIN)/python -m proofs_tests.pictures
 	cp examples/quiz.md docs/errors.md wingspan/cli
