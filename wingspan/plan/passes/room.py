@@ -7,8 +7,8 @@
         …                                       n = n + 1
                                                 …
 
-Each round moves one of the cursors q and r, at least, and n by one, at most: so n cannot come to lie beyond that. A run
-may be told earlier that there is no memory, by as many cells as the rounds could have been; it never writes where there
+Each round moves one of the cursors q and r, at least, and n by one, at most: so n cannot exceed that. A run may
+fail for lack of memory earlier, by as many cells as the rounds could have been; it never writes where there
 is no room. Only innermost loops are changed. It gained 8 to 9 % of the sum of sparse matrices.
 """
 
