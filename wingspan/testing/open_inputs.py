@@ -51,7 +51,7 @@ SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "
 
 
 def room(extent: int) -> int:
-    """The bytes needed for an array: its kind, and the elements of a matrix and a column, which larger arrays repeat."""
+    """The bytes needed for an array: its kind, and elements of a matrix and a column, which larger arrays repeat."""
     return 1 + extent * (extent + 1)
 
 
