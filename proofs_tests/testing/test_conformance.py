@@ -121,7 +121,12 @@ def test_the_plugin_tries_as_many_examples_as_asked_for(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], examples: int
 ) -> None:
     seen: list[int] = []
-    monkeypatch.setitem(CLAIMS, "loads", lambda level, number: seen.append(number) or {})
+
+    def loads(level: type[Level], number: int) -> dict[str, object]:
+        seen.append(number)
+        return {}
+
+    monkeypatch.setitem(CLAIMS, "loads", loads)
     place = f"{__name__}:Swapped"
     ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place, "-k", "loads", *words)
     ran.assert_outcomes(passed=1, deselected=4)
