@@ -11,7 +11,7 @@ import pytest
 import wingspan
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan.cli import main
-from wingspan.cli.group import MODULES
+from wingspan.cli.group import MODULES, helps
 
 HEAVY = ("islpy", "numpy", "scipy", "wingspan.native._engine")
 
@@ -40,6 +40,7 @@ def test_what_the_package_exports_is_there(name: str) -> None:
     ("words", "idle"),
     [
         (["--version"], ("numpy", "rich", "wingspan.lang", "wingspan.explorer")),
+        (["--help"], ("numpy", "rich", "wingspan.lang", "wingspan.explorer")),
         (
             ["check", str(EXAMPLES / "dependent.ws")],
             ("scipy.io", "wingspan.semantics", "wingspan.plan", "wingspan.compiled"),
@@ -62,6 +63,14 @@ def test_each_verb_is_in_the_module_that_says_so() -> None:
             found is not None and found.callback is not None and found.callback.__module__ == f"wingspan.cli.{module}"
         )
     assert set(main.commands) == set(MODULES)
+
+
+def test_the_help_of_all_verbs_is_read_from_their_sources() -> None:
+    found = {name: click.Command(name, help=text).get_short_help_str() for name, text in helps().items()}
+    for name in MODULES:
+        verb = main.get_command(click.Context(main), name)
+        assert verb is not None and verb.get_short_help_str() == found.pop(name)
+    assert found == {}
 
 
 def test_what_the_package_does_not_have_is_an_error() -> None:

@@ -5,6 +5,7 @@ from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.printing import emit_c, passes, plan
+from .api.proving import prove
 from .api.running import Run, engine, run
 from .api.sweeping import Sweep, sweep
 from .comparison import Comparison
@@ -59,6 +60,7 @@ __all__ = [
     "parse",
     "passes",
     "plan",
+    "prove",
     "register",
     "registered",
     "release",

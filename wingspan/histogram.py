@@ -1,4 +1,4 @@
-"""What racing threads do in practice, beside what the explorer says that they can do."""
+"""Compares what racing threads do in practice with what the explorer predicts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from wingspan.outcome import Outcome
 from wingspan.shown import Shown
 
 Progress = Callable[[int, int], None]
-"""Called with the number of runs made, and of those still to make."""
+"""Called with the number of finished runs, and of the remaining ones."""
 
 PROGRESS_EVERY = 64
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One way for runs to end: with an outcome, or with a fault; how many did, and whether the explorer has it too."""
+    """One way for runs to end, with an outcome or a fault; the number of these runs, and whether it was predicted."""
 
     end: Outcome | str
-    """the outcome, or what the fault says"""
+    """the outcome, or the message of the fault"""
     runs: int
     predicted: bool
 
 
 @dataclass(frozen=True, repr=False)
 class Histogram(Shown):
-    """How often runs ended in which way, the most frequent first; what is predicted and never came about has 0 runs."""
+    """How runs ended, the most frequent way first. A predicted way that never occurred has 0 runs."""
 
     verdict: Verdict
     engine: str
@@ -41,7 +41,7 @@ class Histogram(Shown):
 
     @property
     def surprises(self) -> tuple[Observed, ...]:
-        """What came about and was not predicted; a search that is not complete predicts nothing."""
+        """The ways that occurred and were not predicted. An incomplete search predicts nothing."""
         return tuple(one for one in self.observed if not one.predicted) if self.verdict.complete else ()
 
 

@@ -25,7 +25,7 @@ class Outcome:
 
     @staticmethod
     def of(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Value]) -> Outcome:
-        """From arrays of exact values."""
+        """Make an outcome from arrays of exact values."""
         return Outcome(
             tuple((name, array.shape, tuple(map(one_nan, array.flat))) for name, array in sorted(tensors.items())),
             tuple((name, (kind_of(value), one_nan(value))) for name, value in sorted(variables.items())),

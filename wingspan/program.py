@@ -1,4 +1,4 @@
-"""Programs as written: their text, where it comes from, and what files in it are relative to."""
+"""Programs as written: their text, its origin, and the folder of the files that it names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from wingspan.reading import STEP, reading
 from wingspan.shown import Shown
 
 LONGEST = 2**20
-"""Bytes of a program. To parse it takes some hundred times as much memory."""
+"""The largest size of a program, in bytes. Parsing takes some hundred times as much memory."""
 FIX = "write the path of a program"
 WRITTEN = re.compile(r"[\n;=]")
-"""What is in programs, and hardly in paths."""
+"""Occurs in programs, and hardly in paths."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +30,7 @@ class Program(Shown):
     Attributes:
         tree: its syntax tree.
         name: what messages call it.
-        folder: what the paths of files in it are relative to.
+        folder: the folder that paths of files in it are relative to.
     """
 
     tree: ir.Program
@@ -81,7 +81,7 @@ def from_stdin() -> Program:
 
 
 def _contents(file: BinaryIO) -> bytearray:
-    """What an open file holds, or what is too long."""
+    """The contents of an open file; longer files are cut, so that they are rejected."""
     contents = bytearray()
     while len(contents) <= LONGEST and (step := file.read(STEP)):
         contents += step
@@ -99,7 +99,7 @@ def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
 
 
 def _place(path: str, error: UnicodeDecodeError) -> Span:
-    """Where the byte stands that cannot be read."""
+    """The place of the byte that cannot be decoded."""
     before = error.object[: error.start].decode("utf-8")
     lines = f"{before}�".splitlines()
     line, column = len(lines), len(lines[-1])

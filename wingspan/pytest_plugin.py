@@ -1,6 +1,6 @@
-"""A plugin of pytest: `pytest --wingspan MODULE:LEVEL` puts a format to each claim of `conformance`, as a test each.
+"""A pytest plugin: `pytest --wingspan MODULE:LEVEL` tests each claim of `conformance` on a level, one test per claim.
 
-pytest imports this wherever wingspan is installed, so it imports the rest when it is asked for.
+pytest imports this module wherever wingspan is installed, so everything else is imported on use.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option."""
-    parser.getgroup("wingspan").addoption(
-        "--wingspan", action="append", default=[], metavar="MODULE:LEVEL", help="test a format of wingspan's"
+    """Add the options."""
+    group = parser.getgroup("wingspan")
+    group.addoption(
+        "--wingspan", action="append", default=[], metavar="MODULE:LEVEL", help="test a level format for wingspan"
+    )
+    group.addoption(
+        "--wingspan-examples", type=int, metavar="N", help="random arrays and programs for each test, 20 by default"
     )
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test for each claim on each format, after all others."""
+    """Add a test for each claim on each level, after all others."""
+    examples = config.getoption("--wingspan-examples")
+    if examples is not None and examples < 1:
+        raise pytest.UsageError(f"--wingspan-examples {examples}: write a number from 1 on")
     for place in config.getoption("--wingspan"):
         from wingspan.testing.conformance import CLAIMS
 
@@ -32,24 +39,24 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class Claim(pytest.Item):
-    """One claim on one format."""
+    """One claim on one level."""
 
     def __init__(self, *, level: Any, claim: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.level, self.claim = level, claim
 
     def runtest(self) -> None:
-        """Put the format to the claim."""
-        from wingspan.testing.conformance import CLAIMS
+        """Test the claim."""
+        from wingspan.testing.conformance import CLAIMS, EXAMPLES
 
-        CLAIMS[self.claim](self.level, 100)
+        CLAIMS[self.claim](self.level, self.config.getoption("--wingspan-examples") or EXAMPLES)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What the claim says, without a traceback."""
+        """The message of a broken claim, without a traceback."""
         from wingspan.testing.conformance import Nonconforming
 
         return str(excinfo.value) if isinstance(excinfo.value, Nonconforming) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[str, None, str]:
-        """Where the test stands in reports."""
+        """The name in reports."""
         return "wingspan", None, self.name

@@ -1,12 +1,12 @@
 """The sequential result of a program over dense NumPy arrays: the oracle that everything else is compared with.
 
-It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order
-of their indices. Values are exact: integers of 64 bits that fault when they overflow, and fractions for doubles, or
-Inf, -Inf and NaN, with which it computes as IEEE 754 says.
+It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order of
+their indices. Values are exact: integers of 64 bits that fault on overflow, and fractions for doubles. Inf, -Inf and
+NaN follow IEEE 754.
 
-Zero times Inf or NaN is NaN, unless the zero is a literal or an element that is not stored: then it is zero. Of inputs
-the reference is told what they store. Where that decides for a tensor that the program declares, which depends on its
-format, it gives up.
+Zero times Inf or NaN is NaN, unless the zero is a literal or an element that is not stored: then it is zero. The
+reference is given which elements inputs store. What other tensors store depends on their formats: where that decides
+the result, the reference gives up (`Undecided`).
 """
 
 from __future__ import annotations

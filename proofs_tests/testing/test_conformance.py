@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from importlib import import_module
+
 import pytest
+from hypothesis import strategies as st
 
 import wingspan
 from proofs_tests.effort import few, many
@@ -13,7 +17,7 @@ from wingspan.levels.element import Element
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.sparse_point import SparsePoint
 from wingspan.testing import Nonconforming, conformance
-from wingspan.testing.conformance import CLAIMS
+from wingspan.testing.conformance import CLAIMS, EXAMPLES
 
 pytest_plugins = ["pytester"]
 
@@ -76,10 +80,24 @@ def test_levels_that_conform_are_told_with_what_they_support(level: type[Level])
     ],
 )
 def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str) -> None:
-    """With an example; and what was found out of one level is not taken for another one's."""
+    """By as many examples as there are by default; and facts about one level are not taken for another's."""
     with pytest.raises(Nonconforming, match=f"^{claim}: ") as told:
-        CLAIMS[claim](level, 30)
+        CLAIMS[claim](level, EXAMPLES)
     assert said in str(told.value) and level.__name__ not in REGISTRY
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_level_that_refuses_arrays_may_refuse_what_programs_write(
+    monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    """The reference, which knows no levels, has a result then. Of other levels, such a fault is a defect."""
+    module = import_module("wingspan.testing.conformance")
+    text = "C = Tensor(SparseDict(Element(0)), 2)\nC .= 0\nC[1] = 2\nC[2] = 3\nreturn C"
+    monkeypatch.setattr(module, "kernels", lambda: st.just(text))
+    monkeypatch.setattr(module, "programs", lambda some: st.just(text))
+    monkeypatch.setattr(module, "loads", lambda level, examples: {"refused": refused})
+    with nullcontext() if refused else pytest.raises(Nonconforming, match=r"^engines: the end of the run"):
+        assert CLAIMS["engines"](SparsePoint, 1) == {"programs": 1}
 
 
 @pytest.mark.parametrize("level", [Overlapping, Boastful])
@@ -96,6 +114,29 @@ def test_the_plugin_has_a_test_for_each_claim(pytester: pytest.Pytester) -> None
     ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place, "-k", "stability or loads")
     ran.assert_outcomes(passed=1, failed=1, deselected=3)
     ran.stdout.fnmatch_lines(["*stability: Boastful declares sibling*"])
+
+
+@pytest.mark.parametrize(("words", "examples"), [((), EXAMPLES), (("--wingspan-examples", "3"), 3)])
+def test_the_plugin_tries_as_many_examples_as_asked_for(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], examples: int
+) -> None:
+    seen: list[int] = []
+
+    def loads(level: type[Level], number: int) -> dict[str, object]:
+        seen.append(number)
+        return {}
+
+    monkeypatch.setitem(CLAIMS, "loads", loads)
+    place = f"{__name__}:Swapped"
+    ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan", place, "-k", "loads", *words)
+    ran.assert_outcomes(passed=1, deselected=4)
+    assert seen == [examples]
+
+
+def test_no_examples_are_a_mistake(pytester: pytest.Pytester) -> None:
+    ran = pytester.runpytest_inprocess("-p", "wingspan.pytest_plugin", "--wingspan-examples", "0")
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["*--wingspan-examples 0: write a number from 1 on*"])
 
 
 @pytest.mark.parametrize("place", ["proofs_tests.nothing:Dense", f"{__name__}:Nothing", "Dense"])

@@ -114,6 +114,7 @@ def test_verdicts_and_runs_of_every_kind_are_by_their_schemas(name: str) -> None
 
 def test_a_schema_refuses_what_lacks_a_member_or_has_another_type() -> None:
     made = wingspan.explore(RACY).to_dict()
+    fits("explore", made)
     for name in made:
         with pytest.raises(jsonschema.ValidationError):
             fits("explore", {key: value for key, value in made.items() if key != name})

@@ -1,4 +1,4 @@
-"""The package's verbs: what joins language, elaboration, machines, exploration and the reference."""
+"""The verbs, which join language, elaboration, machines, exploration and the reference; and the parts they join."""
 
 import lazy_loader
 

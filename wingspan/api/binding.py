@@ -1,4 +1,4 @@
-"""A program with its inputs and parameters, ready for an engine."""
+"""Binds a program to its inputs and parameters, so that an engine can run it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bind(
 
 
 def files_of(program: Runnable, inputs: Mapping[str, Any] | None = None) -> list[Path]:
-    """The files that a program and its inputs are read from, as far as they are named; no verb writes over them."""
+    """The named files that a program and its inputs are read from. No verb overwrites them."""
     found = [parted(Path(data))[0] for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
     if not isinstance(program, Program | Elaborated):
         found.append(Path(program))

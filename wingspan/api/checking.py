@@ -1,4 +1,4 @@
-"""The level dependence test on a program, with advice, and as a guard before what trusts its verdict."""
+"""Runs the level dependence test on a program: with advice, or as a guard before engines that rely on its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs beside one another: of several engines, and of threads beside what exploring predicts."""
+"""Compares runs of several engines, and runs on threads with what exploring predicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs a bound program: the machines of the rules and of the plan, threads, and the reference."""
+"""Everything that can run a bound program: the two machines, threads, and the reference."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
 
 
 def semantics(bound: Elaborated, derives: bool = False) -> Semantics:
-    """The machine that runs a bound program by the rules. InputError if a tensor is too large for it, or spoiled.
+    """The machine that runs a bound program by the rules. With `derives`, its steps record their premises.
 
-    If it `derives`, its steps know their premises.
+    InputError if a tensor is too large for it, or borrows arrays whose contents are no longer in order.
     """
     _require_room(bound)
     _require_order(bound)
@@ -40,14 +40,14 @@ def semantics(bound: Elaborated, derives: bool = False) -> Semantics:
 
 
 def native(bound: Elaborated) -> Native:
-    """The machine that runs the compiled plan of a bound program, one access of one task at a time; the same."""
+    """The machine that runs the plan of a bound program, one access of one task at a time. Errors: as `semantics`."""
     _require_room(bound)
     _require_order(bound)
     return Native(code_of(bound, dealt=False), bound)
 
 
 def compiled(bound: Elaborated, racy: bool = False) -> Compiled:
-    """The plan of a bound program, ready to run on threads; `racy`: with room for the cells that races ask for."""
+    """The plan of a bound program, ready to run on threads. `racy`: reserves room for the cells that races ask for."""
     _require_order(bound)
     return Compiled(bound, racy=racy)
 
@@ -93,6 +93,6 @@ def _require_room(bound: Elaborated) -> None:
 
 
 def _require_order(bound: Elaborated) -> None:
-    """InputError, the same for every engine, if an input borrows arrays that have been spoiled."""
+    """InputError, the same for every engine, if an input borrows arrays whose contents are no longer in order."""
     for name, tensor in bound.inputs.items():
         require_order(name, tensor)

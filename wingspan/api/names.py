@@ -1,9 +1,9 @@
-"""What machines and engines are called."""
+"""The names of machines and engines."""
 
 MACHINES = ("semantics", "native")
 ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
 """The engines of this package."""
 AUTO = "auto"
-"""The engine that `run` chooses."""
+"""The default of `run`, which chooses an engine."""
 ON_THREADS = ("native", "compiled")
-"""Those that run tasks on threads of the system."""
+"""The engines that run tasks on threads of the system."""

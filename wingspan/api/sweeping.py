@@ -16,7 +16,7 @@ from wingspan.shown import Shown
 
 @dataclass(frozen=True)
 class Point:
-    """The values of the parameters that vary, and what the verb gave with them; `fault` if the run met one."""
+    """The values of the varying parameters, and the result of the verb, or the message of a fault."""
 
     params: Mapping[str, Any]
     result: Any
@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Shown):
-    """What a verb gave for each choice of parameters; the last parameter varies fastest."""
+    """The results of a verb for each choice of parameters; the last parameter varies fastest."""
 
     verb: str
     points: tuple[Point, ...]
@@ -34,8 +34,8 @@ class Sweep(Shown):
 def sweep(verb: Callable[..., Any], program: Runnable, *, params: Mapping[str, Any], **options: Any) -> Sweep:
     """Call a verb, such as `wingspan.explore`, for all choices of parameters; those given as lists vary.
 
-    `options` are the other keywords of the verb. InputError if no parameter is a list, or a list is empty; what the
-    verb raises, except for a Fault, which is kept.
+    `options` are the other keywords of the verb. InputError if no parameter is a list, or a list is empty. Errors of
+    the verb are raised, except for a Fault, which the result records.
     """
     if isinstance(program, Elaborated):
         raise InputError("the program is bound already, so its parameters cannot vary", fix="give it as it is written")

@@ -213,7 +213,9 @@ def replay(
     every: bool,
     derivation: bool,
 ) -> None:
-    """Follow one interleaving of the program in FILE, step by step; that of the first finding, if none is named.
+    """Follow one interleaving of the program in FILE, step by step.
+
+    Without --interleaving, --race and --result, it is that of the first finding.
 
     TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
     names a task that cannot step, the run goes on with the first task that can.

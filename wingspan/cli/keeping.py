@@ -31,8 +31,8 @@ def cache(clear: bool, as_json: bool) -> None:
 @main.command()
 @click.argument("kind", metavar="[VERB]", required=False)
 def schema(kind: str | None) -> None:
-    """Print the JSON Schema of what VERB prints with --json; without VERB, of what there is one.
+    """Print the JSON Schema of what VERB prints with --json.
 
-    `error` is what every verb prints if it fails.
+    Without VERB, list the schemas. `error` is what every verb prints if it fails.
     """
     show("\n".join(schemas.NAMES) if kind is None else schemas.text(schemas.schema(kind), indent=2))

@@ -54,7 +54,7 @@ def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
         show("\n".join(f"{s.name:{wide}}  {s.statements:5}  {s.about}" for s in stages.values()))
 
 
-@main.command(name="emit-c")
+@main.command("emit-c")
 @on_program
 @click.option(
     "-o", "folder", default=".", type=click.Path(), metavar="DIR", help="Where to write.  [default: the current folder]"

@@ -23,7 +23,7 @@ from wingspan.views.paint import spinner
 @click.option("--keep", metavar="FOLDER", type=FILE, help="Write every question there, as SMT-LIB for other solvers.")
 @JSON
 def prove(test: str, keep: Path | None, as_json: bool) -> None:
-    """Prove that programs which the level dependence test accepts do not race.
+    """Prove that what the level dependence test accepts does not race.
 
     For all extents, numbers of threads and towers of levels, about the levels' own texts, by the solver z3: install
     wingspan[prove]. What is trusted is in docs/theorem.md.

@@ -13,7 +13,7 @@ def read_only(made: Plan) -> frozenset[str]:
 
 
 LISTS = frozenset(("SparseList", "SparseRunList", "RunList"))
-"""The levels whose buffers may be read in place: what is in order has every cell that a reader comes to."""
+"""The levels whose buffers may be read in place: if they are in order, every cell that a reader reaches exists."""
 
 
 def readable(group: Group) -> bool:

@@ -85,7 +85,7 @@ WS_API __attribute__((noinline)) uint64_t ws_more(ws_task *t, ws_buffer *b, int6
     return __atomic_load_n(&b->cells, __ATOMIC_SEQ_CST);
 }
 
-/* The same for a cell that a loop could come to: of a buffer with a bound, which no loop passes, it may be too far. */
+/* The same for a cell that a loop could reach: of a buffer with a bound, which no loop passes, it may be too far. */
 WS_API __attribute__((noinline)) uint64_t ws_ask(ws_task *t, ws_buffer *b, int64_t index) {
     return ws_more(t, b, b->bounded && (uint64_t)index > b->reserved ? (int64_t)b->reserved : index);
 }

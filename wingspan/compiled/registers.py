@@ -81,7 +81,7 @@ def mentions(body: tuple[Stmt, ...]) -> Counter[Reg]:
 
 
 def useful(made: plan.Plan) -> frozenset[Reg]:
-    """The registers that are read, but for setting others that are not: messages are told less in C than in reports."""
+    """The registers that are read, but for setting others that are not: messages say less in C than in reports."""
     needs: dict[Reg, list[Reg]] = {}
     waiting = [reg for e in made.ends for reg in registers(e)]
     for s in walk(made.body):

@@ -46,11 +46,11 @@ class Together:
         return self.pairs.upto(self.one.unfurls(number), self.other.unfurls(number))
 
     def same(self, number: int) -> str:
-        """Both come to one position at the level with this number."""
+        """Both reach one position at the level with this number."""
         return same(self.one.position(number), self.other.position(number))
 
     def apart(self, number: int) -> str:
-        """They come to different positions there."""
+        """They reach different positions there."""
         return apart(self.one.position(number), self.other.position(number))
 
     def carried(self, number: int) -> tuple[str, ...]:

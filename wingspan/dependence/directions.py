@@ -26,7 +26,7 @@ def common(one: Site | Use, other: Site | Use) -> int:
 
 
 def dep_test(one: Site, other: Site, number: int, prefix: Vector = (), size: int | None = None) -> frozenset[Vector]:
-    """The direction vectors of the pairs that come to one position at the level with this number; kept with the first.
+    """The direction vectors of the pairs that reach one position at the level with this number; kept with the first.
 
     Those that begin with a prefix, and of each as many directions as are asked for. No vector: the two are independent.
     Every tuple of no subscripts is equal to itself.
@@ -71,7 +71,7 @@ def carries(one: Site, other: Site, number: int, p: int) -> bool:
 
 
 def classical(one: Site, other: Site, number: int, vector: Sequence[str]) -> Disproof | None:
-    """Why, by a classical test, no pair in these directions comes to one position; None if none can tell.
+    """Why, by a classical test, no pair in these directions reaches one position; None if no test applies.
 
     The subscripts are those of the program: what a loop with a single iteration stands for takes its place.
     """

@@ -1,7 +1,7 @@
 """The level dependence test, Algorithm 1, for two updates under one parallel loop: printed, repaired and exact.
 
 All three say for each level what the loop requires of it, W, and what the format supports, S; the pair is safe if
-W ⊆ S at each level. They differ in how they come to W and S.
+W ⊆ S at each level. They differ in how they compute W and S.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def exact(pair: Together, tower: Tower) -> Iterator[Need]:
 
 
 def _in_order_of_arrival(pair: Together, tower: Tower, depth: int, met: tuple[str, ...]) -> bool:
-    """Whether tasks that take turns come to ascending positions whoever is first.
+    """Whether tasks that take turns reach ascending positions, whoever is first.
 
-    Below a level that numbers its children as they are made that is so, if no two tasks come to one child.
+    Below a level that numbers its children as they are made that is so, if no two tasks reach one child.
     """
     above = [
         k for k in range(pair.rank + 1, tower.numbers[depth], -1) if tower.levels[tower.depths[k]].numbers_arrivals

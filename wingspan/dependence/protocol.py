@@ -150,7 +150,7 @@ def _two_threads(
     """When two threads of the device of the level at `depth` may reach one position there, or update one `element`.
 
     A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
-    another thread. Where a gate is closed, that is told already.
+    another thread. A closed gate has been reported already.
     """
     level = tower.levels[depth]
     assert isinstance(level, Gated)

@@ -1,4 +1,4 @@
-"""Pairs of iterations as integer sets: which of them come to equal or to different positions, exactly.
+"""Pairs of iterations as integer sets: which of them reach equal or different positions, exactly.
 
 A set has one dimension for each loop around the first access, x0, x1, …, and for each around the second, y0, y1, …;
 what both see as one unknown value is a parameter of the set. Of a bound or a subscript that is not affine (`÷` and `%`

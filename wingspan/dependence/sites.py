@@ -78,7 +78,7 @@ class Life:
     z: ir.Expression | None
     """what it is declared with; None for an input"""
     operators: list[str]
-    """the ⊕ of each phase, which the walk adds as it comes to them"""
+    """the ⊕ of each phase, added by the walk when it reaches the phase"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class Support:
     claimed: bool = False
     """whether its fibers belong to threads, so that taking turns does not help"""
     parted: bool = False
-    """whether tasks that take turns in it come to instances of their own"""
+    """whether tasks that take turns in it reach instances of their own"""
 
     @staticmethod
     def of(level: Level) -> Support:

@@ -108,7 +108,7 @@ def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
 
 
 def _devices(definition: ir.Define | None) -> list[str]:
-    """The names of devices in a tensor's format, and what is told if they are none."""
+    """The names in a tensor's format that must be devices, and how messages call them."""
     value = definition.value if definition else None
     nodes = value.format.walk() if isinstance(value, ir.TensorCall) else ()
     names = [node.name for node in nodes if isinstance(node, ir.Variable)]
@@ -135,7 +135,7 @@ def _marks(first: Span | None, primary: Span | None) -> tuple[Mark, ...]:
 
 
 def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes: Mistakes) -> None:
-    """Every access has a subscript for each axis; one that differs is told once for each number of subscripts."""
+    """Every access has a subscript for each axis. A wrong number of subscripts is reported once."""
     rank = len(source.extents)
     for use in uses:
         if len(use.subscripts) != rank:

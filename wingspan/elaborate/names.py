@@ -316,8 +316,8 @@ class _Resolver:
         return e.map(resolve)
 
     def free(self, name: str, node: ir.Node) -> ir.Node:
-        """The value of a name that no scope around it binds; the name as it is if it has none, which is told once
-        unless it is a symbol.
+        """The value of a name that no scope around it binds. A name without a value stays, and is reported once, unless
+        it is a symbol.
         """
         if name in self.symbols:
             return node

@@ -138,10 +138,10 @@ def explain(source: Source, error: UnexpectedInput) -> ParseError:
 
 
 def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]:
-    """Headline and remedy.
+    """The headline and the fix.
 
-    They are told from the line before and after the refused place, the kind of the refused token, and whether a
-    statement could have begun there.
+    Mistakes are recognized by the line before and after the rejected place, the kind of the rejected token, and whether
+    a statement could have begun there.
     """
     for hint in HINTS:
         found = re.search(hint.before, before)

@@ -1,13 +1,13 @@
-"""What levels have in common that append to one list, fiber by fiber; as text in the buffer language.
+"""What levels share that append to one list, fiber by fiber; as text in the buffer language.
 
-When frozen, the entries of fiber p are at ptr[p] ≤ q < ptr[p+1]. While updating, ptr[p+1] counts them, `fill` counts
-all, and `prev` is the last fiber that has some: fibers are visited in ascending order, each once. A level adds ::
+When frozen, fiber p has the entries ptr[p] ≤ q < ptr[p+1]. During updates, ptr[p+1] counts them, `fill` counts all
+entries, and `prev` is the last fiber with entries: fibers are visited in ascending order, each once. A level defines ::
 
-    stored(entries) → how many children so many entries have
+    stored(entries) → the number of children of that many entries
 
-and calls `in_order(p)` before it updates a fiber, `after(last, i)` before it goes on from one index to another, and
-`append(p, last)` when it has made the entries up to the last one. Reading, `skip(c, i)` moves c.q on to the first entry
-that ends at i or later, by the ends that `skipping` names.
+and calls `in_order(p)` before it updates a fiber, `after(last, i)` before it moves from one index to another, and
+`append(p, last)` once it has made the entries up to the last one. When reading, `skip(c, i)` advances c.q to the first
+entry that ends at i or later; `skipping` names the buffer of these ends.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ COMPLETE = """\
                     if high == end:
                         prev[1] = global_[k]
 """
-"""The end of coalesce where a list is made of the groups' entries: which are those of each fiber. A level may go on."""
+"""The end of coalesce for lists: sets the range of entries of each fiber. A level may add to it."""
 
 
 def skipping(ends: str) -> str:
-    """`skip` by the buffer that has the last index of each entry."""
+    """`skip`, given the buffer that holds the last index of each entry."""
     return f"""
     def skip(c, i):
         high = c.end
@@ -92,11 +92,11 @@ def skipping(ends: str) -> str:
 
 
 NUMBER: np.ndarray = np.zeros(1, dtype=np.int64)
-"""The place of a buffer's only cell."""
+"""The position of a buffer's only cell."""
 
 
 def miscounted(find: Find, positions: np.ndarray, sizes: np.ndarray) -> str | None:
-    """What `fill` and `prev` get wrong, if these fibers have so many entries each and no other one has any."""
+    """What is wrong with `fill` and `prev`, if these fibers have `sizes` entries each, and all others none."""
     entries, counted = int(sizes.sum()), find("fill").take(NUMBER)[0]
     if counted != entries:
         return f"entry {entries}: it is the last one, and the level counts {counted}"

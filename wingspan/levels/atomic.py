@@ -8,7 +8,7 @@ Dense(Atomic(0))  2
 
 Invariant: as Element's.
 Stability {node, sibling, cousin}: "a leaf level guarded by system atomics" (section 4.3). Overwriting is atomic too,
-but the last one wins: race-free and yet dependent on the order.
+but the last write wins, so the result is race-free and still depends on the order.
 
 | buffer | cell  | length    | meaning            |
 |--------|-------|-----------|--------------------|
@@ -25,7 +25,7 @@ from wingspan.levels.element import VALUES, Element
 
 @dataclass(frozen=True)
 class Atomic(Leaf):
-    """A value a position, updated by one atomic read-modify-write."""
+    """One value per position, updated by one atomic read-modify-write."""
 
     buffers = Element.buffers
     fits = True

@@ -1,4 +1,4 @@
-"""What the file of a format starts from: the classes of levels, and texts that several formats share."""
+"""What every format builds on: the classes of levels, and texts that several formats share."""
 
 from wingspan.buffers.level import (
     COUNTS,
@@ -96,10 +96,10 @@ GROUPS = """
                 k = k + 1
                 buf[k] = sum + buf[k]
 """
-"""What operations that bring copies together have in common.
+"""What operations that merge copies share.
 
-joins(global_, k): whether fiber k joins the same one as the fiber before it. next_group(global_, k): the fiber after k
-that does not. accumulate(buf, cells): every cell becomes the sum of those up to it.
+joins(global_, k): whether fiber k is merged into the same fiber as the one before it. next_group(global_, k): the
+first fiber after k that is not. accumulate(buf, cells): replaces every cell by the sum of the cells up to it.
 """
 
 THREADS = """
@@ -114,4 +114,4 @@ THREADS = """
             child[t].commit()
             child[t].freeze(used[t])
 """
-"""What gated levels have in common: thread t has used[t] fibers in child[t], frozen while it does not run."""
+"""What gated levels share: thread t has used[t] fibers in child[t], which is frozen while the thread does not run."""

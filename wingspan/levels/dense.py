@@ -1,4 +1,4 @@
-"""Dense: every index has a child, at a position that is computed.
+"""Dense: every index has a child, whose position is computed.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Element(0))", [4, 0, 7]))

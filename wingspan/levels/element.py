@@ -1,4 +1,4 @@
-"""Element: the leaf that stores one value a position, and protects none.
+"""Element: the leaf that stores one value per position, without protection.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Element(0.0)", 2.5))
@@ -6,7 +6,7 @@ Element(0.0): 2.5
 
 Invariant: val[p] is the value at position p.
 Stability {sibling, cousin}: "Element levels … cannot support data races on the leaves" (section 3.1): an update is a
-load and a store, between which another task may come.
+load and a store, and another task may step in between.
 
 | buffer | cell  | length    | meaning            |
 |--------|-------|-----------|--------------------|
@@ -60,12 +60,12 @@ VALUES = f"""{GROUPS}
         if overwrites and copied:
             written[q] = written[p]
 """
-"""What leaves that store a value a position have in common. written: see `base.WRITTEN`."""
+"""What leaves with one value per position share. written: see `base.WRITTEN`."""
 
 
 @dataclass(frozen=True)
 class Element(Leaf):
-    """A value a position, updated by a load and a store."""
+    """One value per position, updated by a load and a store."""
 
     buffers = (Buffer("val", "value", "positions", "the value at p", assigned=True),)
     fits = True

@@ -1,4 +1,4 @@
-"""Isolate: each fiber of the level that it wraps lies in a level of its own.
+"""Isolate: each fiber of the wrapped level has a level instance of its own.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Isolate(SparseList(Element(0))))", [[1, 0], [2, 0]]))
@@ -8,13 +8,13 @@ Dense(Isolate(SparseList(Element(0))))  2×2
 │  └─ 2: 2
 └─ [:, 2]  empty
 
-Invariant: there is a level for p, whose only fiber is p's, exactly if state[p] > 0; where there is none, all is fill.
-The level is loaded when an update reaches p: made if it is not there, else thawed. It is stored when that update is
-over: frozen, and state[p] written. So a second visit adds to what the first one wrote (unless an ordered level refuses
-it); a visit while another goes on faults.
-Below a Merge, copies are brought together fiber by fiber, one after the other; the threads share what is in a fiber.
-Stability: adds cousin from its level down (figure "stability"): different positions lie in different levels. One
-position is another matter: loading and storing it are a read and a write.
+Invariant: position p has an instance, with one fiber, exactly if state[p] > 0; without an instance, p is all fill.
+An update that reaches p loads the instance: it makes a new one, or thaws the one that exists. When the update ends, it
+stores the instance: it freezes it and writes state[p]. So a second visit adds to what the first one wrote, unless an
+ordered level refuses it. A visit during another visit is a fault.
+Below a Merge, copies are merged fiber by fiber, one after the other; the threads share the work within a fiber.
+Stability: adds cousin from its level down (figure "stability"), since different positions have different instances. It
+adds nothing for a single position: loading is a read and storing a write.
 
 | buffer | cell | length    | meaning                                            |
 |--------|------|-----------|----------------------------------------------------|
@@ -33,7 +33,7 @@ from wingspan.levels.base import FIBER, Buffer, Buffers, Dependence, Fibers, Fin
 
 @dataclass(frozen=True)
 class Isolate(Modifier):
-    """A level for each fiber."""
+    """One instance of the wrapped level per fiber."""
 
     buffers = (Buffer("state", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)
     operations = """
@@ -116,5 +116,5 @@ class Isolate(Modifier):
 
     @property
     def key(self) -> str:
-        """A device may have this name, but not be where an Isolate is."""
+        """A device may have this name, but must not stand in an Isolate."""
         return FIBER

@@ -1,4 +1,4 @@
-"""Merge(D): each thread of D updates a copy of the level; freezing brings the copies together.
+"""Merge(D): each thread of D updates its own copy of the level; freezing merges the copies.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Merge(dev, SparseDict(Element(0)))", [1, 0, 2], devices={"dev": 2}))
@@ -6,19 +6,19 @@ Merge(dev, SparseDict(Element(0)))  3
 ├─ 1: 1
 └─ 3: 2
 
-Invariant: the copy of thread t is child[t], of which the first used[t] fibers are assembled; the merged level, which is
-all that is read, is child[now]. Every copy starts as all fill, in each phase. `freeze` folds for every fiber what the
-merged level held before the phase and then the copies, in the order of the threads, by ⊕ (by + if ⊕ is -): that is what
-one task would have computed if ⊕ is associative and commutative and the fill value changes nothing (x ⊕ fill = x).
-By =, a copy replaces the elements that its thread has set in the phase, and no others: each leaf keeps a flag for that,
-only where it is copied and only in phases of =. That is right if no two threads set one element in one phase.
-Thawing leaves the merged level aside as it is, to be folded in, and begins another: now is 0 or threads + 1 in turn.
-If one copy has all fibers, the others none, and nothing is from before the phase, there is nothing to fold: then that
-copy is the merged level, and now is its thread, until thawing makes up for folding it.
+Invariant: child[t] is the copy of thread t, and its first used[t] fibers are assembled. child[now] is the merged level;
+only this one is read. Every copy starts each phase as all fill. For every fiber, `freeze` folds the merged level of
+earlier phases and then the copies, in the order of the threads, by ⊕ (by + if ⊕ is -). This equals the sequential
+result if ⊕ is associative and commutative and the fill value is neutral (x ⊕ fill = x).
+Under =, a copy replaces exactly the elements that its thread has set in the phase. Each leaf has a flag per element for
+this, only in copies and only in phases of =. The result is right if no two threads set one element in one phase.
+Thawing keeps the merged level aside, to be folded in, and begins another one: now alternates between 0 and threads + 1.
+If one copy has all fibers, the others have none, and no earlier phase left anything, nothing is folded: that copy is
+the merged level, and now is its thread, until thawing folds it after all.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its copy when it ends (commit) and thaws it when it starts (checkout). The threads
-share the work of bringing the copies together: those that hold a fiber p are listed after those that hold the fibers
-before it, of which thread t has min(used[t], p - 1).
+share the work of merging. Copies are listed by fiber: before the copies of fiber p, thread t has min(used[t], p - 1)
+entries in the list.
 Stability: adds node, sibling and cousin from its level down (figure "stability").
 
 | buffer | cell   | length  | meaning                                                                |
@@ -40,7 +40,7 @@ from wingspan.levels.base import EVERY, THREADS, Buffer, Buffers, Dependence, Fi
 
 @dataclass(frozen=True)
 class Merge(Gated):
-    """A copy of the level for each thread of a device."""
+    """A copy of the wrapped level per thread of a device."""
 
     buffers = (
         Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled", own=True),

@@ -1,4 +1,4 @@
-"""Mutex: a lock on every fiber of the level that it wraps.
+"""Mutex: a lock per fiber of the wrapped level.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Mutex(SparseDict(Element(0))))", [[1, 0], [2, 0]]))
@@ -8,9 +8,10 @@ Dense(Mutex(SparseDict(Element(0))))  2×2
 │  └─ 2: 2
 └─ [:, 2]
 
-Invariant: lock[p] is 0, or it names the one task that updates fiber p. The lock is taken when the fiber is unfurled or
-the element incremented, before anything below the Mutex is touched, and given back when that is over. A task that asks
-for a lock which it holds itself waits for ever. Reading takes no lock: nothing is updated meanwhile.
+Invariant: lock[p] is 0, or it names the one task that updates fiber p. A task takes the lock
+when it unfurls the fiber or increments the element, before it accesses anything below the Mutex, and releases it
+afterwards. A task that requests a lock which it already holds waits forever. Reading takes no lock, since nothing is
+updated meanwhile.
 Stability: adds node and sibling from its level down (figure "stability"), on the devices that take the locks.
 
 | buffer | cell | length    | meaning                                          |
@@ -30,7 +31,7 @@ from wingspan.levels.base import Buffer, Buffers, Dependence, Fibers, Find, Insi
 
 @dataclass(frozen=True)
 class Mutex(Modifier):
-    """A lock for each fiber."""
+    """A lock per fiber."""
 
     late = True
     buffers = (Buffer("lock", "lock", "positions", "0: free; otherwise the task that updates fiber p"),)

@@ -9,10 +9,10 @@ Dense(SparseList(Pattern()))  2×2
    ├─ 1: true
    └─ 2: true
 
-Invariant: every child that the level above has is true. So that level must be one that has only those that were
-written: not Dense. The fill value is false, and stays so. An update by true makes the level above keep the child, one
-by false leaves everything as it is; where that would be wrong, since the element may be true already, it is a fault.
-Stability {node, sibling, cousin}: there is no memory.
+Invariant: every child of the level above is true. So that level must have only children that were written, which
+excludes Dense. The fill value is always false. An update by true makes the level above keep the child; an update by
+false changes nothing, and is a fault where it might have to replace true.
+Stability {node, sibling, cousin}: a Pattern has no memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a format as written to a tower of levels, also of formats that others add."""
+"""Turns a written format into a tower of levels; formats of other packages register here."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ REGISTRY: dict[str, type[Level]] = {
 }  # fmt: skip
 """Every format by the name that programs use."""
 
-REGISTRY["SparseHash"] = SparseDict  # as earlier releases of Finch.jl call it
+REGISTRY["SparseHash"] = SparseDict  # the name in earlier releases of Finch.jl
 
 OURS = frozenset(REGISTRY)
-"""The names that no other format may have."""
+"""Names that no other format may take."""
 GROUP = "wingspan.levels"
-"""The entry points by which an installed package adds formats: a name, and the class `module:Level`."""
+"""The group of entry points by which installed packages add formats: each has a name and a class, `module:Level`."""
 
 L = TypeVar("L", bound=Level)
 
 
 def register(level: type[L]) -> type[L]:
-    """Let programs use a format by the name of its class. This is a decorator.
+    """Make a format available to programs, under the name of its class. Works as a decorator.
 
     Args:
         level: a class derived from `Storage`, `Leaf` or `Modifier`. It replaces an earlier class of the same name.
@@ -65,7 +65,7 @@ def register(level: type[L]) -> type[L]:
         The class.
 
     Raises:
-        InputError: it is no such class, or has the name of a format of this package.
+        InputError: the argument is not such a class, or its name is that of a built-in format.
     """
     if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
         raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
@@ -77,7 +77,7 @@ def register(level: type[L]) -> type[L]:
 
 @contextmanager
 def registered(*levels: type[Level]) -> Iterator[None]:
-    """Let programs use formats within the block. After it, their names mean what they meant before.
+    """Make formats available within a `with` block. After the block, their names mean what they meant before.
 
     Args:
         levels: as for `register`.
@@ -93,7 +93,7 @@ def registered(*levels: type[Level]) -> Iterator[None]:
 
 
 def installed(name: str) -> type[Level] | None:
-    """The format that an installed package has under the name, if one does; from then on it is registered."""
+    """The format that an installed package provides under this name, or None. It is registered when found."""
     for point in entry_points(group=GROUP, name=name):
         try:
             REGISTRY[name] = register(point.load())
@@ -104,7 +104,7 @@ def installed(name: str) -> type[Level] | None:
 
 
 def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
-    """The level that a format describes, `devices` being those that names may stand for; else a ProgramError."""
+    """The level that a format describes, or a ProgramError. `devices` are those that names may refer to."""
     root = _resolve(form, devices)
     if _wrapped(root).leaf:
         _require_written(root, "a tensor without axes", form)
@@ -174,7 +174,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
 
 
 def _require_kind(level: type[Leaf], form: ir.Format) -> None:
-    """A ProgramError if a leaf is given a fill value of a kind that it does not take."""
+    """Raises a ProgramError if a leaf does not take fill values of this kind."""
     match form.args:
         case (ir.Literal() as fill, *_) if fill.kind not in level.kinds:
             takes = " and ".join(f"{KINDS[kind]}s" for kind in level.kinds)
@@ -185,7 +185,7 @@ def _require_kind(level: type[Leaf], form: ir.Format) -> None:
 
 
 def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width:
-    """The width that a leaf is given; a ProgramError if there is none of this name, or it does not hold the fill."""
+    """The width named for a leaf. Raises a ProgramError if no width has this name, or it cannot hold the fill value."""
     width, kind = NARROW.get(written.name), fill.kind
     if width is None:
         fix = f"use one of {', '.join(NARROW)}, or none: cells then have 64 bits"
@@ -201,18 +201,18 @@ def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width
 
 
 def _name(form: ir.Format) -> Span | None:
-    """Where the name of a format stands."""
+    """The place of the name of a format."""
     whole = form.span
     return whole and replace(whole, end_line=whole.line, end_column=whole.column + len(form.name))
 
 
 def _wrapped(level: Level) -> Level:
-    """The storage level or leaf in the modifiers around it."""
+    """The storage level or leaf inside its modifiers."""
     return _wrapped(level.child) if isinstance(level, Modifier) else level
 
 
 def _require_written(level: Level, around: str, form: ir.Format) -> None:
-    """A ProgramError if an element is true wherever there is a child, and nobody says that there is one."""
+    """Raises a ProgramError for a leaf without values below a level that does not record its children."""
     leaf = _wrapped(level)
     if isinstance(leaf, Leaf) and leaf.implied:
         message = f"{around} has elements that were not written, and {leaf.name} would say true of them"
@@ -220,7 +220,7 @@ def _require_written(level: Level, around: str, form: ir.Format) -> None:
 
 
 def _require(level: Level, form: ir.Format, operation: str, what: str, instead: str) -> None:
-    """A ProgramError unless all levels that this one wraps have an operation."""
+    """Raises a ProgramError unless all levels that this one wraps define an operation."""
     below: Level = level
     while isinstance(below, Storage | Modifier):
         below = below.child

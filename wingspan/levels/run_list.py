@@ -14,10 +14,10 @@ Dense(RunList(Element(0)))  4×3
 
 Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1. Run q has one child, q, for the
 indices up to right[q]: from the one after the run before it, or from 1. A fiber has no runs, and is all fill, or its
-last run ends at n. Runs are as long as can be: children of neighbours differ. Fibers are updated in ascending order,
-each once, indices ascending; what is left out becomes a run of fill once something after it has been written, or when
-the fiber is closed. As in SparseRunList, a child is dropped if it is equal to the one before it. What is below has a
-fixed size. Copies are brought together segment by segment, and then runs are joined again.
+last run ends at n. Runs are maximal: children of neighbours differ. Fibers are updated in ascending order, each once,
+with ascending indices. A gap becomes a run of fill when a later index is written, or when the fiber is closed. As in
+SparseRunList, a child is dropped if it equals the one before it. What is below has a fixed size. Copies are merged
+segment by segment, and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -215,7 +215,7 @@ class RunList(Storage):
 
 
 def _ends(find: Find, sizes: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and last indices of the runs of some fibers, counted from 0."""
+    """The first and last indices of runs in some fibers, counted from 0."""
     right = find("right").take(runs, 1)
     left: np.ndarray = np.zeros(len(runs), dtype=np.int64)
     left[1:] = right[:-1] + 1

@@ -1,4 +1,4 @@
-"""Shard(D): each thread of D has a level of its own; a position belongs to the thread that first writes there.
+"""Shard(D): each thread of D has a level instance of its own; a position belongs to the thread that writes it first.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Shard(dev, SparseList(Element(0))))", [[1, 0], [2, 0]], devices={"dev": 2}))
@@ -8,13 +8,13 @@ Dense(Shard(dev, SparseList(Element(0))))  2×2
 │  └─ 2: 2
 └─ [:, 2]  unclaimed
 
-Invariant: position p is unclaimed (ptr[p] = 0, its fiber is all fill), or it is fiber ptr[p] of the level of thread
-owner[p], and 1 ≤ ptr[p] ≤ used[owner[p]]. A claim lasts until the tensor is declared again; a second thread at p
+Invariant: position p is unclaimed (ptr[p] = 0, and its fiber is all fill), or it is fiber ptr[p] in the instance of
+thread owner[p], and 1 ≤ ptr[p] ≤ used[owner[p]]. A claim lasts until the tensor is declared again; a second thread at p
 faults.
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its own level when it ends (commit) and thaws it when it starts (checkout).
 Below a Merge, copies are claimed by thread 1 fiber by fiber, one after the other.
-Stability: adds cousin from its level down (figure "stability"), since different positions lie in different levels or
+Stability: adds cousin from its level down (figure "stability"), since different positions have different instances or
 belong to one thread.
 
 | buffer | cell     | length    | meaning                                 |
@@ -36,7 +36,7 @@ from wingspan.levels.base import THREADS, Buffer, Buffers, Dependence, Fibers, F
 
 @dataclass(frozen=True)
 class Shard(Gated):
-    """A level for each thread of a device."""
+    """An instance of the wrapped level per thread of a device."""
 
     numbers_arrivals = True
     owned = True

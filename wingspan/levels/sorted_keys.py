@@ -1,17 +1,17 @@
-"""What levels have in common whose frozen form lists entries in order, fiber by fiber; as text in the buffer language.
+"""What levels share that list entries in order, fiber by fiber, when frozen; as text in the buffer language.
 
-In all of them ptr[p] ≤ k < ptr[p+1] are the entries of fiber p. `KEYED` are the operations of those that list the
-*keys* of the entries, (p - 1)·n + i, in `srt`. `PIECES` and `UNION` coalesce copies of any of them by the operations ::
+In all of them fiber p has the entries ptr[p] ≤ k < ptr[p+1]. `KEYED` has the operations of levels that list the *keys*
+of the entries, (p - 1)·n + i, in `srt`. `PIECES` and `UNION` coalesce copies of any of them, by the operations ::
 
     entry(p, k) → index of entry k of fiber p       below(p, k) → its child
     put(p, i, q) → child                            entry q is the one with index i of fiber p
     complete(global_, m, entries)                   all entries have been put
 
 A fiber of the merged level is the union of a *group*: the fibers of the copies with the same number in `global_`. The
-entries of all groups, group by group and then index by index, are cut into pieces of `grain` entries; a fiber counts as
-one entry more. Piece j begins with the index least[j] of the group of fiber first[j], and starts[j] entries of copies
-are before it. It may be a part of one group, or several groups, so the work is dealt evenly whatever their sizes are.
-The pieces are united twice: at first they only count their entries, so that each knows where to put them.
+entries of all groups, ordered by group and then by index, are cut into pieces of `grain` entries; each fiber counts as
+one additional entry. Piece j begins with index least[j] of the group of fiber first[j]; starts[j] entries of copies
+come before it. A piece may be a part of one group or span several, so the work is even whatever the sizes are. The
+pieces are united twice: the first time, each only counts its entries, which gives the places for the second time.
 `pointers` and `listed` make and read ptr for `pack` and `unpack`.
 """
 
@@ -93,7 +93,7 @@ PIECES = """
                 high = middle
         return k
 """
-"""How the work is dealt: `deal` finds the pieces, and says how many there are."""
+"""How the work is divided: `deal` finds the pieces, and returns their number."""
 
 UNION = (
     PIECES
@@ -252,21 +252,21 @@ KEYED = """
 
 
 def pointers(fibers: Fibers, sizes: np.ndarray) -> np.ndarray:
-    """ptr, counted from 0, if the fibers visited have so many entries each."""
+    """ptr, counted from 0, if the visited fibers have `sizes` entries each."""
     ptr: np.ndarray = np.zeros(fibers.total + 1, dtype=narrow(int(sizes.sum()) + 1))
     ptr[fibers.positions + 1] = sizes
     return np.cumsum(ptr, out=ptr)
 
 
 def listed(ptr: Stored, most: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many entries some fibers have, and which, counted from 0. Unusual if they are more than there are."""
+    """The numbers of entries of some fibers, and their places, counted from 0. Raises Unusual if there are too many."""
     first = ptr.take(positions, 1).astype(np.int64, copy=False)
     sizes = ptr.take(positions + 1, 1) - first
     return sizes, ranged(first, sizes, most)
 
 
 def ranged(first: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
-    """So many numbers from each of the first ones on. Unusual if they are more than `most` together."""
+    """`sizes` consecutive numbers from each of the first ones on. Raises Unusual if the total exceeds `most`."""
     total = int(sizes.sum())
     if (first < 0).any() or (sizes < 0).any() or (sizes > most).any() or total > most:
         raise Unusual

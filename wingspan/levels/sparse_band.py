@@ -1,4 +1,4 @@
-"""SparseBand: the children of a fiber stand side by side, from the first index that was written to the last one.
+"""SparseBand: contiguous children, from the first written index of a fiber to the last one.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseBand(Element(0)))", [[4, 7, 0], [1, 0, 0], [0, 2, 0], [0, 0, 0]]))
@@ -13,9 +13,9 @@ Dense(SparseBand(Element(0)))  4×3
 └─ [:, 3]
 
 Invariant (when frozen): the children of fiber p are at ptr[p] ≤ q < ptr[p+1], with the indices from lo[p] on, one after
-the other; ptr[1] = 1. Something below the first and the last was written, and those in between that were not are all
-fill. Fibers are updated in ascending order, each once, indices ascending; children are counted when a fiber is closed.
-Copies are brought together from the first index of any of them to the last one.
+the other; ptr[1] = 1. Something was written below the first and the last child; a child in between without a write is
+all fill. Fibers are updated in ascending order, each once, with ascending indices; children are counted when a fiber is
+closed. Copies are merged from the first index of any of them to the last one.
 Stability ∅ ("for any other level format", section 3.1): fill and ptr are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                                 |

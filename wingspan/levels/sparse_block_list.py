@@ -1,4 +1,4 @@
-"""SparseBlockList: blocks of neighbouring indices, each with its children side by side (VBL).
+"""SparseBlockList: blocks of neighbouring indices, each with contiguous children (VBL).
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseBlockList(Element(0)))", [[4, 0], [1, 0], [0, 2], [7, 3]]))
@@ -12,9 +12,9 @@ Dense(SparseBlockList(Element(0)))  4×2
    └─ 4: 3
 
 Invariant (when frozen): the blocks of fiber p are at ptr[p] ≤ r < ptr[p+1]; ptr[1] = 1. Block r has the children
-ofs[r] ≤ q < ofs[r+1], ofs[1] = 1, with as many indices, up to idx[r]. Blocks ascend in a fiber and are as long as can
-be: between two of them at least one index is missing. Fibers are updated in ascending order, each once, indices
-ascending. Copies are brought together segment by segment, and then blocks are joined again.
+ofs[r] ≤ q < ofs[r+1], ofs[1] = 1, with as many indices, up to idx[r]. Blocks ascend in a fiber and are maximal: between
+two of them at least one index is missing. Fibers are updated in ascending order, each once, with ascending indices.
+Copies are merged segment by segment, and then blocks are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr, idx and ofs are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                               |

@@ -1,4 +1,4 @@
-"""SparseByteMap: a flag for every index, in words of 64. The workspace of Gustavson's algorithm.
+"""SparseByteMap: a flag per index, in words of 64. The workspace of Gustavson's algorithm.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseByteMap(Element(0))", [0, 4, 0, 9]))
@@ -6,20 +6,20 @@ SparseByteMap(Element(0))  4
 ├─ 2: 4
 └─ 4: 9
 
-Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. Fiber p has ⌈n/64⌉ words of tbl, and
-bit i - 1 of these says whether the child has been written, or, if flat is 2, flag i of its 64·⌈n/64⌉ flags: all others
-are 0. When frozen, flat is 0, and bit w - 1 of top says whether word w of tbl is not 0; while updating that holds if
-flat is 0. A leaf below that has not been written holds the fill value, so that nobody asks whether an index is new: all
-leaves hold `ready` from the start, and declaring sets back those that were written, or all if the fill value changes.
-Other levels are assembled with the fiber. Fibers may be visited in any order, any number of times, also while a visit
-goes on.
+Invariant: the child of index i in fiber p is at q = (p - 1)·n + i, as in Dense. Fiber p has ⌈n/64⌉ words of tbl. Bit
+i - 1 of these words says whether the child has been written; if flat is 2, flag i of the fiber's 64·⌈n/64⌉ flags says
+so, and all other bits are 0. When frozen, flat is 0. While flat is 0, bit w - 1 of top says whether word w of tbl is
+not 0. A leaf below that has not been written holds the fill value, so an update need not ask whether an index is new:
+all leaves hold `ready` from the start, and declaring resets those that were written, or all if the fill value changes.
+Other levels are assembled with the fiber. Fibers may be visited in any order, any number of times, even during another
+visit.
 
-One word of top stands for 4096 indices, so that few entries are read and forgotten quickly. To keep it up to date costs
-where there are many: then it is made when freezing only. Where most words are written again and again, each waits for
-the write before; then a flag for each index is written, which reads nothing, and freezing makes words of them. Which
-it is, declaring decides by `likely`: how many updates are likely to come. A plan that knows a bound sets it. Otherwise
-it is two for each word that was not 0 when last frozen, unless there were no entries: empty columns do not decide for
-those between them.
+One word of top stands for 4096 indices, so a few entries are read and cleared quickly. Keeping top up to date is costly
+for many entries: then only freezing writes it. If most words are written again and again, each write waits for the one
+before it; then an update writes a flag per index, which reads nothing, and freezing turns flags into words. Declaring
+chooses by `likely`, the expected number of updates. A plan that knows a bound sets it. Otherwise it is two for each
+word that was not 0 when last frozen, unless there were no entries: empty columns do not decide for the columns between
+them.
 Stability ∅ ("for any other level format", section 3.1): all fibers share top, and 64 indices share a word of tbl.
 
 | buffer | cell  | length                 | meaning                                                            |
@@ -58,7 +58,7 @@ from wingspan.levels.base import (
 
 @dataclass(frozen=True)
 class SparseByteMap(Storage):
-    """A flag for every index, written in any order."""
+    """A flag per index, written in any order."""
 
     cursor = ("i", "before", "rest", "t", "more", "flat")
     assembles = True
@@ -379,6 +379,6 @@ def _used(stored: Stored) -> np.ndarray:
 
 
 def _words(flags: np.ndarray) -> np.ndarray:
-    """Words of 64 bits, the first flag being the lowest bit of the first one."""
+    """Words of 64 bits; the first flag is the lowest bit of the first word."""
     packed = np.packbits(np.pad(flags, (0, -len(flags) % 64)), bitorder="little")
     return packed.view("<i8").astype(np.int64, copy=False)

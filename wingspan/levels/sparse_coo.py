@@ -1,4 +1,4 @@
-"""SparseCOO: a list of entries with a coordinate for each of several axes, in order, the last axis first.
+"""SparseCOO: an ordered list of entries with one coordinate per axis; the last axis is the most significant.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseCOO(2, Element(0))", [[0, 5], [0, 0], [3, 6]]))
@@ -9,17 +9,17 @@ SparseCOO(2, Element(0))  3×2
    ├─ 1: 5
    └─ 3: 6
 
-`SparseCOO(N, child)` is a stack of N levels, one for each axis, between which no modifier fits. They share one list of
-entries: level k has coordinate k of every entry, as COO arrays do. The outermost level has fibers as a SparseList
-has; a fiber of the others is what the entries of one index of the level above are, and its position is the first of
-these entries.
+`SparseCOO(N, child)` is a stack of N levels, one per axis; no modifier fits in between. They share one list of entries:
+level k has coordinate k of every entry, as in COO arrays. The outermost level has fibers like those of a SparseList. A
+fiber of the other levels consists of the entries of one index of the level above, and its position is that of the first
+of these entries.
 
 Invariant (when frozen): the entries of fiber p of the outermost level are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1. Those
 of fiber p of another level are at p ≤ q < upto[p]. In each fiber idx does not descend, and ascends in the innermost
 level; entries with the same index are one fiber of the level below.
-While updating, ptr[p+1] counts the entries of fiber p, and entries are appended at fill + 1, by the innermost level:
-the others write the coordinate of all entries of an index when they leave it. Fibers must be visited in ascending
-order, each once, indices ascending.
+During updates, ptr[p+1] counts the entries of fiber p, and the innermost level appends entries at fill + 1. The other
+levels write the coordinate of all entries of an index when they leave it. Fibers must be visited in ascending order,
+each once, with ascending indices.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr and idx are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                               |
@@ -31,7 +31,7 @@ Stability ∅ ("for any other level format", section 3.1): fill, ptr and idx are
 
 Those are the buffers of the outermost level. The others have `idx` and `upto`, a position for each of their positions.
 
-Copies are brought together by one union of all coordinates at once: `key` numbers them, index by index.
+Copies are merged by one union of all coordinates at once; `key` numbers them by index.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ READING = (
         return c.q
 """
 )
-"""What all of the levels have in common. past(q): the first entry of another index than that of entry q;
-always a later one, whatever a race has left in upto.
+"""What all of these levels share. past(q): the first entry after q with another index; always a later entry,
+whatever a race has left in upto.
 """
 
 OUTER = """
@@ -106,9 +106,9 @@ OUTER = """
         idx[q] = index
         child.place(i - (index - 1) * child.keys(), q)
 """
-"""What a level has if another one goes on with its entries.
+"""What a level has if another one continues its entries.
 
-keys(): how many coordinates there are from this level down. key(k): the number of those of entry k.
+keys(): the number of coordinates from this level down. key(k): the number of those of entry k.
 place(i, q): entry q has the coordinates with number i.
 """
 
@@ -206,7 +206,7 @@ CONTINUING = """
         if c.p < c.q:
             upto[c.p] = c.q
 """
-"""The other levels, whose positions are those of entries."""
+"""The other levels, whose positions are positions of entries."""
 
 INNER_BOUND = """
     def bound(p, end):
@@ -249,7 +249,7 @@ class Coordinates(Storage):
 
     @property
     def axes(self) -> int:
-        """How many levels there are from this one down."""
+        """The number of levels from this one down."""
         return 1 + self.child.axes if isinstance(self.child, Coordinates) else 1
 
     def __str__(self) -> str:
@@ -259,7 +259,7 @@ class Coordinates(Storage):
         return f"{self.name}({self.axes}, {below})"
 
     def listed(self, sizes: np.ndarray, indices: np.ndarray, below: Below) -> tuple[np.ndarray, Stored, Fibers]:
-        """How many entries the fibers have, the coordinate of each, and the fibers that the children are."""
+        """The number of entries of each fiber, their coordinates, and the fibers of the children."""
         if self.axes == 1:
             return sizes, Stored(indices, 1), Fibers(len(indices), np.arange(len(indices)))
         spans = below.nodes(self.axes - 1)
@@ -267,7 +267,7 @@ class Coordinates(Storage):
         return sums(sizes, spans), Stored(np.repeat(indices, spans), 1), children
 
     def children(self, find: Find, sizes: np.ndarray, entries: np.ndarray) -> Children:
-        """The children of fibers that have so many entries each, and these."""
+        """The children of fibers with `sizes` entries each, and these entries."""
         indices = find("idx").take(entries, 1)
         if self.axes == 1:
             return Children(sizes, indices, entries)
@@ -294,7 +294,7 @@ class SparseCOO(Coordinates):
 
     @staticmethod
     def of(axes: int, child: Level) -> SparseCOO:
-        """The levels of so many axes, two or more, around another one."""
+        """The levels of two or more axes, around another one."""
         below: Coordinates = Innermost(child)
         for _ in range(axes - 2):
             below = Inner(below)
@@ -370,13 +370,13 @@ class Innermost(Continuing):
 
 
 def ends(fibers: Fibers, entries: np.ndarray) -> Stored:
-    """upto, if the fibers visited have so many entries each."""
+    """upto, if the visited fibers have `sizes` entries each."""
     upto: np.ndarray = np.zeros(fibers.total, dtype=narrow(fibers.total + 1))
     upto[fibers.positions] = fibers.positions + entries + 1
     return Stored(upto)
 
 
 def parts(find: Find, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many entries some fibers have, and which, counted from 0; Unusual if they are more than there are."""
+    """The numbers of entries of some fibers, and their places, counted from 0. Raises Unusual if there are too many."""
     sizes = find("upto").take(positions, 1) - positions
     return sizes, ranged(positions, sizes, len(find("idx").values))

@@ -1,4 +1,4 @@
-"""SparseDict: a dictionary from positions and indices to children, and its keys in order. The output of outer products.
+"""SparseDict: a dictionary from positions and indices to children, with its keys in order. For outer products.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("SparseDict(SparseDict(Element(0)))", [[0, 7], [0, 0], [0, 9]]))
@@ -7,15 +7,14 @@ SparseDict(SparseDict(Element(0)))  3×2
    ├─ 1: 7
    └─ 3: 9
 
-Invariant: the key of index i in fiber p is (p - 1)·n + i. The dictionary tbl has the children 1 to fill, each of which
-knows its key: tbl[key[q]] = q. They are made in the order in which they are first entered, and stay until the next
-declaration. When frozen, srt lists the keys of the children that were written (set[q] = 1) in ascending order, and the
-entries of fiber p are at ptr[p] ≤ k < ptr[p+1]. Fibers may be visited in any order, any number of times, also while a
-visit goes on.
-Copies are brought together by several threads but for the dictionary, which one of them fills: threads that enter
-their keys in turns wait for each other longer than that takes.
-Stability ∅ ("for any other level format", section 3.1): the dictionary is shared by all fibers, and making a child may
-move all that it holds. That is why a lookup reads fill, which making a child writes.
+Invariant: the key of index i in fiber p is (p - 1)·n + i. The dictionary tbl has the children 1 to fill, and each child
+has its key: tbl[key[q]] = q. Children are made in the order in which they are first entered, and stay until the next
+declaration. When frozen, srt lists the keys of the written children (set[q] = 1) in ascending order, and fiber p has
+the entries ptr[p] ≤ k < ptr[p+1]. Fibers may be visited in any order, any number of times, even during another visit.
+Several threads merge the copies, but one of them alone fills the dictionary: threads that insert keys in turns would
+wait for each other for longer.
+Stability ∅ ("for any other level format", section 3.1): all fibers share the dictionary, and making a child may move
+its whole contents. So a lookup reads fill, which making a child writes.
 
 | buffer | cell     | length              | meaning                                                        |
 |--------|----------|---------------------|----------------------------------------------------------------|

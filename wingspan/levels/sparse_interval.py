@@ -1,4 +1,4 @@
-"""SparseInterval: one run of equal children a fiber at most. Ranges, ramps and the rows of a mask.
+"""SparseInterval: at most one run of equal children per fiber. For ranges, ramps and the rows of a mask.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseInterval(Element(0)))", [[0, 5, 0], [3, 5, 0], [3, 0, 0]]))
@@ -10,12 +10,12 @@ Dense(SparseInterval(Element(0)))  3×3
 └─ [:, 3]
 
 Invariant: fiber p has one child for the indices left[p] to right[p], at position (p - 1)·w + 1 with w = min(n, 2), or
-none if right[p] = 0. What is written must go on where the run ends, with a child that is equal to its own: a gap, an
-index that comes again or another value is a fault. The child after it is scratch: the next index is written there, to
-be compared. A fiber may be visited again, to go on. What is below has a fixed size.
-Copies cannot be brought together: the union of two intervals is none.
+none if right[p] = 0. A write must extend the run by the next index, with a child that equals the run's: a gap, a
+repeated index or another value is a fault. The position after the child is scratch: the next index is written there, to
+be compared. A later visit may extend the run. What is below has a fixed size.
+Copies cannot be merged: the union of two intervals need not be an interval.
 Stability {cousin}, where the figure has ∅ ("for any other level format", section 3.1): fibers share no cell. Two tasks
-in one fiber would have to come in ascending order, and turns come in any.
+in one fiber would have to write in ascending order, but may take turns in any order.
 
 | buffer | cell  | length    | meaning                                     |
 |--------|-------|-----------|---------------------------------------------|
@@ -48,7 +48,7 @@ from wingspan.levels.stretches import HOLDS, begins, firsts, spread
 
 @dataclass(frozen=True)
 class SparseInterval(Storage):
-    """One run of equal children a fiber at most."""
+    """At most one run of equal children per fiber."""
 
     cursor = ("i", "last", "before")
     assembles = True

@@ -1,4 +1,4 @@
-"""SparseList: the indices of each fiber in ascending order, all fibers one after the other (CSC's inner level).
+"""SparseList: the indices of each fiber in ascending order, fiber after fiber (the inner level of CSC).
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseList(Element(0)))", [[0, 5], [0, 0], [3, 6]]))
@@ -10,9 +10,9 @@ Dense(SparseList(Element(0)))  3×2
    └─ 3: 6
 
 Invariant (when frozen): the entries of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1; idx ascends within a fiber.
-While updating, ptr[p+1] counts the entries of fiber p, and entries are appended at fill + 1: fibers must be visited in
-ascending order, each once, indices ascending. Entries are counted only if something below them was written. fill and
-prev stay as they are while frozen.
+During updates, ptr[p+1] counts the entries of fiber p, and entries are appended at fill + 1: fibers must be visited in
+ascending order, each once, with ascending indices. An entry is counted only if something below it was written. Freezing
+does not change fill and prev.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr and idx are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                               |

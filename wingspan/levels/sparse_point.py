@@ -1,4 +1,4 @@
-"""SparsePoint: one index a fiber at most. Permutations, one-hot rows, and where a maximum is.
+"""SparsePoint: at most one index per fiber. For permutations, one-hot rows and the place of a maximum.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparsePoint(Element(0)))", [[0, 5, 0], [3, 0, 0]]))
@@ -9,11 +9,11 @@ Dense(SparsePoint(Element(0)))  2×3
 │  └─ 1: 5
 └─ [:, 3]
 
-Invariant: the child of fiber p is at position p, and idx[p] is its index; 0: nothing below it has been written. A
-fiber may be visited again and any index of it entered, but what is written has one index: a second one is a fault.
-Copies are brought together if those of a fiber have one index.
-Stability {cousin}, where the figure has ∅ ("for any other level format", section 3.1): fibers share no cell. In turns
-two updates of one index do no harm; of two indices one is a fault in any order.
+Invariant: the child of fiber p is at position p, and idx[p] is its index, or 0 if nothing below it has been written. A
+fiber may be visited again, and any index entered, but all writes must have the same index: a second index is a fault.
+Copies of a fiber can be merged if they have the same index.
+Stability {cousin}, where the figure has ∅ ("for any other level format", section 3.1): fibers share no cell. Two tasks
+may take turns to update one index; if they update two, one of them faults in any order.
 
 | buffer | cell  | length    | meaning                                          |
 |--------|-------|-----------|--------------------------------------------------|
@@ -44,7 +44,7 @@ from wingspan.levels.base import (
 
 @dataclass(frozen=True)
 class SparsePoint(Storage):
-    """One index a fiber at most."""
+    """At most one index per fiber."""
 
     cursor = ("i",)
     assembles = True

@@ -1,4 +1,4 @@
-"""SparseRunList: runs of equal children, and fill between them. Images with a background.
+"""SparseRunList: runs of equal children, with fill in between. For images with a background.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(SparseRunList(Element(0)))", [[7, 0], [7, 5], [0, 5], [7, 4]]))
@@ -11,10 +11,10 @@ Dense(SparseRunList(Element(0)))  4×2
    └─ 4: 4
 
 Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1. Run q has one child, q, for the
-indices left[q] to right[q]. Runs ascend in a fiber, and are as long as can be: where one begins right after another,
-their children differ. Fibers are updated in ascending order, each once, indices ascending; each index is a run of its
-own until it is left: if its child is equal to that of the run right before it, that goes on, and the child is dropped.
-What is below has a fixed size. Copies are brought together segment by segment, and then runs are joined again.
+indices left[q] to right[q]. Runs ascend in a fiber, and are maximal: the children of adjacent runs differ. Fibers are
+updated in ascending order, each once, with ascending indices. Each index is a run of its own until the loop leaves it:
+if its child equals that of an adjacent run before it, that run is extended, and the child is dropped. What is below has
+a fixed size. Copies are merged segment by segment, and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr, left and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -40,7 +40,7 @@ from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorde
 
 @dataclass(frozen=True)
 class SparseRunList(Storage):
-    """Runs of equal children, and fill between them."""
+    """Runs of equal children, with fill in between."""
 
     cursor = ("q", "end", "i", "last", "first")
     lists = COUNTS

@@ -1,17 +1,16 @@
-"""What levels have in common whose entries are stretches of indices: runs of one child, and blocks of children.
+"""What levels share whose entries are stretches of indices: runs of one child, and blocks of children.
 
 `SEGMENTS` coalesces copies of such levels, dealt in pieces as `sorted_keys` says, by the operations ::
 
     entry(p, k) → first index of stretch k of fiber p          last(k) → its last one
-    below(k, i) → the child of index i in stretch k
-    width(indices) → how many children so many indices have    put(k, i, last, q): stretch k is i to last, and q its
-                                                               last child
-    follows(e, k) → whether stretch k of the same fiber goes on where stretch e before it ends, as one with it
+    below(k, i) → the child of index i in stretch k            width(indices) → the number of their children
+    put(k, i, last, q): stretch k is i to last, and its last child is q
+    follows(e, k) → whether stretch k of the same fiber continues stretch e before it, so that both can be one
     prolong(e, k): stretch e takes in k                        move(k, e): stretch k becomes stretch e
 
-A *segment* is what lies between two places where a stretch of some copy begins or ends: the same copies have all of it.
-Each becomes a stretch, with the children of these copies below; a piece may also begin or end within one. When the
-children have been brought together, `join` makes stretches as long as can be.
+A *segment* lies between two indices where a stretch of some copy begins or ends, so each copy has all of it or none.
+Each segment becomes a stretch, with the children of these copies below; a piece may also begin or end within one. Once
+the children are merged, `join` makes the stretches maximal.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ HOLDS = """
     def holds(c, i):
         return 0 < c.i and c.i <= i and i <= c.last
 """
-"""Whether i is in what is left, from c.i on, of the stretch that ends at c.last."""
+"""Whether i is in the rest, from c.i on, of the stretch that ends at c.last."""
 
 WITH_GAPS = """
     def seek(c, i):
@@ -47,8 +46,8 @@ WITH_GAPS = """
                 c.q = c.q + 1
                 lvl.load(c)
 """
-"""How a cursor goes through stretches with gaps between them: c.i to c.last is left of stretch c.q, and `load` reads
-where it is.
+"""How a cursor moves through stretches with gaps in between: c.i to c.last is the rest of stretch c.q, and `load` reads
+both.
 """
 
 RUNS = """
@@ -61,7 +60,7 @@ RUNS = """
     def width(indices):
         return 1
 """
-"""What levels of runs have in common: entry k is run k, which ends at right[k] and has child k."""
+"""What levels of runs share: entry k is run k, which ends at right[k] and has child k."""
 
 SEGMENTS = (
     GROUPS
@@ -229,7 +228,7 @@ SEGMENTS = (
 
 
 def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -> np.ndarray:
-    """Which children of some fibers begin a stretch: those that follow no neighbour, nor one that equals what is below.
+    """Which children of some fibers begin a stretch: all but those that continue the stretch of the index before them.
 
     `sizes` has the number of children of each fiber, `indices` all their indices.
     """
@@ -249,7 +248,7 @@ def firsts(sizes: np.ndarray) -> np.ndarray:
 
 
 def sums(sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The sum of the values of each fiber's children."""
+    """The sum of the children's values, per fiber."""
     total: np.ndarray = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(values, out=total[1:])
     last = np.cumsum(sizes)
@@ -260,9 +259,9 @@ def sums(sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
 def spread(
     sizes: np.ndarray, left: np.ndarray, right: np.ndarray, positions: np.ndarray, n: int, step: int = 0
 ) -> Children:
-    """The children of fibers with so many stretches each, from `left` to `right`; Unusual if these do not ascend.
+    """The children of fibers with `sizes` stretches, from `left` to `right`. Raises Unusual if these do not ascend.
 
-    The first child of a stretch is at its position, each following one `step` further on.
+    The first child of a stretch is at its position, each further child `step` positions later.
     """
     new: np.ndarray = np.ones(len(left), dtype=np.bool_)
     new[1:] = left[1:] > right[:-1]
@@ -273,7 +272,7 @@ def spread(
 
 
 class Spread(Children):
-    """The children of stretches, which take room only where their indices or positions are asked for."""
+    """The children of stretches. Indices and positions are made on demand."""
 
     def __init__(
         self, sizes: np.ndarray, left: np.ndarray, lengths: np.ndarray, positions: np.ndarray, step: int
@@ -290,7 +289,7 @@ class Spread(Children):
         return self._spread(self.starts, self.step)
 
     def _spread(self, first: np.ndarray, step: int) -> np.ndarray:
-        """A number for each child: the first one of its stretch, and `step` more for each child before it there."""
+        """A number per child: the first one of its stretch, plus `step` for each child before it there."""
         before = np.cumsum(self.lengths) - self.lengths
         found: np.ndarray = np.repeat(first - step * before, self.lengths)
         if step:
@@ -301,7 +300,7 @@ class Spread(Children):
 def disorder(
     positions: np.ndarray, sizes: np.ndarray, entries: np.ndarray, left: np.ndarray, right: np.ndarray, gap: int
 ) -> str | None:
-    """What is wrong with the stretches of some fibers, counted from 0; there are `gap` indices between two at least."""
+    """What is wrong with the stretches of some fibers, counted from 0. Two of them are at least `gap` indices apart."""
     follows: np.ndarray = np.ones(len(left), dtype=np.bool_)
     follows[firsts(sizes)] = False
     after: np.ndarray = np.zeros(len(left), dtype=np.bool_)

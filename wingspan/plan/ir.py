@@ -164,10 +164,10 @@ class Buffer:
 
 @part
 class Group:
-    """The buffers that come and go together: those of the levels from below one keyed modifier down to the next.
+    """Buffers that are made together: those of the levels from below one keyed modifier down to the next.
 
-    The instances of a group with a `parent` are told apart by a key, within each instance of the parent: `tag` is the
-    tag of the key. `private` groups have an instance for each task that asks for one.
+    The instances of a group with a `parent` are distinguished by a key, within each instance of the parent: `tag` is
+    the tag of the key. `private` groups have an instance for each task that asks for one.
     """
 
     id: int
@@ -411,8 +411,8 @@ class Unpack:
     """Append the indices of a bitmap to a list, word by word, or do nothing.
 
     While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
-    the lowest on; then run `onward`, which comes to the next word. C has code of its own for the bits, or does nothing,
-    where processors lack what that takes. The list has room for 64 cells more than there are indices.
+    the lowest on; then run `onward`, which goes to the next word. C has special code for the bits, or does nothing if
+    the processor lacks the instructions. The list has room for 64 cells more than there are indices.
     """
 
     ref: Ref

@@ -125,7 +125,7 @@ class Run:
 
     @property
     def guard(self) -> Term:
-        """When the run comes to where it is."""
+        """When the run reaches its place."""
         return z3.And(*self.path)
 
     # -------------------------------------------------------------------------------------------------- statements

@@ -42,7 +42,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class Node:
-    """Where a pair has come to: before a level, or before a modifier around it."""
+    """The place of a pair: before a level, or before a modifier around it."""
 
     state: State
     agree: Place
@@ -73,7 +73,7 @@ class Countermodel:
 
     path: tuple[Passed, ...]
     apart: bool
-    """whether the two come to different positions of the first level"""
+    """whether the two reach different positions of the first level"""
     parts: bool
     """whether their subscripts are to part further down"""
     state: State

@@ -1,4 +1,4 @@
-"""To test a compiler with: random programs, formats, inputs, schedules and devices, and engines to compare with.
+"""Tools for testing a compiler: random programs, formats, inputs, schedules and devices, and engines to compare.
 
 Needs Hypothesis: `pip install wingspan[testing]`.
 """

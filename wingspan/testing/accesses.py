@@ -1,18 +1,18 @@
-"""Races in somebody's own parallel kernel: a log of its accesses, judged by happens-before.
+"""Finds races in any parallel kernel, from a log of its accesses, by happens-before.
 
-Each line of a log is a task, an operation and a cell, in the order in which they came about:
+Each line of a log has a task, an operation and a cell, in the order of execution:
 
     1 read c[3]
     1.2 acquire lock
     0 join
 
-Tasks have the paths of interleavings, and `0` is the root task. What a task does comes after all that its ancestors and
-its descendants have done before: `0 join`, which names no cell, separates two parallel regions if the root task does
-nothing else between them. A release comes before the next acquisition of the same lock. Nothing else orders tasks, as
-in `explore`: atomic accesses do not race with each other, and order nothing.
+Tasks are named by paths, as in interleavings, and `0` is the root task. An access of a task happens after all earlier
+accesses of its ancestors and descendants. `0 join`, which names no cell, separates two parallel regions if the root
+task accesses nothing between them. A release happens before the next acquisition of the same lock. Nothing else orders
+tasks, as in `explore`: atomic accesses do not race with each other, and order nothing.
 
-The operations are those of the explorer's accesses: `read`, `write`, `look` (an atomic read), `atomic` (an atomic
-update), `acquire` and `release`; a flag that one task sets and another one waits for is released and acquired.
+The operations are those of the explorer: `read`, `write`, `look` (an atomic read), `atomic` (an atomic update),
+`acquire` and `release`. Log a flag that one task sets and another one waits for as a release and an acquisition.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from wingspan.paths import named
 from wingspan.reading import reading
 
 HEADER = Path(__file__).with_name("accesses.h")
-"""A header of C that records such a log."""
+"""A C header that records such a log."""
 
 DRAWN = 1_000
-"""States of a program whose racing cells are looked at one by one."""
+"""For programs with at most this many states, races are predicted cell by cell."""
 VERBS = {"read": "reads", "write": "writes", "look": "atomically reads", "atomic": "atomically updates"}
 
 
@@ -54,18 +54,18 @@ class Access:
 
     @property
     def tensor(self) -> str:
-        """What the cell is a part of: `c` of `c[3]` and of `c.val[3]`."""
+        """The tensor or variable of the cell: `c` for `c[3]` and for `c.val[3]`."""
         return self.cell.partition("[")[0].partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The races of a log, and what exploring the same program predicts."""
+    """The races of a log, and the races that exploring the same program predicts."""
 
     accesses: int
     tasks: int
     races: tuple[tuple[Race, bool | None], ...]
-    """each pair of operations on a cell once, with whether it is predicted; None if the search was cut short"""
+    """each pair of operations on a cell, and whether it is predicted; None if the search was cut short"""
     unseen: tuple[str, ...]
     """tensors and variables with predicted races, of which the log shows none"""
     verdict: Verdict
@@ -95,7 +95,7 @@ def _bare(access: AccessReport) -> str:
 
 
 def read_log(path: str | os.PathLike[str]) -> list[Access]:
-    """The log in a file, text or `.npy` (an array of strings with three columns). InputError with all spoiled lines."""
+    """Read a log from a text or `.npy` file (an array of strings, three columns). InputError lists all bad lines."""
     path = named(path)
     if path.suffix == ".npy":
         try:
@@ -110,7 +110,7 @@ def read_log(path: str | os.PathLike[str]) -> list[Access]:
 
 
 def parse_log(text: str, name: str = "<log>") -> list[Access]:
-    """A log from its text, which may have comments after #. InputError with one message for each spoiled line.
+    """Parse the text of a log, which may have comments after #. InputError has one message per bad line.
 
     >>> [access.cell for access in parse_log("1 read c[3]\\n2 write c[3]")]
     ['c[3]', 'c[3]']
@@ -144,7 +144,7 @@ def _access(words: Sequence[str], span: Span) -> Access:
 
 
 def _hold(access: Access, holders: dict[str, str]) -> None:
-    """Note who holds a lock. InputError if that cannot be."""
+    """Record which task holds a lock. InputError if that is impossible."""
     holder = holders.get(access.cell)
     if access.operation == "acquire" and holder:
         raise InputError(f"{holder} holds {access.cell}", access.span, fix="record a release before it is given back")
@@ -157,7 +157,7 @@ def _hold(access: Access, holders: dict[str, str]) -> None:
 # ------------------------------------------------------------------------------------------------------ happens-before
 
 Clock = dict[str, int]
-"""How many accesses of each task have happened before."""
+"""A vector clock: the number of earlier accesses of each task."""
 
 
 @dataclass
@@ -232,11 +232,11 @@ def judge(
     threads: int | None = None,
     max_states: int = 100_000,
 ) -> Judged:
-    """The races of a log (or of the file of one), beside those that exploring the program finds.
+    """Compare the races of a log, or of a file with a log, with those that exploring the program finds.
 
-    A cell is looked for by its name in the explorer's reports (`c.val[3]`), and in tensors of dense levels also as an
-    element (`C[2, 1]`). Of other cells (`c.ptr`) a race is predicted if there is one anywhere in the tensor, and so are
-    all races if the program has more than `DRAWN` states.
+    A cell may have its name in the explorer's reports (`c.val[3]`), and in a tensor of dense levels also that of its
+    element (`C[2, 1]`). A race on another cell (`c.ptr`) is predicted if there is one anywhere in the tensor; so is
+    every race if the program has more than `DRAWN` states.
     """
     accesses = read_log(log) if isinstance(log, str | os.PathLike) else log
     bound = api.bind(program, inputs=inputs, params=params, threads=threads)
@@ -272,7 +272,7 @@ def _cells(bound: Elaborated, graph: StateGraph | None) -> tuple[set[str], set[s
 
 
 def _names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
-    """What a log may call a cell."""
+    """The names that a log may use for a cell."""
     yield str(touch.cell)
     tower = towers.get(touch.tensor)
     if tower is None or touch.level != 1 or touch.position is None:

@@ -1,4 +1,4 @@
-"""Libraries of sparse arrays as engines: an einsum, evaluated by functions that are called as the array API calls them.
+"""Libraries of sparse arrays as engines: evaluates an einsum by functions with the names of the array API.
 
 See https://data-apis.org/array-api/latest for what the functions mean. Loops become axes: each access is transposed to
 the order of the loops, gets an axis of extent 1 for each loop that it lacks, and functions broadcast from there on.
@@ -29,27 +29,27 @@ COMBINED = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "min": np.minimum, "max": np.maximum,
     "&&": np.logical_and, "||": np.logical_or,
 }  # fmt: skip
-"""How what has been reduced meets the initial value."""
+"""How a reduced value is combined with the initial value."""
 
 
 @dataclass
 class ArrayEngine:
-    """A library of arrays, as an engine. It runs programs that are one einsum; any other is an InputError.
+    """A library of arrays, as an engine. It runs programs that are one einsum; any other program is an InputError.
 
-    `functions` has, under the names of the array API, the library's functions for what programs use: `add`, `multiply`,
-    `sum`, `permute_dims`, `expand_dims` and so on. A module of the array API will do. What is missing, and where
-    functions raise NotImplementedError, the engine cannot run. A product of two accesses goes through `tensordot` if
-    there is one, and everything else through broadcasting.
+    `functions` maps names of the array API (`add`, `multiply`, `sum`, `permute_dims`, `expand_dims`, …) to functions of
+    the library. A module that implements the array API will do. The engine skips programs that need a missing
+    function, or one that raises NotImplementedError. A product of two accesses uses `tensordot`, if available;
+    everything else uses broadcasting.
     """
 
     name: str
     make: Callable[[Coordinates], Any]
-    """an array of the library, of the stored elements of a tensor"""
+    """makes an array of the library from the stored elements of a tensor"""
     functions: Any
     dense: Callable[[Any], Any]
-    """what `numpy.asarray` takes, of an array of the library, or of the number that a full reduction gives"""
+    """makes an object for `numpy.asarray` from an array of the library, or from the number of a full reduction"""
     duplicates: bool = False
-    """whether `make` gets elements in two parts, at equal subscripts, whose sum they are"""
+    """whether `make` gets each element as two parts at equal subscripts, whose sum is the element"""
     unchecked: bool = True
     """as for every engine: integers wrap"""
     nonfinite: bool = False

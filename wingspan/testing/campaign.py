@@ -1,4 +1,4 @@
-"""Many random programs through many engines."""
+"""Run many random programs through many engines."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
 from wingspan.testing.together import Together
 
 BATCH = 500
-"""Programs that are drawn from one seed: Hypothesis keeps what it has drawn, so that nothing comes twice."""
+"""Programs per seed. Hypothesis keeps what it has drawn from a seed, so that nothing is drawn twice."""
 
 TOGETHER = 50
-"""Programs that engines prepare together: a compiler reads what their C files include once."""
+"""Programs that engines prepare together, so that a compiler reads the included headers once."""
 
 INPUTS = 8
-"""Inputs of a program, unless specified. Drawing and compiling a program takes as long as running ten of its cases."""
+"""Inputs per program, by default. Drawing and compiling a program takes as long as running ten of its cases."""
 
 OURS = (BuiltIn, LeftOpen, Together)
 
 
 @dataclass(frozen=True)
 class Dealt:
-    """A program with several inputs, and bound on each pair of a number of threads and a schedule, by its name."""
+    """A program with several inputs, bound for each pair of a number of threads and a schedule, with a label."""
 
     group: list[Case]
     bound: list[tuple[str, Elaborated]]
@@ -74,37 +74,37 @@ def campaign(
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
 
-    A program with one of its inputs is a case. Equal arguments give equal cases, in equal code, as Hypothesis also
-    draws constants that it finds there. An engine that cannot run a case skips it, and one that is not `nonfinite`
-    skips inputs with Inf or NaN. A case counts if two engines have run it, or the only one.
+    A program with one of its inputs is a *case*. The same arguments give the same cases, as long as the code is the
+    same: Hypothesis also draws constants that it finds in the code. An engine that cannot run a case skips it, and an
+    engine that is not `nonfinite` skips inputs with Inf or NaN. A case counts if two engines have run it, or the only
+    one.
 
     Args:
-        oracles: engines, given themselves or by name. Each runs a case once, on the first pair of threads and
-            schedules: what is compiled for it serves both. Engines that prepare for programs are given `TOGETHER` at
-            once, which `compiled` compiles as one C file.
-        subjects: engines that run each case on every pair of `threads` and `schedules` that is drawn for its program,
-            so every program must have one result however its loops are dealt.
-        programs: draws the texts of programs; by default safe kernels and safe programs. It may draw cases, too, which
+        oracles: engines, or names of engines. Each runs a case once, with the first pair of threads and schedules. An
+            engine with a method `prepare` gets `TOGETHER` programs at once; `compiled` compiles them as one C file.
+        subjects: engines that run each case with every pair of `threads` and `schedules` that was drawn for its
+            program. So every program must have one result, whatever the schedule.
+        programs: a strategy that draws the texts of programs; by default, safe kernels and safe programs. Drawing cases
             is deprecated.
-        inputs: on how many inputs a program with open inputs runs, at most. They differ in elements, types and layouts,
-            and have the same extents, so one plan serves them.
+        inputs: the largest number of inputs for a program with open inputs. They differ in elements, types and layouts,
+            and have the same extents, so that one plan serves all of them.
         examples: the number of programs.
         threads, schedules: numbers of threads, and texts of schedules, to choose from.
         dealt: the number of pairs for each program.
-        repeat: how often a subject runs each of them.
+        repeat: the number of times that a subject runs each pair.
         tolerance: the largest relative difference of two doubles that count as equal.
-        first_seed: another one gives other cases.
-        special: what inputs are to have besides: see `SPECIAL`.
-        collect: whether to go on after a difference. The tally then has the differences in buckets, each with its
+        first_seed: selects the cases; another seed gives other cases.
+        special: additional properties of inputs: see `SPECIAL`.
+        collect: whether to continue after a difference. The tally then has the differences in buckets, each with its
             smallest case.
-        scheduler: the address of a Dask scheduler, whose workers take `BATCH` programs at a time each. Engines that are
-            no names must be such that pickle can send them.
+        scheduler: the address of a Dask scheduler, each of whose workers takes `BATCH` programs at a time. Engines that
+            are not names must be picklable.
 
     Returns:
-        How much was run.
+        A tally of what was run.
 
     Raises:
-        Disagreement: two runs differ. The message is the simplest case that Hypothesis finds, with the first
+        Disagreement: two runs differ. The message shows the simplest case that Hypothesis finds, with the first
             difference.
     """
     asked = Campaign(
@@ -141,7 +141,7 @@ class Campaign:
     collect: bool
 
     def require(self) -> None:
-        """InputError if an engine or a kind of input does not exist. A warning if no oracle shows missing faults."""
+        """InputError if an engine or a kind of input does not exist. Warns if no oracle can reveal a missing fault."""
         for name in sorted(self.special - set(SPECIAL)):
             raise InputError(f"there are no special inputs {name}", fix=f"use some of {', '.join(SPECIAL)}")
         oracles, subjects = _engines(self.oracles), _engines(self.subjects)
@@ -151,7 +151,7 @@ class Campaign:
             warn(text, UserWarning, stacklevel=3)
 
     def batch(self, number: int) -> tuple[Tally, set[bytes]]:
-        """What so many programs of one seed show, and digests of those that ran."""
+        """Run the programs of one seed. Returns a tally, and digests of the programs that ran."""
         runner = Runner(self, _engines(self.oracles), _engines(self.subjects))
         examples = min(BATCH, self.examples - number * BATCH)
         places = st.integers(0, len(self.threads) * len(self.schedules) - 1)
@@ -166,7 +166,7 @@ class Campaign:
 
 @dataclass
 class Runner:
-    """A part of a campaign, while it runs."""
+    """The state of a running batch."""
 
     asked: Campaign
     oracles: list[Engine]
@@ -176,7 +176,7 @@ class Runner:
     """digests of what has run; the programs themselves would take too much memory"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
-        """The program on the pairs of threads and schedules that were picked."""
+        """Bind the program for the picked pairs of threads and schedules."""
         every = list(variants(group[0].program, self.asked.threads, self.asked.schedules))
         some = [every[k] for k in sorted({k % len(every) for k in picked})]
         try:
@@ -220,7 +220,7 @@ class Runner:
         self.tally.faults += first.fault is not None
 
     def _runs(self, some: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
-        """How all runs of a case end, each with the name of the engine; what an engine cannot run is noted."""
+        """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
         finite = all(map(_finite, some[0][1].inputs.values()))
         for number, (label, bound) in enumerate(some):
             oracles = [(engine, 1, "") for engine in self.oracles] if number == 0 else []
@@ -245,7 +245,7 @@ def _draw(
     number: int,
     see: Callable[[Dealt], None],
 ) -> None:
-    """Draw programs with a seed. Where `see` raises something, Hypothesis looks for the simplest that has it do so."""
+    """Draw programs with a seed. If `see` raises an error, Hypothesis finds the simplest program that raises it."""
     quiet = settings(
         max_examples=examples, database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck)
     )
@@ -272,13 +272,13 @@ def _run(
                 compare(one)
             except Disagreement as found:
                 _simplify(draw, compare, one.group[0], found)
-        gc.collect()  # what programs that are through have reserved, address space can run out of
+        gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
 def _simplify(
     draw: Callable[[Callable[[Dealt], None]], None], compare: Callable[[Dealt], None], case: Case, found: Disagreement
 ) -> NoReturn:
-    """Draw the same once more, to find something simpler from where `case` comes on: that, or else what was found."""
+    """Draw the same again, and from `case` on search for a simpler difference. Raises that, or else what was found."""
     met = False
 
     def see(one: Dealt) -> None:
@@ -294,14 +294,14 @@ def _simplify(
 
 _LOCK = Lock()
 _usual: list[tuple[int, int, int]] = []
-"""the usual thresholds, at the bottom, and one item for each other campaign that runs now"""
+"""the usual thresholds at the bottom, then one item for each further campaign that is running"""
 
 
 @contextmanager
 def collected_rarely() -> Iterator[None]:
     """Let the garbage collector look for cycles a hundred times less often.
 
-    Trees of programs and plans are freed without it, and looking through those that live took a third of the time.
+    Trees of programs and plans are freed without it, and traversing the live ones took a third of the time.
     """
     with _LOCK:
         _usual.append(gc.get_threshold())
@@ -327,7 +327,7 @@ def _finite(tensor: Tensor) -> bool:
 
 
 def _undecided(bound: Elaborated) -> bool:
-    """Whether engines may differ, as zero times Inf or NaN depends on what formats store."""
+    """Whether engines may legitimately differ, since zero times Inf or NaN depends on what formats store."""
     with suppress(Fault, InputError):
         try:
             evaluate(bound)

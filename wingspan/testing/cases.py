@@ -1,4 +1,4 @@
-"""Programs together with inputs that they run on."""
+"""Random programs, with random inputs for them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from wingspan.testing.open_inputs import axes, made_of, open_inputs, room, symbo
 from wingspan.testing.programs import Options, programs
 
 EXTENT = 4
-"""The largest extent of open inputs, if not told otherwise."""
+"""The largest extent of open inputs, by default."""
 
 TOGETHER = 3
-"""Arrays that bytes are drawn for at least: as many as a kernel has, so that a simpler one finds the same bytes."""
+"""Bytes are drawn for at least this many arrays. A kernel has no more, so a simpler kernel draws the same bytes."""
 
 
 @dataclass(frozen=True, repr=False)
 class Case:
-    """A program with an array for each of its open inputs. Its `repr` is how a report shows it."""
+    """A program with an array for each of its open inputs. Reports show its `repr`."""
 
     program: api.Program
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def bind(self) -> Elaborated:
-        """The program, ready for an engine."""
+        """The program, bound to its inputs."""
         return api.bind(self.program, inputs=self.inputs)
 
     def __repr__(self) -> str:
@@ -54,12 +54,12 @@ def _dense(array: Any) -> Any:
 
 @st.composite
 def inputs(draw: st.DrawFn, program: api.Program, extent: int = EXTENT) -> dict[str, Any]:
-    """Draws arrays for the open inputs of a program: of NumPy, in either order, or of SciPy; of wide and of narrow
-    types; of some all elements are the fill value, of some none.
+    """Draws arrays for the open inputs of a program: NumPy arrays, in either order, or SciPy arrays, of wide or narrow
+    types. In some arrays all elements are the fill value, in others none.
 
     Args:
         program: the program that the arrays are for.
-        extent: the largest extent of an axis; the smallest is 0. Axes that one loop runs over have one extent.
+        extent: the largest extent of an axis; the smallest is 0. Axes that share a loop have the same extent.
     """
     return made_of(_open(draw, program, extent), draw(_bytes(program, extent)), extent)
 
@@ -91,22 +91,22 @@ def _open(
 
 
 def _bytes(program: api.Program, extent: int) -> st.SearchStrategy[bytes]:
-    """What `_arrays` makes all open inputs of a program of.
+    """Draws the bytes that become the open inputs of a program.
 
-    One draw takes 50 µs, one for each element would take a hundred times as long. Hypothesis finds the simplest bytes,
-    and leaves out what it does not need of several. There are as many whatever the extents, which it can lower too.
+    One draw takes 50 µs; a draw per element would take a hundred times as long. Hypothesis simplifies the bytes. Their
+    number does not depend on the extents, so that Hypothesis can reduce these, too.
     """
     size = max(TOGETHER, len(open_inputs(program))) * room(extent)
     return st.binary(min_size=size, max_size=size)
 
 
 _parsed = lru_cache(maxsize=1_000)(api.parse)
-"""A text is drawn again and again: to be checked, to be run, and with other inputs."""
+"""Each text is parsed several times: to be checked, to be run, and with other inputs."""
 
 
 @lru_cache(maxsize=10_000)
 def judged(text: str) -> str:
-    """What the level dependence test says of a program."""
+    """The verdict of the level dependence test on a program."""
     try:
         bound = symbolic(_parsed(text))
     except WingspanError:
@@ -127,40 +127,40 @@ SAFER = Options(
     leaves=("Element", "Element", "Atomic", "Pattern"),
     shifted=6,
 )
-"""Programs with a parallel loop of which the test accepts about every third."""
+"""Programs with a parallel loop. The test accepts about a third of them."""
 
 
 def safe_programs(options: Options = SAFER) -> st.SearchStrategy[str]:
-    """Texts of programs with literal data that the level dependence test accepts; most have a parallel loop."""
+    """Draws texts of programs with literal data that the level dependence test accepts. Most have a parallel loop."""
     return programs(options).filter(accepted)
 
 
 def safe_kernels() -> st.SearchStrategy[str]:
-    """Texts of kernels that the level dependence test accepts."""
+    """Draws texts of kernels that the level dependence test accepts."""
     return kernels().filter(accepted)
 
 
 @st.composite
 def cases(draw: st.DrawFn, texts: st.SearchStrategy[str] | None = None) -> Case:
-    """Draws programs with inputs, each a `Case`.
+    """Draws programs with inputs, as `Case` objects.
 
     Args:
-        texts: draws the programs; by default programs that the level dependence test accepts (`safe_kernels` and
-            `safe_programs`).
+        texts: a strategy that draws the programs; by default `safe_kernels` and `safe_programs`, which the level
+            dependence test accepts.
     """
     (case,) = draw(groups(texts, 1))
     return case
 
 
 LAST = 31
-"""After each input of a program, one in this many and one draws it has been the last one."""
+"""After each input of a program, one in `LAST + 1` draws stops."""
 
 
 @lru_cache(maxsize=100)
 def _without_data(program: api.Program) -> api.Program:
-    """The program with its literal data left open, of the same extents: it is as safe, as no verdict depends on data.
+    """The program with open inputs in place of its literal data, of the same extents. No verdict depends on data.
 
-    Data that subscripts and ranges read stay: others would lie outside of the axes.
+    Data that subscripts and ranges read stay, since other values might lie outside of the axes.
     """
     subscripts = (e for access, _ in ir.accesses(program.tree) for e in access.subscripts)
     ranges = (node for node in program.tree.walk() if isinstance(node, ir.Range))
@@ -185,10 +185,10 @@ def groups(
     most: int,
     special: Collection[str] = (),
 ) -> list[Case]:
-    """Cases of one program, each with other elements, types and layouts in inputs of the same extents.
+    """Draws cases of one program, which differ in elements, types and layouts of inputs of the same extents.
 
-    There are `most`, or one if the program's data are all literal; those of our own programs are left open for it. Now
-    and then there are less, so that Hypothesis can leave out all but the one that it is looking for.
+    There are `most` cases, or one if all data of the program are literal; the data of our own programs are left open
+    for this. Now and then there are fewer, so that Hypothesis can drop all cases but the failing one.
     """
     drawn = draw(safe_kernels() | safe_programs() if texts is None else texts)
     if isinstance(drawn, Case):

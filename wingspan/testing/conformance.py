@@ -1,4 +1,4 @@
-"""Whether a format does what levels must: one call for the author of a level."""
+"""Tests whether a level meets the requirements on all levels: one call for its author."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wingspan import api
+from wingspan.comparison import Engine
 from wingspan.compiled.build import compiler
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import kind_of
@@ -25,6 +26,13 @@ from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, 
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
 from wingspan.testing.tally import Disagreement
+from wingspan.testing.together import Together
+
+EXAMPLES = 20
+"""Random arrays and programs for each claim, by default. All claims take less than half a minute of processor time."""
+
+INPUTS = 3
+"""Inputs of each random program. More take longer, mostly under the rules, and find little that these do not."""
 
 TOWERS = {
     "leaf": ("{0}", "Dense({0})", "SparseList({0})", "Dense(SparseDict({0}))", "Mutex({0})", "Dense(Isolate({0}))"),
@@ -36,7 +44,7 @@ TOWERS = {
     "modifier": ("{0}(Dense({1}))", "Dense({0}({1}))", "Dense({0}(SparseDict({1})))", "{0}({0}(SparseList({1})))"),
     "gated": ("{0}(dev, Dense({1}))", "Dense({0}(dev, SparseDict({1})))", "Dense({0}(dev, SparseList({1})))"),
 }  # fmt: skip
-"""Formats around a level {0}, and a leaf {1}."""
+"""Formats around a level {0}, with a leaf {1}."""
 
 WITNESSES = {
     "leaf": ("Dense(Dense({0}))", "Dense(Mutex(Isolate(SparseDict({0}))))"),
@@ -44,54 +52,62 @@ WITNESSES = {
     "modifier": ("Dense({0}(Dense({1})))",),
     "gated": ("Dense({0}(d, Dense({1})))",),
 }
-"""Formats in which two tasks meet in the level, and nothing else keeps them from it; the first that is one."""
+"""Formats in which nothing but the level itself protects it from two tasks. The first legal one is used."""
 
 LIKE = {"leaf": "Element", "storage": "SparseDict", "modifier": "Mutex", "gated": "Shard"}
-"""What a level takes the place of in random kernels."""
+"""The level that is replaced in random kernels."""
 
 SUBSCRIPTS: dict[Dependence, str] = {"node": "1, 1", "sibling": "k, 1", "cousin": "1, k"}
-"""What two tasks k update in `Dense(LEVEL(…))`, so that they meet there as the kind says."""
+"""Subscripts that two tasks k update in `Dense(LEVEL(…))`, so that they depend on each other there in this way."""
 
 
 class Nonconforming(AssertionError):
-    """A format breaks a claim, which the message begins with; the example is the simplest that was found."""
+    """A level breaks a claim. The message begins with the claim, and has the simplest example that was found."""
 
 
 @dataclass(frozen=True)
 class Conformance:
-    """What was tried of a format that broke no claim."""
+    """What was tried on a level that broke no claim."""
 
     level: str
     held: int
-    """arrays that came back as they were"""
+    """arrays that were read back unchanged"""
     refused: int
-    """arrays that the format does not hold, as it says"""
+    """arrays that the level refused to hold"""
     thawed: int
-    """arrays of which it took a part, was thawed, and took the rest"""
+    """arrays that were written in two parts, with a thaw in between"""
     declared: frozenset[Dependence]
-    """its stability"""
+    """the declared stability"""
     more: frozenset[Dependence]
-    """what it supports, too, in the programs that were explored"""
+    """dependences that it also supported, in the programs that were explored"""
     programs: int
-    """random programs that all engines computed the same of"""
+    """random programs that had the same result on all engines"""
     proved: bool | None = None
-    """whether its stability is proved for all extents, threads and towers; None without z3, and of a modifier"""
+    """whether its stability is proved for all extents, threads and towers; None without z3, and for modifiers"""
 
     def __str__(self) -> str:
-        kept = f"{self.held} arrays came back, {self.refused} it does not hold, {self.thawed} came in two parts"
-        stable = f"stability {_listed(self.declared)}" + (f", and {_listed(self.more)} too" if self.more else "")
-        return f"{self.level}: {kept}; {stable}; {self.programs} programs mean the same to all engines"
+        kept = f"{self.held} arrays read back, {self.refused} refused, {self.thawed} written in two parts"
+        stable = f"stability {_listed(self.declared)}" + (f", also {_listed(self.more)}" if self.more else "")
+        return f"{self.level}: {kept}; {stable}; {self.programs} programs equal on all engines"
 
 
-def conformance(level: type[Level], *, examples: int = 100) -> Conformance:
-    """Put a format to all claims, with so many random arrays and programs; Nonconforming if it breaks one.
+def conformance(level: type[Level], *, examples: int = EXAMPLES) -> Conformance:
+    """Test all claims on a level.
 
-    Claims: what is loaded comes back, and breaks no invariant (`loads`); a tensor that is frozen and thawed holds what
-    it held, and takes more (`thaws`); no interleaving of two tasks that meet as `stability()` allows goes wrong, under
-    the rules or in the plan (`stability`); rules, reference, register machine and C compute the same of random safe
-    programs over the format (`engines`); with z3, two tasks that meet as `stability()` allows never conflict, whatever
-    extents, threads and the levels around are (`proof`). Two tasks that it does not say to support are explored too:
-    see `Conformance.more`.
+    - `loads`: an array that is loaded is read back unchanged, and breaks no invariant.
+    - `thaws`: a tensor that is frozen and thawed keeps its contents, and takes more.
+    - `stability`: if two tasks depend on each other in a way that `stability()` allows, no interleaving goes wrong,
+      neither under the rules nor in the plan. Other dependences are explored, too: see `Conformance.more`.
+    - `engines`: rules, reference, register machine and C agree on random safe programs over the level.
+    - `proof`, with z3: two tasks that depend on each other as `stability()` allows never conflict, for all extents,
+      threads and levels around.
+
+    Args:
+        level: the class of a level; it need not be registered.
+        examples: the number of random arrays, and of random programs.
+
+    Raises:
+        Nonconforming: the level breaks a claim.
     """
     found: dict[str, Any] = {}
     for claim in CLAIMS.values():
@@ -100,7 +116,7 @@ def conformance(level: type[Level], *, examples: int = 100) -> Conformance:
 
 
 def loads(level: type[Level], examples: int) -> dict[str, Any]:
-    """Claim: arrays come back as they were, or are refused, and what is made of them breaks no invariant."""
+    """Claim: an array is refused, or read back unchanged, and breaks no invariant."""
     counts = {"held": 0, "refused": 0}
     with _known(level):
         forms = [(form, fill) for fill in VALUES for form in _formats(level, fill)]
@@ -131,7 +147,7 @@ SUMS = {"0": "+=", "0.0": "+=", "false": "|="}
 
 
 def thaws(level: type[Level], examples: int) -> dict[str, Any]:
-    """Claim: what is stored stays when a tensor is frozen and thawed, and later fibers join it.
+    """Claim: freezing and thawing keep what is stored, and later fibers are added to it.
 
     Gated levels are left out: which thread may update them depends on the loop.
     """
@@ -151,8 +167,8 @@ def thaws(level: type[Level], examples: int) -> dict[str, Any]:
                 except Fault:
                     return
                 has = made.tensors["T"]
-                told = f"{form} takes\n{parts['A']}\nis thawed, takes\n{parts['B']}\nand has ({engine})\n{has}"
-                _require("thaws", np.array_equal(has.to_numpy(), array), told)
+                text = f"{form} takes\n{parts['A']}\nis thawed, takes\n{parts['B']}\nand has ({engine})\n{has}"
+                _require("thaws", np.array_equal(has.to_numpy(), array), text)
             thawed += 1
 
         if forms:
@@ -179,7 +195,7 @@ def _in_two_parts(form: str, fill: str, rank: int) -> str:
 
 
 def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
-    """Claim: two tasks that meet as the declared stability allows have the sequential result alone."""
+    """Claim: two tasks that depend on each other as the declared stability allows only have the sequential result."""
     more = set()
     with _known(level):
         form, update, declared = _witness(level)
@@ -199,10 +215,17 @@ def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
     return {"declared": frozenset(declared), "more": frozenset(more)}
 
 
-def engines(level: type[Level], examples: int) -> dict[str, Any]:
-    """Claim: what random safe programs over the format compute is the same in all engines.
+class Lax(api.BuiltIn):
+    """An engine whose results are not compared where others fault."""
 
-    A leaf without a fill value, which holds truth values, gets unions and differences of sets.
+    unchecked = True
+
+
+def engines(level: type[Level], examples: int) -> dict[str, Any]:
+    """Claim: random safe programs over the level have the same result on all engines.
+
+    For a leaf without a fill value, which holds truth values, these are unions and differences of sets. A level that
+    refuses to hold some arrays may fault where the reference, which knows no levels, does not.
     """
     name = level.__name__
     some = Options(spawning=1, modified=4, statements=2)
@@ -218,9 +241,12 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
         else:
             known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
             drawn = (known | programs(some)).filter(lambda text: _usable(level, text) and accepted(text))
-        subjects = ["native", "compiled"] if compiler() else ["native"]
+        reference = Lax("reference") if loads(level, EXAMPLES)["refused"] else "reference"
+        subjects: list[str | Engine] = ["native"]
+        if compiler():
+            subjects.append(Together("-O0"))  # optimizing would take most of the time
         try:
-            tally = campaign(["reference", "semantics"], subjects, programs=drawn, examples=examples)
+            tally = campaign(["semantics", reference], subjects, programs=drawn, inputs=INPUTS, examples=examples)
         except Disagreement as found:
             raise Nonconforming(f"engines: {found}") from None
     return {"programs": tally.texts}
@@ -245,14 +271,14 @@ CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
     "engines": engines,
     "proof": proof,
 }
-"""What a format must do, by name."""
+"""The claims, by name."""
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
 
 
 def _known(level: type[Level]) -> Any:
-    """Within, programs may use the format; what was found out about another one of its name is forgotten."""
+    """Within the block, programs may use the level. Cached facts about another level of its name are dropped."""
     for known in (legal, rank_of, judged):
         known.cache_clear()
     return registered(*([] if REGISTRY.get(level.__name__) is level else [level]))
@@ -265,12 +291,12 @@ def _kind(level: type[Level]) -> str:
 
 
 def _leaf(level: type[Level], fill: str) -> str:
-    """The level as the leaf of a format."""
+    """The level, written as the leaf of a format."""
     return f"{level.__name__}({fill if any(argument.init for argument in fields(level)) else ''})"
 
 
 def _formats(level: type[Level], fill: str) -> Iterator[str]:
-    """Formats with the level in them that have the fill value, as far as its arguments and its neighbours allow."""
+    """The legal formats with this level and this fill value."""
     kind = _kind(level)
     name = _leaf(level, fill) if kind == "leaf" else level.__name__
     for tower in TOWERS[kind]:
@@ -280,13 +306,13 @@ def _formats(level: type[Level], fill: str) -> Iterator[str]:
 
 
 def _fills(form: str, fill: str) -> bool:
-    """Whether that is the fill value of a format, and of its kind."""
+    """Whether a format has this fill value, of the same kind."""
     found = cast(Leaf, levels_of(form)[-1]).fill
     return type(found) is type(worth(fill)) and found == worth(fill)
 
 
 def _witness(level: type[Level]) -> tuple[str, str, frozenset[Dependence]]:
-    """A format in which two tasks meet in the level, an update of its elements, and what the level says of it."""
+    """A format in which two tasks access the level, an update of its elements, and the declared stability."""
     kind = _kind(level)
     for fill, update in (("0", "+= 1"), ("0.0", "+= 1"), ("false", "|= true")):
         name = _leaf(level, fill) if kind == "leaf" else level.__name__
@@ -298,7 +324,7 @@ def _witness(level: type[Level]) -> tuple[str, str, frozenset[Dependence]]:
 
 
 def _usable(level: type[Level], text: str) -> bool:
-    """Whether the level is in a program, and takes the elements there if it is a leaf."""
+    """Whether a program uses the level, and, if that is a leaf, with elements that it takes."""
     name = level.__name__
     fills = re.findall(rf"\b{name}\(([^(),]+)", text)
     takes = level.kinds if issubclass(level, Leaf) else ("int", "float", "bool")
@@ -307,7 +333,7 @@ def _usable(level: type[Level], text: str) -> bool:
 
 @st.composite
 def _sets(draw: st.DrawFn, leaf: str) -> str:
-    """A program that computes a set of two, of pairs of indices."""
+    """Draws a program that combines two sets of pairs of indices."""
     around = draw(st.sampled_from(["SparseList({})", "SparseDict({})", "SparseByteMap({})", "SparseRunList({})"]))
     value = draw(st.sampled_from(["A[i, j]", "A[i, j] || B[i, j]", "A[i, j] && B[i, j]", "A[i, j] && !B[i, j]"]))
     outer = draw(st.sampled_from(["Dense(Shard(dev, {}))", "Dense(Isolate({}))", "Dense({})"]))
@@ -320,7 +346,7 @@ def _sets(draw: st.DrawFn, leaf: str) -> str:
 
 @st.composite
 def _split(draw: st.DrawFn, form: str, fill: str) -> tuple[str, str, np.ndarray[Any, Any], int]:
-    """An array for a format, and from which index of its last axis on it comes after thawing."""
+    """Draws an array for a format, and the index of its last axis where the part after thawing begins."""
     array = draw(arrays(rank_of(form), fill, extent=3))
     return form, fill, array, draw(st.integers(0, array.shape[-1]))
 
@@ -331,7 +357,7 @@ def _filled(draw: st.DrawFn, form: str, fill: str) -> tuple[str, np.ndarray[Any,
 
 
 def _each(strategy: st.SearchStrategy[Any], examples: int, see: Callable[[Any], None]) -> None:
-    """Draw examples, always the same ones; the simplest that `see` fails on is the one whose error is raised."""
+    """Draw examples, always the same ones. Raises the error of `see` on the simplest example."""
     quiet = settings(
         max_examples=examples, database=None, deadline=None, derandomize=True, print_blob=False,
         suppress_health_check=list(HealthCheck), report_multiple_bugs=False,

@@ -1,4 +1,4 @@
-"""Random kernels that are one update inside of loops: `program.einsum()` says all that there is to know of them."""
+"""Random kernels that are a single update inside loops: `program.einsum()` describes them fully."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wingspan.testing.kernels import Kernel
 
 
 class Single(Kernel):
-    """Writes such a kernel: no workspace, no condition."""
+    """Writes such a kernel, without workspaces and conditions."""
 
     def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         return self.directly(out, elements)
@@ -26,5 +26,5 @@ def _singles(draw: st.DrawFn) -> str:
 
 
 def einsums() -> st.SearchStrategy[str]:
-    """Texts of kernels with open inputs that the level dependence test accepts, each an einsum."""
+    """Draws texts of kernels with open inputs that the level dependence test accepts, each a single einsum."""
     return _singles().filter(accepted)

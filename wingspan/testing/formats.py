@@ -33,7 +33,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "0, u32": st.sampled_from([0, 1, 2**31, 2**32 - 1]),
     "0.0, f32": st.sampled_from([0.0, 1.5, -2.0, 2.0**-149, (2.0 - 2.0**-23) * 2.0**127]),
 }
-"""Fill values as programs write them, with a width or without, and elements of their kind, also at its bounds."""
+"""Fill values as programs write them, with or without a width, and elements of their kind, including extreme ones."""
 
 LEAVES = ("Element", "Atomic")
 STORAGE = (
@@ -41,11 +41,11 @@ STORAGE = (
 )  # fmt: skip
 """Storage levels that hold any array, with one axis."""
 RUNS = ("SparseBand", "SparseBlockList", "SparseRunList", "RunList")
-"""Those that store stretches of indices."""
+"""Storage levels that store stretches of indices."""
 STORING = (*STORAGE, "SparseCOO")
-"""The same, and the one that has two axes or more."""
+"""Storage levels that hold any array, including the one with several axes."""
 BOUNDED = ("SparsePoint", "SparseInterval")
-"""Storage levels that hold some arrays only: see `fitted`."""
+"""Storage levels that hold only some arrays: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
 
@@ -53,7 +53,7 @@ MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Me
 def formats(
     draw: st.DrawFn, rank: int | None = None, modified: bool = True, storage: Sequence[str] = STORING
 ) -> tuple[str, str]:
-    """A format of rank 0 to 3 with up to two modifiers around any level, in any order, and its fill value.
+    """Draws a format of rank 0 to 3 and its fill value. Any level may have up to two modifiers, in any order.
 
     The modifiers name two devices, `dev` and `far`.
     """
@@ -79,13 +79,13 @@ def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Seq
 
 
 def fitting(storage: Sequence[str], form: str) -> list[str]:
-    """The storage levels with one axis that can hold a format."""
+    """The storage levels with one axis that can wrap a format."""
     return [name for name in storage if legal(f"{name}({form})")]
 
 
 @lru_cache(maxsize=1 << 14)
 def legal(form: str) -> bool:
-    """Whether the levels of a format fit together, whose last one may be left open: `Dense({})`."""
+    """Whether the levels of a format fit together. The last level may be left open: `Dense({})`."""
     try:
         levels_of(form.format("Element(0)"))
     except ProgramError:
@@ -94,21 +94,21 @@ def legal(form: str) -> bool:
 
 
 def levels_of(form: str) -> tuple[Level, ...]:
-    """The levels of a format, root first, each of whose devices has two threads. ProgramError if they do not fit."""
+    """The levels of a format, root first; each device has two threads. ProgramError if the levels do not fit."""
     written = parse_format(form)
     devices = {node.name: Device(node.name, 2) for node in written.walk() if isinstance(node, ir.Variable)}
     return Tower.of(resolve(written, devices), ()).levels
 
 
 MERGED = tuple(name for name in STORAGE if legal(f"Merge(dev, {name}(Element(0)))"))
-"""Storage levels copies of which can be brought together."""
+"""Storage levels whose copies can be merged."""
 
 
 @st.composite
 def arrays(
     draw: st.DrawFn, rank: int, fill: str, extent: int = 4, shape: tuple[int, ...] | None = None
 ) -> np.ndarray[Any, Any]:
-    """An array whose elements are of the fill value's kind, many of them the fill value."""
+    """Draws an array of the fill value's kind, with many elements equal to the fill value."""
     if shape is None:
         shape = tuple(draw(st.integers(0, extent)) for _ in range(rank))
     size = int(np.prod(shape, dtype=int))
@@ -123,20 +123,20 @@ def worth(fill: str) -> Any:
 
 
 def dtype_of(fill: str) -> np.dtype[Any]:
-    """What the elements are in arrays."""
+    """The NumPy type of the elements."""
     _, _, width = fill.partition(", ")
     return np.dtype((NARROW[width] if width else USUAL[kind_of(worth(fill))]).dtype)
 
 
 @lru_cache(maxsize=1 << 14)
 def rank_of(form: str) -> int:
-    """The number of axes of a tensor in this format, whose last level or fill value may be left open."""
+    """The rank of a format. Its last level or fill value may be left open."""
     levels = (node for node in parse_format(form.format(0)).walk() if isinstance(node, ir.Format))
     return sum(axes_of(level) for level in levels)
 
 
 def axes_of(level: ir.Format) -> int:
-    """The number of axes of a level without what is below it."""
+    """The number of axes of one level alone."""
     match level.args:
         case (ir.Literal(value=axes), ir.Format()):
             return int(axes)
@@ -147,15 +147,15 @@ def axes_of(level: ir.Format) -> int:
 def tensors(
     draw: st.DrawFn, modified: bool = True, storage: Sequence[str] = (*STORING, *BOUNDED), least: int = 0
 ) -> tuple[str, np.ndarray[Any, Any]]:
-    """A format of at least that rank and an array for it."""
+    """Draws a format of at least this rank, and an array for it."""
     form, fill = draw(formats(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
     return form, fitted(form, draw(arrays(rank_of(form), fill)), fill)
 
 
 def fitted(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
-    """The array, with the fill value in place of what a format cannot hold.
+    """The array, with the fill value in place of elements that the format cannot hold.
 
-    That is all but the first index of each point, and all but the first run of each interval.
+    These are all but the first index of each point, and all but the first run of each interval.
     """
     levels = [node for node in parse_format(form).walk() if isinstance(node, ir.Format)]
     axes = [level.name for level in levels for _ in range(axes_of(level))]

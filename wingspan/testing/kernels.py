@@ -2,7 +2,7 @@
 
 Loops run over whole axes, `_`, so that a kernel takes inputs of any extents. Its tensors have an axis for some of the
 loops, root first, mostly in the order of the loops. The output is in a format that fits the parallel loops more often
-than not; what remains wrong the level dependence test finds.
+than not; the level dependence test finds the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 ZEROS = {"int": "0", "float": "0.0"}
 OTHERS = {"int": "1", "float": "0.5"}
-"""Fill values of inputs, now and then."""
+"""Less common fill values of inputs."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Kernel:
         return "\n".join((*lines, *body, "return C"))
 
     def dealt(self) -> dict[str, str]:
-        """The device that each of the parallel loops runs on."""
+        """The device of each parallel loop."""
         first = 0 if len(self.loops) == 1 or not self.chance(5) else 1
         on = {self.loops[first]: "dev"} if not self.chance(8) else {}
         if on and len(self.loops) > first + 1 and self.chance(4):
@@ -152,5 +152,5 @@ class Kernel:
 
 @st.composite
 def kernels(draw: st.DrawFn) -> str:
-    """Texts of kernels whose inputs are open."""
+    """Draws texts of kernels with open inputs."""
     return Kernel(draw).program()

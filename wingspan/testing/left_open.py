@@ -1,4 +1,4 @@
-"""Plans with their numbers of threads and chunk sizes left open, as kernels have them: an engine, and a machine."""
+"""Plans with open numbers of threads and chunk sizes, as kernels have them: an engine, and a machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeftOpen:
     nonfinite = True
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the plan computes with the numbers of the program."""
+        """Run the plan with the numbers of the program."""
         general = opened(program)
         engine = Engine(assemble(lower(general)))
         given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]

@@ -1,6 +1,6 @@
-"""Tiny programs over cells and locks, for trying explorers: what is to be found in them can be told by hand.
+"""Tiny programs over cells and locks, for testing explorers: their outcomes can be found by hand.
 
-Tasks run side by side, each with one register; they may run others, and go on when those have ended:
+Tasks run in parallel, each with one register. A task may spawn others, and continues when they have ended:
 
 >>> from wingspan.explorer import Search, explore
 >>> add = Load("x"), Private(1), Store("x", relative=True)
@@ -9,7 +9,7 @@ Tasks run side by side, each with one register; they may run others, and go on w
 (6, [((('x', 2),), 2), ((('x', 1),), 4)])
 
 `Litmus` is the readable machine; `wingspan.testing._litmus.LitmusSpace` walks the same programs in C. `PROGRAMS` has
-those by which explorers are compared, with the numbers of traces that are known for them.
+programs for comparing explorers, with their known numbers of traces.
 """
 
 from __future__ import annotations
@@ -131,17 +131,17 @@ ON_CELLS = Load, Store, Add, Claim, Take, Swap, Check
 
 
 class State(NamedTuple):
-    """What a run has come to; tasks, cells and locks are in the order in which the machine names them."""
+    """A state of a run; tasks, cells and locks are in the order in which the machine names them."""
 
     cells: tuple[int, ...]
     holders: tuple[int, ...]
     """of each lock, as the number of a task; -1 if nobody has it"""
     threads: tuple[tuple[int, int], ...]
-    """where in the code each task is, and its register; of a task that has ended until another one takes its place"""
+    """the place of each task in the code, and its register; also of an ended task, until another one replaces it"""
 
 
 class Found(NamedTuple):
-    """What is to be said of a program, as `LitmusSpace` tells it."""
+    """The findings on a program, as `LitmusSpace` reports them."""
 
     outcomes: set[Hashable]
     deadlocks: set[frozenset[tuple[str, str]]]

@@ -1,4 +1,4 @@
-"""Arrays for the open inputs of a program, made of bytes: which inputs are open, and which of their axes agree."""
+"""Makes arrays for the open inputs of a program from bytes; finds the open inputs and the axes that share an extent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUES: dict[str, list[Any]] = {
     "float": sorted((n / 4 for n in range(-6, 7)), key=abs),
     "bool": [False, True],
 }
-"""Elements of inputs, the simplest first: doubles hold them, and small sums of their products, exactly."""
+"""Elements of inputs, the simplest first. Doubles represent them and small sums of their products exactly."""
 
 NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
 WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
@@ -41,8 +41,8 @@ ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
     lambda fill, values: [fill] * len(values) + values,
     lambda fill, values: [fill] * 3 + values + (BEYOND if isinstance(fill, Fraction) else []),
 )
-"""What the elements of an array are drawn from: the fill value, any value, the fill value half of the time, and any
-value, Inf, -Inf or NaN.
+"""The choices for the elements of an array: the fill value, any value, the fill value half of the time, and any value,
+Inf, -Inf or NaN.
 """
 
 DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
@@ -51,7 +51,7 @@ SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "
 
 
 def room(extent: int) -> int:
-    """Bytes for one array: its kind, and elements for a matrix and a column, which larger arrays repeat."""
+    """The bytes needed for an array: its kind, and elements of a matrix and a column, which larger arrays repeat."""
     return 1 + extent * (extent + 1)
 
 
@@ -69,7 +69,7 @@ def open_inputs(program: api.Program) -> list[tuple[str, Tower]]:
 
 
 def axes(tree: ir.Program) -> dict[tuple[str, int], str]:
-    """The name that stands for the extent of an axis: the first index that runs over it, or one that shares it."""
+    """The name of the extent of an axis: the first index that runs over the axis, or over one with the same extent."""
     leaders: dict[str, str] = {}
     found: dict[tuple[str, int], str] = {}
 
@@ -89,7 +89,7 @@ def axes(tree: ir.Program) -> dict[tuple[str, int], str]:
 def made_of(
     wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int, special: Collection[str] = ()
 ) -> dict[str, Any]:
-    """An array for each open input, dense or sparse. The last of its bytes is the first element: zeros move forward."""
+    """Makes an array for each open input, dense or sparse. The last byte is the first element: zeros move forward."""
     size, made = room(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
         first, *others = given[number * size : (number + 1) * size]

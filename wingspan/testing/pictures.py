@@ -1,4 +1,4 @@
-"""Random programs over images: tensors with runs and blocks of equal elements, read and written, as text."""
+"""Random programs that read and write images: tensors with runs and blocks of equal elements. As text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wingspan.testing.formats import MODIFIERS, fitting, legal
 
 RUNS = ("RunList", "SparseRunList")
 READ = (*RUNS * 6, "SparseBlockList", "SparseBand", "SparseList", "SparseDict", "SparseByteMap", "Dense")
-"""Levels of what is read, runs being the most frequent."""
+"""Levels of tensors that are read; runs are the most frequent."""
 WRITTEN = (*RUNS * 3, "SparseBlockList", "SparseBand", "SparseList", "SparseDict", "Dense")
 
 OPERATORS = ("=", "+=", "-=", "*=", "<<max>>=")
@@ -43,14 +43,14 @@ MEETING = (
     "C[i, 1] {op} A[i] * coalesce(A[~(i - 1)], 1)",
     "C[i, t] {op} A[i]", "C[i, t] {op} A[i] + B[i]", "C[i, 1] {op} A[i]", "C[i, A[i] % 2 + 1] {op} A[i]",
 )  # fmt: skip
-"""Statements of a loop over i that two tasks t run at once."""
+"""Statements of a loop over i that two tasks t run in parallel."""
 
 T = TypeVar("T")
 
 
 @st.composite
 def pictures(draw: st.DrawFn) -> str:
-    """Serial programs over two to six rows of two or three images, of any levels, but most of runs."""
+    """Draws serial programs over two to six rows of two or three images, of any levels, mostly of runs."""
 
     def pick(items: Sequence[T]) -> T:
         return items[draw(st.integers(0, len(items) - 1))]
@@ -79,7 +79,7 @@ def pictures(draw: st.DrawFn) -> str:
 
 @st.composite
 def racing(draw: st.DrawFn) -> str:
-    """Programs in which two tasks go through one or two images of two or three elements, and most often race."""
+    """Draws programs in which two tasks traverse one or two images of two or three elements, and usually race."""
 
     def pick(items: Sequence[T]) -> T:
         return items[draw(st.integers(0, len(items) - 1))]
@@ -115,6 +115,6 @@ def racing(draw: st.DrawFn) -> str:
 
 
 def _runs(draw: st.DrawFn, n: int, values: Sequence[int] = (0, 0, 1, 2, 3)) -> list[int]:
-    """So many elements, each mostly the same as the one before."""
+    """Draws `n` elements, each mostly equal to the one before it."""
     runs = draw(st.lists(st.tuples(st.sampled_from(values), st.sampled_from((3, 2, 1, 4))), min_size=n, max_size=n))
     return [value for value, length in runs for _ in range(length)][:n]

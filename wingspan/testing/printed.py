@@ -1,4 +1,4 @@
-"""Plans that are printed as C, compiled by the system's compiler and called: an engine to compare with others."""
+"""Plans printed as C and compiled by the system's compiler: an engine to compare with others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Printed:
         self._session = Pointer(self._library.ws_session_open())
 
     def prepare(self) -> None:
-        """Forget the run before, and take the inputs for the next one."""
+        """Forget the previous run, and take the inputs for the next one."""
         self._library.ws_session_reset(self._session)
         for each in self._given:
             keys = (Number * len(each.keys))(*each.keys)
@@ -72,11 +72,11 @@ class Printed:
                 self._library.ws_session_set(self._session, x, k, cells, count, not each.borrowed)
 
     def run(self) -> int:
-        """Run it on the inputs; 0, or what went wrong, as runtime.h numbers it."""
+        """Run it on the inputs. Returns 0, or the number of the error in runtime.h."""
         return int(self._library.ws_session_run(self._session))
 
     def fault(self) -> str:
-        """What went wrong, in words."""
+        """The error, in words."""
         text = ctypes.create_string_buffer(4096)
         self._library.ws_session_fault(self._session, text, ctypes.c_size_t(4096))
         return text.value.decode()
@@ -103,7 +103,7 @@ class Printed:
     # --------------------------------------------------------------------------------------------------------- results
 
     def arrays(self, tensor: str) -> dict[Key, Stored]:
-        """What the buffers of a tensor hold, as copies; they may end in cells not in use."""
+        """The buffers of a tensor, as copies, which may end in unused cells."""
         known: dict[int, tuple[Group, int, int]] = {}
         group, parent, key, x = Number(), Pointer(), Number(), None
         told = ctypes.byref(group), ctypes.byref(parent), ctypes.byref(key)

@@ -1,10 +1,10 @@
 """Random programs that bind without inputs and mostly run without a fault, as text.
 
-Every axis has extent n or one that the loops decide, and subscripts are made to lie in 1:n. Each output has one
-reduction operator; a statement of the scope that declares a tensor either reads or updates it. Levels are wrapped in
-modifiers; a tensor with gated ones is updated where a task of their device binds the position. Programs fault now and
-then all the same: a computed subscript leaves an inferred extent, an ordered level is visited out of order, a lock is
-taken or an isolated fiber loaded twice.
+Every axis has extent n, or an extent that the loops determine, and subscripts lie in 1:n. Each output has one
+reduction operator. In the scope that declares a tensor, a statement either reads or updates it. Modifiers may wrap
+levels; a tensor with gated modifiers is updated where a task of their device binds the position. Some programs still
+fault: a computed subscript exceeds an inferred extent, an ordered level is visited out of order, a lock is taken twice,
+or an isolated fiber loaded twice.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false
 WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
 NEUTRAL = {"*=": "1", "&=": "true", "|=": "false"}
-"""What copies of a merged tensor start from so that folding them by an operator changes nothing; 0 for the others."""
+"""The neutral fill value for merging copies by an operator; 0 for operators without one."""
 INDICES = ("i", "j", "k", "l")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What programs are made of. `levels` and `leaves` may repeat a name to make it more likely.
+    """The ingredients of programs. Repeat a name in `levels` or `leaves` to make it more likely.
 
-    With SparseCOO among the levels, some matrices are one. A Pattern is the leaf of booleans only.
+    If SparseCOO is among the levels, some matrices have this format. A Pattern is used as a leaf of booleans only.
     """
 
     levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
@@ -48,28 +48,28 @@ class Options:
     parallel: bool = True
     modifiers: tuple[str, ...] = ("Mutex", "Isolate", "Shard", "Merge")
     modified: int = 6
-    """one in so many levels has a modifier that needs no device; one in half as many tensors has one that does"""
+    """one in this many levels has a modifier without a device; one in half as many tensors has a gated one"""
     depth: int = 3
     statements: int = 3
     extent: int = 3
     least: int = 1
-    """the least extent"""
+    """the smallest extent"""
     spawning: int = 3
-    """one in so many loops is parallel"""
+    """one in this many loops is parallel"""
     narrow: int = 0
-    """one in so many leaves is narrow; 0: none"""
+    """one in this many leaves is narrow; 0: none"""
     shifted: int = 0
-    """one in so many accesses that are read shifts its subscripts, and most of these may leave their axes; 0: none"""
+    """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
 
 
 def is_gated(name: str) -> bool:
-    """Whether a modifier lets in tasks of one device only, which it names."""
+    """Whether a modifier names a device, and admits only its tasks."""
     return issubclass(REGISTRY[name], Gated)
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of the program; `inferred` if its extents are."""
+    """A tensor of the program; `inferred` says whether its extents are."""
 
     name: str
     rank: int
@@ -83,7 +83,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement stands: indices (True if their loops' ranges can be told), variables, tensors, devices."""
+    """The scope of a statement: indices (True if the ranges of their loops are static), variables, tensors, devices."""
 
     indices: tuple[tuple[str, bool], ...] = ()
     on: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class Writer:
         return self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]
 
     def deciding(self, t: Tensor) -> Tensor:
-        """A tensor that is remembered if its extents are inferred."""
+        """Record a tensor if its extents are inferred."""
         if t.inferred:
             self.inferred.add(t.name)
         return t
@@ -175,7 +175,7 @@ class Writer:
         return f"{t.name} = Tensor({t.form}{extents})"
 
     def stored(self, t: Tensor, device: str = "") -> Tensor:
-        """The tensor in a format, which may have levels that only tasks of the device or one nested in it update."""
+        """A tensor, whose format may have levels that only tasks of the device, or of one nested in it, may update."""
         gated = [name for name in self.options.modifiers if is_gated(name) and self.options.parallel]
         gates: dict[int, str] = {}
         if device and gated and self.chance(max(self.options.modified // 2, 1)):
@@ -206,7 +206,7 @@ class Writer:
 
     def level(self, among: Sequence[str], text: str) -> str:
         """A storage level that can hold a format."""
-        name = self.pick(among)  # most can: to ask all of them would take longer than to write the rest of the program
+        name = self.pick(among)  # most can; asking all of them would take longer than writing the rest of the program
         return name if legal(f"{name}({text})") else self.pick(fitting(among, text))
 
     def leaves(self, t: Tensor) -> Sequence[str]:
@@ -215,12 +215,12 @@ class Writer:
         return [leaf for leaf in self.options.leaves if held or leaf != "Pattern"]
 
     def gate(self, gated: Sequence[str], device: str, text: str) -> str:
-        """A format in one of the levels that let in tasks of the device only, if one fits."""
+        """A format in a modifier that admits only tasks of the device, if one fits."""
         fitting = [form for form in (f"{name}({device}, {text})" for name in gated) if legal(form)]
         return self.pick(fitting) if fitting else text
 
     def wrapped(self, text: str) -> str:
-        """A format, now and then in a modifier that needs no device."""
+        """A format, now and then in a modifier without a device."""
         free = [name for name in self.options.modifiers if not is_gated(name)]
         return f"{self.pick(free)}({text})" if free and self.chance(self.options.modified) else text
 
@@ -311,7 +311,7 @@ class Writer:
         return bare and not any(f"{name}[" in body for name in self.inferred)
 
     def range(self, here: Place) -> tuple[str, bool]:
-        """The ends of a range, and whether they can be told before the program runs."""
+        """The ends of a range, and whether they are static."""
         n = self.n
         choices = [(f"1:{n}", True)] * 5 + [(f"2:{n}", True), (f"{n}:1", True), ("1:r[1]", False)]
         for index, told in here.indices:
@@ -332,7 +332,7 @@ class Writer:
         return f"parallel(RANGE, {device}{schedule})", (*here.around, device)
 
     def update(self, here: Place) -> str | None:
-        """An update of a tensor whose gates let it through here; None if none is found."""
+        """An update of a tensor whose gates admit it here; None if there is none."""
         if not here.updates:
             return None
         t = self.pick(here.updates)
@@ -345,7 +345,7 @@ class Writer:
     # -- expressions
 
     def access(self, here: Place, t: Tensor, pure: bool = False, depth: int = 1) -> str:
-        """An element; the last subscripts tend to be those of the outer loops. `pure` ones can be told."""
+        """An element; the last subscripts tend to be those of the outer loops. `pure`: with static subscripts."""
         indices = [index for index, told in here.indices if told or not pure]
         if self.chance(2) and len(indices) >= t.rank:
             chosen = indices[: t.rank] if self.chance(2) else indices[len(indices) - t.rank :]
@@ -356,7 +356,7 @@ class Writer:
     def gated(self, here: Place, t: Tensor) -> str | None:
         """An element of a gated tensor, root first: the loop over each subscript runs on the device of its gate.
 
-        A subscript that is no index of a loop inside of the one before gets a loop around the statement.
+        A subscript that is not the index of a loop inside the previous one gets a loop around the statement.
         """
         gates = dict(t.gates)
         innermost = here.around[-1] if here.around else ""
@@ -381,7 +381,7 @@ class Writer:
         return f"{t.name}[{', '.join(reversed(subscripts))}]"
 
     def read(self, here: Place, t: Tensor) -> str:
-        """An element, or what stands for it where subscripts leave their axes."""
+        """An element, with a replacement where subscripts leave their axes."""
         if not (t.rank and here.indices and self.options.shifted and self.chance(self.options.shifted)):
             return self.access(here, t)
         given = [self.shifted(here) for _ in range(t.rank)]
@@ -394,7 +394,7 @@ class Writer:
         return f"coalesce({t.name}[{', '.join(given)}], {z})"
 
     def shifted(self, here: Place) -> str:
-        """A subscript that mostly may leave its axis, and is an index then, with something added to it or not."""
+        """A subscript that usually may leave its axis. If so, it is an index, perhaps with an offset."""
         i, j = (self.pick(here.indices)[0] for _ in range(2))
         if self.chance(4):
             return self.pick((i, i, f"{i} - 1", "1"))
@@ -403,7 +403,7 @@ class Writer:
         return self.pick((f"~{i}", f"~{i}", *(f"~({e})" for e in shifts), f"~(2 * {i} - 1)", f"~{k}", f"~v[{i}]"))
 
     def subscript(self, here: Place, indices: list[str], pure: bool, depth: int, computed: bool) -> str:
-        """A subscript in 1:n; no constant if it is to be `computed`."""
+        """A subscript in 1:n; not a constant if `computed`."""
         n = self.n
         choices = [str(self.pick(range(1, n + 1)))]
         if computed:
@@ -443,13 +443,13 @@ class Writer:
 
 @st.composite
 def programs(draw: Any, options: Options = Options()) -> str:
-    """Texts of programs."""
+    """Draws texts of programs."""
     return Writer(draw, options).program()
 
 
 @st.composite
 def meetings(draw: st.DrawFn, storage: Sequence[str] = STORAGE, modifiers: Sequence[str] = MODIFIERS) -> str:
-    """Two tasks that meet in one tensor of any format, with one or two statements each; at times in nested tasks."""
+    """Draws programs with two tasks, some nested, which access one tensor of any format in one or two statements."""
     nested = draw(st.integers(0, 3)) == 0
     among = [modifier for modifier in modifiers if "far" not in modifier or nested]
     form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)

@@ -10,14 +10,14 @@ from random import Random
 from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, legal, rank_of
 
 PRIVATE = ["w .= 0", "w[] += 1"]
-"""What no other task can observe: each has a tensor w of its own."""
+"""Statements that no other task can observe: each task has a tensor w of its own."""
 
 
 def regions(seed: int, form: str = "", several: int | None = None, nested: bool | None = None) -> str:
-    """The program of this number: tasks update a tensor C, a counter and a variable.
+    """The program with this number: tasks update a tensor C, a counter and a variable.
 
-    C has the given format, else any of rank 0 or 1. The program has so many regions, else up to three, or up to two in
-    a serial loop. Another region is `nested` in the first one, or none in any; else that is left to chance.
+    C has the given format, or any format of rank 0 or 1. The program has the given number of regions, or up to three,
+    or up to two in a serial loop. `nested` says whether a region is nested in the first one; by default it is random.
     """
     return Writer(seed, form).program(several, nested)
 
@@ -34,7 +34,7 @@ class Writer(Random):
         return self.randrange(one_in) == 0
 
     def some_format(self) -> str:
-        """A leaf or a vector, each level in a modifier half of the time."""
+        """A leaf or a vector; half of the levels have a modifier."""
         form = f"{self.choice(LEAVES)}(0)"
         for level in ("", self.choice(STORAGE))[: self.choice([1, 2, 2])]:
             form = f"{level if legal(f'{level}({form})') else 'Dense'}({form})" if level else form
@@ -43,7 +43,7 @@ class Writer(Random):
         return form
 
     def element(self, index: str) -> str:
-        """An element of C. A position that belongs to a thread is that of its own iteration."""
+        """An element of C. Where positions belong to threads, each iteration uses its own position."""
         return f"C[{index if 'Shard(' in self.form or self.chance(3) else 1}]" if self.rank else "C[]"
 
     def update(self, index: str) -> list[str]:
@@ -53,7 +53,7 @@ class Writer(Random):
         return self.choice(lines)
 
     def region(self, index: str, device: str, inner: int = 0) -> list[str]:
-        """A parallel loop of up to two iterations, with so many loops inside."""
+        """A parallel loop of up to two iterations, with `inner` loops inside."""
         schedule = self.choice(["", "", ", dynamic_schedule(1)"])
         lines = [] if self.chance(8) else self.update(index)[inner > 0 :]
         for _ in range(inner):
@@ -62,7 +62,7 @@ class Writer(Random):
         return [f"for {index} = parallel(1:{self.choice([0, 1, *[2] * 6])}, {device}{schedule})", *lines, "end"]
 
     def program(self, several: int | None, nested: bool | None) -> str:
-        """In between two regions the root task may do something, too."""
+        """A statement of the root task between two regions, or none."""
         body: list[str] = []
         for number in range(several or self.choice([1, 2, 2, 2, 3])):
             body += self.update("2") if self.chance(6) else []

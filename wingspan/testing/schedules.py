@@ -1,4 +1,4 @@
-"""Devices and schedules, and the same program on other ones."""
+"""Devices and schedules, and variants of a program with other ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SCHEDULES = (STATIC, "dynamic_schedule(1)", "dynamic_schedule(2)")
 
 
 def schedules() -> st.SearchStrategy[str]:
-    """Schedules as programs write them, with chunks that may be longer than the loop."""
+    """Draws schedules as programs write them; chunks may be longer than the loop."""
     return st.sampled_from((STATIC, STATIC)) | st.integers(1, 3).map("dynamic_schedule({})".format)
 
 
 def devices(name: str = "", most: int = 4) -> st.SearchStrategy[str]:
-    """Devices as programs write them, `cpu(:d, 3)`, with 1 to `most` threads."""
+    """Draws devices as programs write them, `cpu(:d, 3)`, with 1 to `most` threads."""
     return st.integers(1, most).map(lambda n: f"cpu({name}, {n})" if name else f"cpu({n})")
 
 
@@ -41,14 +41,14 @@ def dealt(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | 
 
 
 def opened(program: Program) -> Program:
-    """The program with both left open: what the level dependence test says of it holds for all of them."""
+    """The program with both left open. The verdict of the level dependence test holds for all choices."""
     return dealt(program, ir.Variable("nthreads"), ir.Variable("schedule"))
 
 
 def variants(
     program: Program, threads: Sequence[int] = THREADS, schedules: Sequence[str] = SCHEDULES
 ) -> Iterator[tuple[str, Program]]:
-    """The program on each number of threads with each schedule, and what to call it; as it is if it is serial."""
+    """The program with each number of threads and each schedule, and a label; unchanged if it is serial."""
     if not any(isinstance(node, ir.Parallel) for node in program.tree.walk()):
         yield "as written", program
         return

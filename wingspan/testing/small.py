@@ -1,4 +1,4 @@
-"""Tiny inputs for what a program leaves open, so that all of its interleavings can be explored."""
+"""Tiny inputs and parameters for a program, so that all of its interleavings can be explored."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from wingspan.testing.open_inputs import WIDE, axes
 from wingspan.testing.schedules import SCHEDULES
 
 TRIES = 1_000
-"""So many draws are made to find one whose inputs all store something, and whose sequential result is no fault."""
+"""Draws to try until all inputs store something and the sequential result is no fault."""
 
 
 @dataclass(frozen=True)
 class Small:
-    """What was drawn within a scope, by a seed: arrays for the open inputs, values for the open parameters."""
+    """The result of a draw with a scope and a seed: arrays for the open inputs, values for the open parameters."""
 
     scope: int
     seed: int
@@ -43,11 +43,11 @@ def small(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Small:
-    """Draws what is left open when `inputs` and `params` are given: the same for the same program, scope and seed.
+    """Draw what `inputs` and `params` leave open. The same program, scope and seed give the same result.
 
-    Axes have extents up to `scope`, elements are from 0 to `scope`, numbers are `scope`, schedules are static ones or
-    dynamic ones with small chunks.
-    To be run with `scope` threads on every device. ProgramError or InputError if nothing fits.
+    Axes have extents up to `scope`, elements are from 0 to `scope`, numbers are `scope`, schedules are static, or
+    dynamic with small chunks. Run the program with `scope` threads on every device. ProgramError or InputError if
+    nothing fits.
     """
     given: dict[str, Any] = {"inputs": dict(inputs or {}), "params": dict(params or {})}
     bound = api.bind(program, symbolic=True, **given)
@@ -72,7 +72,7 @@ def small(
 
 
 def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
-    """A Fault if the sequential result is one. Tensors that are too large for that are left to the rules."""
+    """A Fault if the sequential result is one. Tensors too large for the reference are left to the rules."""
     bound = api.bind(program, threads=scope, **given)
     try:
         api.run(bound, engine="reference")
@@ -81,7 +81,7 @@ def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
 
 
 def _inputs(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, np.ndarray]:
-    """Arrays with few elements, extents more often `scope` than less; axes that one index runs over agree."""
+    """Arrays with few elements, and mostly with extent `scope`. Axes that share an index have the same extent."""
     names = axes(program.tree)
     extents: dict[Any, int] = {}
     elements: dict[str, list[Any]] = {
@@ -101,7 +101,7 @@ def _inputs(program: api.Program, bound: Elaborated, scope: int, rng: Random) ->
 
 
 def _params(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, str]:
-    """A value for each free name, as on the command line; what it is, its uses say."""
+    """A value for each free name, as on the command line. Its uses determine its kind."""
     devices: set[str] = set()
     schedules: set[str] = set()
     for node in program.tree.walk():

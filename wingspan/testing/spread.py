@@ -1,4 +1,4 @@
-"""Parts of a computation, done here, by processes of this machine, or by the workers of a Dask scheduler."""
+"""Runs the parts of a computation here, in processes of this machine, or on the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ Part = TypeVar("Part")
 Done = TypeVar("Done")
 
 LOSSES = 10
-"""How often a part may be lost with its worker. After that, the part itself seems to end its workers."""
+"""How often a part may be lost with its worker. After that, the part itself is assumed to kill its workers."""
 AHEAD = 4
-"""Parts that are handed out for each process or thread of a worker, so that none is idle."""
+"""Parts in flight per process or per thread of a worker, so that none is idle."""
 AGAIN = "the same command goes on from here"
 
 
 def spread(
     do: Callable[[Part], Done], parts: Iterable[Part], *, jobs: int = 0, scheduler: str | None = None
 ) -> Iterator[tuple[Part, Done]]:
-    """What `do` makes of each part, as soon as it is known: here, by so many processes, or by workers of a scheduler.
+    """Yield the result of `do` for each part, as soon as it is known.
 
-    A part whose worker is lost is done again. What `do` raises is raised, and the parts that have not begun never do.
-    InputError if no worker is left, or if a part ends its process.
+    Parts run in `jobs` processes, on the workers of a `scheduler`, or, without either, one after the other in this one.
+    A part whose worker is lost is repeated. If `do` raises an error, it is raised here, and no further part begins.
+    InputError if no worker is left, or if a part kills its process.
     """
     if scheduler is None and not jobs:
         yield from ((part, do(part)) for part in parts)
@@ -66,7 +67,7 @@ def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
 
 @contextmanager
 def _handing(jobs: int, scheduler: str | None) -> Iterator[tuple[Callable[..., Future[Any]], int]]:
-    """What submits a part, and how many to submit at a time."""
+    """A function that submits a part, and the number of parts to submit at a time."""
     if scheduler is not None:
         with connected(scheduler) as cluster:
             yield cluster.submit, AHEAD * (jobs or cluster.threads)

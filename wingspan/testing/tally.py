@@ -1,4 +1,4 @@
-"""What a campaign has done and found."""
+"""The results of a campaign."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class Bucket:
     """the difference, the program and its input, of the case with the shortest text"""
 
     def add(self, other: Bucket) -> None:
-        """The same bucket of another part of the campaign."""
+        """Add the same bucket of another part of the campaign."""
         self.cases += other.cases
         self.smallest = min(self.smallest, other.smallest, key=lambda text: (len(text), text))
 
 
 @dataclass
 class Tally:
-    """What a campaign has done."""
+    """What a campaign has run."""
 
     cases: int = 0
-    """programs that ran, each counted once for each of its inputs, and again where it is drawn again"""
+    """programs that ran, counted once per input, and again when drawn again"""
     texts: int = 0
-    """programs with a text of their own"""
+    """programs with different texts"""
     runs: int = 0
     faults: int = 0
-    """cases that end in a fault, in every engine"""
+    """cases that end in a fault on every engine"""
     undecided: int = 0
     """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
     skipped: Counter[str] = field(default_factory=Counter)
     """how often an engine could not run a case, by the engine and the reason"""
     buckets: dict[str, Bucket] = field(default_factory=dict)
-    """all differences, if they are collected, by what the engine does wrong"""
+    """the collected differences, by symptom"""
 
     @property
     def programs(self) -> int:
@@ -54,11 +54,11 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Cases a second."""
+        """Cases per second."""
         return self.cases / self.seconds if self.seconds else 0.0
 
     def add(self, other: Tally) -> None:
-        """What another part of the campaign has done; programs of both count twice."""
+        """Add the results of another part of the campaign; a program in both counts twice."""
         for name in ("cases", "texts", "runs", "faults", "undecided", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.skipped.update(other.skipped)
@@ -83,9 +83,9 @@ class Tally:
 
 
 def symptom(engine: str, first: Ending, other: Ending, found: Difference, tree: ir.Program) -> str:
-    """The name of the bucket of a difference: the engine, and how it fails, but for numbers and quoted names.
+    """The name of the bucket of a difference: the engine and its failure, without numbers and quoted names.
 
-    Wrong elements are told apart by the operators of the program.
+    Wrong elements are distinguished by the operators of the program.
     """
     if other.defect or first.defect:
         what = other.defect or f"{first.engine}: {first.defect}"
@@ -99,12 +99,12 @@ def symptom(engine: str, first: Ending, other: Ending, found: Difference, tree: 
 
 
 def shape(message: str) -> str:
-    """The first line of a message, with numbers and what is quoted left out."""
+    """The first line of a message, without numbers and quoted text."""
     first = message.partition("\n")[0]
     return re.sub(r"\d+(\.\d+)?|'[^']*'|\"[^\"]*\"", "…", first)[:120]
 
 
 def _operators(tree: ir.Program) -> list[str]:
-    """The operators of a program, each once, those of updates first."""
+    """The operators of a program, without repetition, those of updates first."""
     updates = {f"{node.op.removesuffix('=')}=" for node in tree.walk() if isinstance(node, ir.Assign)}
     return sorted(updates) + sorted({node.op for node in tree.walk() if isinstance(node, ir.Call)})

@@ -1,4 +1,4 @@
-"""Random programs as compiled C: the engine `compiled` of a campaign, whose programs share a call of the compiler."""
+"""The engine `compiled` of a campaign: runs random programs as compiled C, several per call of the compiler."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from wingspan.runtime.lease import Limits
 from wingspan.testing.printed import compiled
 
 LIMITS = Limits(reservation=2**26)
-"""The memory of many programs is kept at once, and with the usual reservation that takes all address space."""
+"""The memory of many programs is kept at once; the usual reservation would exhaust the address space."""
 
 
 class Together:
-    """The engine: what a program computes as C, compiled with others if these were `prepared` together."""
+    """An engine that runs programs as C; those that were `prepared` together are compiled together."""
 
     name = "compiled"
     nonfinite = True
 
     def __init__(self, level: str = "-O1") -> None:
-        """`level`: how much the compiler optimizes."""
+        """`level`: the optimization level of the compiler."""
         self._library = lru_cache(maxsize=100)(partial(compiled, options=(level,)))
         self._engines: dict[int, tuple[object, Engine]] = {}
-        """for each program that was prepared what runs it, and its body, whose `id` is the key while it is kept"""
+        """for each prepared program, its body and its engine; keeping the body keeps its `id`, the key, unique"""
 
     def prepare(self, programs: Iterable[Elaborated]) -> None:
-        """Compile programs that are to run next, and forget all others. `Unsafe` if tasks of one may race.
+        """Compile the programs that will run next, and forget all others. `Unsafe` if tasks of one may race.
 
-        What has no plan is left out; it is an InputError when it is to run.
+        Programs without a plan are left out; running one is an InputError.
         """
         plans: dict[int, tuple[object, Plan]] = {}
         for bound in programs:
@@ -53,7 +53,7 @@ class Together:
         self._engines = {key: (body, Engine(plan, code)) for (key, (body, plan)), code in made}
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the program computes; if it was not prepared, it is compiled alone."""
+        """Run the program. If it was not prepared, it is compiled alone."""
         if id(program.body) not in self._engines:
             guard(program, allowed=RACELESS)
             self._compile({id(program.body): (program.body, lower(program))})

@@ -1,7 +1,7 @@
-"""Runs to look at: the states of a small program, what leads from each to the next, and why.
+"""The states of a small program, the steps between them, and their derivations.
 
-`document` has all of it as plain data, for pages; a `Session` is one walk, for steppers. Both are made from a `Trace`,
-which finds states when asked for them.
+`document` gives all of this as plain data, for pages. A `Session` is one walk through the states, for steppers. Both
+use a `Trace`, which computes states on demand.
 """
 
 from wingspan.trace.document import SCHEMA, VERSION, document, document_of

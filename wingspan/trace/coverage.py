@@ -14,7 +14,7 @@ from wingspan.trace.graph import Trace
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many steps between states apply a rule, by its name; of so many states, which are `all` that there are."""
+    """The number of steps between states that apply each rule, by its name. `all`: whether these are all states."""
 
     fired: dict[str, int]
     states: int
@@ -22,14 +22,14 @@ class Coverage:
 
     @property
     def figure(self) -> int:
-        """How many of the rules in the paper's figure are fired."""
+        """The number of rules of the paper's figure that are fired."""
         return sum(1 for name, times in self.fired.items() if times and ALL[name].figure)
 
 
 def coverage(trace: Trace, max_states: int) -> Coverage:
     """Counts each step once, whatever the number of interleavings that take it.
 
-    If there are more states, those of one run to its end are looked at, and the nearest others.
+    If there are more states, it uses those of one run to its end, and the nearest others.
     """
     nodes = {trace.nodes[0].number}
     node = trace.nodes[0]

@@ -1,10 +1,10 @@
-"""The trace document: all that a page, a notebook or a lesson shows of a small program, as plain data.
+"""The trace document: everything that a page, a notebook or a lesson shows of a small program, as plain data.
 
 `schema.json` beside this file describes it (JSON Schema 2020-12). Members are added without a new version; VERSION
 changes when one is removed or means something else.
 
-What repeats stands in a table once, and is named by its place there, from 0: lines of configurations, cells, steps,
-stores, fibertrees. So a document of some hundred states stays small.
+Repeated parts (lines of configurations, cells, steps, stores, fibertrees) are in tables, and referred to by their
+index, from 0. So a document of some hundred states stays small.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ VERSION = 1
 SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.json").read_text("utf-8"))
 
 MOST, STEPS = 1_000, 50_000
-"""States of a document, unless more are asked for, and steps between them."""
+"""The default numbers of states in a document, and of steps between them."""
 SEARCHED = 10_000
-"""States in which results and findings are looked for."""
+"""The number of states that are searched for results and findings."""
 
 
 def document(
@@ -87,7 +87,7 @@ class _Table:
         self._numbers: dict[Hashable, int] = {}
 
     def number(self, key: Hashable, made: Callable[[], Any]) -> int:
-        """The place of the row with this key, which is made if it is new."""
+        """The index of the row with this key. A new key adds a row."""
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
             self.rows.append(made())

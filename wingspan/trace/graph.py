@@ -1,4 +1,4 @@
-"""The states of a program and the steps between them, found when they are asked for.
+"""The states of a program and the steps between them, computed on demand.
 
 A node is a state in which every task's next step can be observed by others; an edge is such a step, with the invisible
 ones after it. They are the states and the steps that `explore` counts, and those that an interleaving names.
@@ -32,7 +32,7 @@ from wingspan.trace.watch import Watches
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A state; what each task can do there, in the order of tasks; and what tasks have read, on the first way to it."""
+    """A state; the next step of each task, in the order of tasks; and what tasks have read, on the first way to it."""
 
     number: int
     state: State
@@ -159,7 +159,7 @@ class Trace:
         return found, True
 
     def outcome(self, node: Node) -> Outcome | None:
-        """What a run that ends here has computed; None if it goes on, or for ever waits."""
+        """The result of a run that ends here; None if the run continues, or waits forever."""
         if node.steps or node.waiting:
             return None
         outcome = self.machine.outcome(node.state)

@@ -1,4 +1,4 @@
-"""Memory to look at: the buffers of each level, and what names stand for."""
+"""The contents of memory: the buffers of each level, and the values of names."""
 
 from __future__ import annotations
 

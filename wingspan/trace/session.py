@@ -1,7 +1,7 @@
 """One walk through the states of a program: steps chosen one by one, back, ahead to races and results, predictions.
 
-Nothing here draws. The stepper on a terminal and its plain form show the same session, and so may others. What cannot
-be done is an InputError that says what can.
+Nothing here draws. The terminal stepper and its plain form show the same session, and other views can do so. An
+impossible move is an InputError that says what is possible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wingspan.trace.graph import Edge, Node, Trace, faulted
 from wingspan.trace.reads import NONE, Lost, Reads
 
 FAR, STEPS = 2_000, 20_000
-"""So many states, and steps between them, are looked at to find what lies ahead."""
+"""The numbers of states, and of steps between them, that are searched for what lies ahead."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Guess:
-    """Which part of a prediction was right, and what the step has done."""
+    """Which parts of a prediction were right, and what the step did."""
 
     rule: bool
     value: bool
@@ -98,7 +98,7 @@ class Session:
 
     @property
     def state(self) -> State:
-        """The state of the moment; after a fault the one before it."""
+        """The current state; after a fault, the state before it."""
         taken = self.invisible[: len(self.invisible) - self.left]
         if not taken and not self.moves:
             return self.trace.machine.initial() if self.trace.begin else self.trace.nodes[0].state
@@ -165,7 +165,7 @@ class Session:
 
     @property
     def outcome(self) -> Outcome | None:
-        """What a run that has finished computed."""
+        """The result of a finished run."""
         return self.trace.outcome(self.node) if self.end == "finished" and self.node is not None else None
 
     @property
@@ -177,7 +177,7 @@ class Session:
 
     @property
     def ahead(self) -> Ahead:
-        """What lies ahead of here, as far as it is looked for."""
+        """What lies ahead of the current state, as far as it is searched."""
         all_states, complete = self.trace.ahead(self.trace.nodes[0], most=FAR, steps=STEPS)
         reached, _ = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
@@ -287,7 +287,7 @@ class Session:
     # ----------------------------------------------------------------------------------------------------- predictions
 
     def predict(self) -> None:
-        """Begin or stop to ask for a prediction before each visible step."""
+        """Switch predictions before each visible step on or off."""
         self.predicting, self.asked = not self.predicting, None
 
     def answer(self, text: str) -> Guess:

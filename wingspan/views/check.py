@@ -108,7 +108,7 @@ def title(group: Sequence[Finding], told: CheckReport) -> str:
 
 
 def _who(found: Finding) -> str:
-    """The accesses, told apart by their lines if they read the same."""
+    """The accesses, with their lines if they read the same."""
     if found.access is None:
         return found.tensor
     if found.other is None or found.other == found.access:

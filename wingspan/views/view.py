@@ -331,7 +331,7 @@ class CheckReport:
 
     @property
     def messages(self) -> list[list[Finding]]:
-        """The findings that are told together: one topic and one pair of accesses, over the levels of a tensor."""
+        """The findings in one message: one topic and one pair of accesses, over the levels of a tensor."""
         groups: dict[Any, list[Finding]] = {}
         for found in self.report.findings:
             loop = found.loop.span if found.loop else None

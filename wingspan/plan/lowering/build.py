@@ -148,5 +148,5 @@ class Builder:
 
 
 def under(origin: Origin, prefix: str) -> Origin:
-    """The origin, faults being told with a prefix."""
+    """The origin, with a prefix for messages of faults."""
     return replace(origin, prefix=prefix)

@@ -133,7 +133,7 @@ class State:
         reading: bool | None = None,
         times: Expr | None = None,
     ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
-        """Write a procedure of a tensor's levels, in the instance of a fiber unless told otherwise: see `inline`."""
+        """Write a procedure of a tensor's levels, by default in the instance of a fiber: see `inline`."""
         handle = self.handle(F.tensor)
         origin = under(self.builder.origin(span, rule), prefix)
         frozen = handle.mode == "read" if reading is None else reading

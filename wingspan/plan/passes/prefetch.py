@@ -206,8 +206,8 @@ class _Loaded:
 class _Later:
     """What a later round of a loop does up to some statement, as far as that follows from cursors and from loads.
 
-    It is told by expressions over registers that the loop leaves as they are, its cursors, and registers that stand
-    for the later round's loads.
+    It is given by expressions over registers that the loop does not change, its cursors, and registers that stand for
+    the later round's loads.
     """
 
     cursors: frozenset[Reg]
@@ -253,7 +253,7 @@ class _Later:
             self.sure = self.sure and value is not None and bool(value.value)
 
     def branch(self, condition: Expr) -> _Later:
-        """The later round in a branch; loads are told apart, and cells are fetched once, in all of them."""
+        """The later round in a branch; loads are distinguished, and cells are fetched once, in all of them."""
         made = replace(self, known=dict(self.known))
         made.enter(condition)
         return made
@@ -285,7 +285,7 @@ class _Later:
         return None
 
     def bounded(self, index: Expr) -> bool:
-        """Whether an index is not told by cursors, or is one that is before the end of its list."""
+        """Whether an index is not given by cursors, or by one before the end of its list."""
         before = (c.args[0] for c in self.path if isinstance(c, Op) and self.ends(c))
         return index in before or not self.cursors & set(registers(index))
 
@@ -386,7 +386,7 @@ class _Later:
         return not other & set(registers(condition))
 
     def own(self, beyond: _Beyond, goals: list[tuple[Ref, Expr]], loads: list[_Loaded]) -> bool:
-        """Whether cells follow from what is another thing for the fibers that the loop around comes to later."""
+        """Whether cells depend on something that differs for later fibers of the loop around."""
         values = [e for _, e in goals] + [e for x in loads for e in (x.index, *x.path) if e != beyond.condition]
         named = {reg for e in values for reg in registers(e)} - self.cursors
         named |= {ref.instance for ref in (*(ref for ref, _ in goals), *(x.made.ref for x in loads))}

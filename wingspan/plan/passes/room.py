@@ -7,10 +7,10 @@
         …                                       n = n + 1
                                                 …
 
-Each round moves one of the cursors q and r, at least, and n by one, at most: so n cannot come to lie beyond that. A run
-may be told earlier that there is no memory, by as many cells as the rounds could have been; it never writes where there
-is no room. Of loops over runs, the lowering says how many rounds they have at most. Only innermost loops are changed.
-It gained 8 to 9 % of the sum of sparse matrices, and 12 to 15 % of that of images.
+Each round moves one of the cursors q and r, at least, and n by one, at most: so n cannot exceed that. A run may
+fail for lack of memory earlier, by as many cells as the rounds could have been; it never writes where there is no room.
+Of loops over runs, the lowering says how many rounds they have at most. Only innermost loops are changed. It gained
+8 to 9 % of the sum of sparse matrices, and 12 to 15 % of that of images.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Libraries of sparse arrays as engines: `pip install 'wingspan[engines]'` installs those that Python has.
+"""Libraries of sparse arrays as engines. `pip install 'wingspan[engines]'` installs those on PyPI.
 
-Each imports its library when it is made, and that is an InputError where the library is missing.
+Each engine imports its library when it is constructed; a missing library is an InputError.
 """
 
 from wingspan.testing.peers.finch import Finch

@@ -18,7 +18,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import double
 
 SECONDS = 300.0
-"""How long one program may take. Julia compiles Finch.jl for half a minute or so."""
+"""Seconds that one program may take. Julia compiles Finch.jl for about half a minute."""
 
 
 class FinchJl:

@@ -78,7 +78,7 @@ def _functions(gb: Any) -> SimpleNamespace:
         return (array.reduce_columnwise if axis == (0,) else array.reduce_rowwise)(monoid).new()
 
     def extreme(monoid: Any) -> Callable[..., Any]:
-        """What is not stored counts, too."""
+        """Missing elements count, too."""
 
         def function(array: Any, axis: tuple[int, ...]) -> Any:
             kind = gb.Vector if array.ndim == 1 else gb.Matrix

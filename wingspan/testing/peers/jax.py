@@ -13,7 +13,7 @@ from wingspan.testing.peers.library import library, zero_filled
 
 
 class Jax(ArrayEngine):
-    """BCOO arrays, by functions of `jax.numpy` that are made sparse. JAX is set to compute with 64 bits."""
+    """BCOO arrays, by sparsified functions of `jax.numpy`. JAX is configured for 64 bits."""
 
     def __init__(self, duplicates: bool = False) -> None:
         jax, numpy = library("jax", "jax"), library("jax.numpy", "jax")

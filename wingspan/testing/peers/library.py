@@ -1,4 +1,4 @@
-"""The libraries of others, each imported where it is used."""
+"""Libraries of others, imported when used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def library(module: str, package: str) -> Any:
 
 
 def zero_filled(stored: Coordinates) -> Coordinates:
-    """The same, for a library in which all that is not stored is zero."""
+    """The same, for a library in which missing elements are zero."""
     if stored.fill != 0:
         raise NotImplementedError("a fill value other than 0")
     return stored
