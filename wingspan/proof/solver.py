@@ -97,6 +97,8 @@ class Prover:
 
 
 OURS = "; a question of wingspan prove\n"
+UNKNOWN = "(set-info :status unknown)"
+"""What z3 writes of an answer, into every question."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Kept:
         return Kept(folder / name, f"(set-logic ALL)\n{solver.to_smt2()}")
 
     def _with(self, answer: str) -> str:
-        return f"{OURS}(set-info :status {answer})\n{self.text}"
+        return OURS + self.text.replace(UNKNOWN, f"(set-info :status {answer})", 1)
 
     @property
     def proved(self) -> bool:
