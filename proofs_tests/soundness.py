@@ -81,7 +81,9 @@ def refusals(text: str, bound: Elaborated) -> Iterator[tuple[Judge, str]]:
 
 def reason(troubles: Iterable[Trouble], towers: Mapping[str, Tower]) -> str:
     """All that a test finds in a few words: the topic, or for Algorithm 1 the kinds that a level lacks."""
-    topics, kinds, levels = set(), set(), set()
+    topics: set[str] = set()
+    kinds: set[str] = set()
+    levels: set[str] = set()
     for trouble in troubles:
         match trouble:
             case (pair, need):
