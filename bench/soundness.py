@@ -1,11 +1,11 @@
-"""The three level dependence tests against the explorer, on random programs of several shapes.
+"""The three level dependence tests against the explorer, on random programs of several shapes: sound? how precise?
 
     python bench/soundness.py [--programs N] [--states N] [--jobs N] [--scheduler ADDRESS] [--results FILE]
                               [--docs FILE] [--so-far]
 
 Finished batches are kept in bench/results/soundness.jsonl, so that a run that was killed continues; batches that were
 computed from other sources are dropped. With `--scheduler`, the workers of a Dask scheduler run them, in this folder or
-with it in PYTHONPATH. Prints a table, and writes it into FILE if --docs is given. The exit status is
+with it in PYTHONPATH. Prints two tables, and writes them into FILE if --docs is given. The exit status is
 1 if `repaired` or `exact` accepts a program that is not safe, faults that values cause excepted; these programs are
 printed.
 """
@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
 from proofs_tests import soundness, theory, theory_page  # noqa: E402
-from proofs_tests.soundness import SHAPES, Tally  # noqa: E402
+from proofs_tests.shapes import SHAPES, program  # noqa: E402
+from proofs_tests.soundness import Tally  # noqa: E402
 from wingspan.errors import InputError  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
@@ -34,7 +35,7 @@ BEGIN, END = "<!-- soundness: python bench/soundness.py --docs docs/theory.md --
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
 WORDS = ("advice", "changes", "explain", "findings", "witnesses")
 """Modules of the tests that only report what was found."""
-BATCH = 25
+BATCH = 125
 FIRST_SEED = 1_000_000
 """The test suite uses smaller ones."""
 
@@ -63,7 +64,7 @@ def run(batch: Batch) -> Tally:
     """The tally of a batch."""
     found, shape = Tally(), SHAPES[batch.shape]
     for seed in range(batch.start, batch.start + BATCH):
-        found.note(soundness.program(shape, FIRST_SEED + seed), batch.states)
+        found.note(program(shape, FIRST_SEED + seed), batch.states)
     theory.forget()
     return found
 
@@ -71,7 +72,7 @@ def run(batch: Batch) -> Tally:
 def sources() -> list[Path]:
     """The files that the results depend on."""
     files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
-    files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "soundness")]
+    files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "drafts", "shapes", "soundness")]
     return [path for path in files if path.stem not in WORDS]
 
 
@@ -96,7 +97,7 @@ def work(missing: list[Batch], done: int, kept: Kept, options: argparse.Namespac
 def main() -> int:
     """Run what is missing, print the table, and write it into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=int, default=2_750)
+    parser.add_argument("--programs", type=int, default=4_000)
     parser.add_argument("--states", type=int, default=1_500, help="the bound of each exploration")
     spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -113,16 +114,17 @@ def main() -> int:
             return interrupted(error)
     found = totals(chosen, kept)
     number, sometimes = (sum(getattr(tally, name) for tally in found.values()) for name in ("programs", "sometimes"))
-    text = (
-        f"{soundness.table(found)}\n\n{number:,} programs, each explored up to {options.states:,} states. Accepted by "
-        f"`repaired`, and faulting because of values in some interleavings only: {sometimes:,}.\n"
+    told = (
+        f"{number:,} programs, each explored up to {options.states:,} states. Accepted by `repaired`, and faulting "
+        f"because of values in some interleavings only: {sometimes:,}.\n"
     )
+    text = f"{soundness.table(found)}\n\n{told}\n### What is rejected, and for what\n\n{soundness.precision(found)}\n"
     print(text)
     if options.docs is not None:
         theory_page.rewrite(options.docs, text, BEGIN, END)
-    unsound = [program for tally in found.values() for program in tally.unsound]
-    for program in unsound:
-        print(program)
+    unsound = [each for tally in found.values() for each in tally.unsound]
+    for each in unsound:
+        print(each)
     return int(bool(unsound))
 
 

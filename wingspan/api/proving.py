@@ -56,10 +56,15 @@ def prove(
 ) -> Proved:
     """Prove that what a test accepts does not race, for all extents, threads, and towers of the registered levels.
 
-    `keep`: a folder for all questions, as SMT-LIB. `more`: further levels. InputError without z3-solver.
+    `keep`: a folder for all questions, as SMT-LIB; those that it has as proved are not asked again. `more`: further
+    levels. Ctrl-C ends the proof: what was proved until then is there, and `proof.complete` is False. InputError
+    without z3-solver, or if the folder cannot be used.
     """
     if test not in ("repaired", "printed"):
         raise InputError(f"the theorem is about repaired and printed, not {test}", fix="use one of these")
+    if keep == Path():
+        message = "1,000 questions and more are kept in a folder of their own, not in the current one"
+        raise InputError(message, fix="name a folder, for example questions")
     try:
         from wingspan.proof import form, program, theorem
     except ImportError:

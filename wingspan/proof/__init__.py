@@ -33,11 +33,21 @@ class Proof:
     lemmas: tuple[Lemma, ...]
     states: int
     countermodels: tuple[Countermodel, ...]
+    complete: bool = True
+    """False if the proof was interrupted, so that not all was asked"""
+    remembered: int = 0
+    """how many questions a run before has proved, by the folder that they are kept in"""
+
+    @property
+    def refuted(self) -> tuple[str, ...]:
+        """The lemmas that fail, `induction` among them."""
+        failed = [lemma.name for lemma in self.lemmas if lemma.decides and lemma.failed]
+        return (*failed, *["induction"] * bool(self.countermodels))
 
     @property
     def holds(self) -> bool:
-        """Whether there is no countermodel, and every lemma is proved."""
-        return not self.countermodels and all(lemma.holds for lemma in self.lemmas if lemma.decides)
+        """Whether all was asked, there is no countermodel, and every lemma is proved."""
+        return self.complete and not self.countermodels and all(lemma.holds for lemma in self.lemmas if lemma.decides)
 
 
 def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]]:
@@ -67,15 +77,19 @@ def theorem(
     progress: Callable[[int], None] | None = None,
     more: Sequence[type[Level]] = (),
 ) -> Proof:
-    """Ask all questions of the theorem, until there are so many countermodels."""
-    prover = Prover(keep, progress)
+    """Ask all questions of the theorem, until there are so many countermodels. Ctrl-C ends it (`complete`)."""
+    prover, complete = Prover(keep, progress), True
     levels, modifiers = subjects(more)
     induction = Induction(Steps(prover), levels, modifiers, rule)
-    induction.run(most)
-    if rule == "repaired":
-        lemmas.ask(prover, levels, modifiers)
-    protocol.ask(prover, rule, levels, modifiers)
-    return Proof(rule, tuple(prover.lemmas), len(induction.came), tuple(_distinct(induction.countermodels)))
+    try:
+        induction.run(most)
+        if rule == "repaired":
+            lemmas.ask(prover, levels, modifiers)
+        protocol.ask(prover, rule, levels, modifiers)
+    except KeyboardInterrupt:
+        complete = False
+    found = tuple(_distinct(induction.countermodels))
+    return Proof(rule, tuple(prover.lemmas), len(induction.came), found, complete, prover.remembered)
 
 
 @cache

@@ -179,7 +179,7 @@ class Induction:
             early=node.early or (context == "early" and outcome.conflict is not None),
             meets=node.meets or (context == "early" and node.agree == "same"),
         )  # fmt: skip
-        for state in outcome.below:
+        for state in sorted(outcome.below):
             yield Passed(subject), replace(after, state=state)
 
     def _with(self, effects: Effects, modifier: Level, own: bool) -> Effects:
@@ -208,7 +208,7 @@ class Induction:
                 self.countermodels.append(Countermodel(path, self._apart(node), parts, node.state, conflict))
                 continue
             agree: Place = "same" if node.agree == "same" and kind == "node" else "apart"
-            for state in () if level.leaf else outcome.below:
+            for state in () if level.leaf else sorted(outcome.below):
                 visits, fixed = state.one == state.other == "visit", node.fixed or level.stretch == "run"
                 below = Node(state, agree, node.below, node.below, False, fixed, node.parts, visits=visits)
                 yield passed, below

@@ -1,10 +1,14 @@
-"""Questions to z3: whether something is impossible; with their time, and kept as SMT-LIB if asked."""
+"""Questions to z3: whether something is impossible; with their time, and kept as SMT-LIB if asked.
+
+A kept question says in its first lines what z3 has answered. If the same question is asked again, and was proved, it is
+not asked once more; so a proof that was interrupted goes on.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,8 @@ from typing import Any
 import z3
 
 from wingspan.errors import InputError
+from wingspan.paths import named
+from wingspan.written import writable
 
 PATIENCE = 20_000
 """The milliseconds after which z3 gives up a question. The longest that it needs is a second or two."""
@@ -48,6 +54,8 @@ class Prover:
     progress: Callable[[int], None] | None = None
     """called with the number of questions asked so far"""
     lemmas: list[Lemma] = field(default_factory=list)
+    remembered: int = 0
+    """how many were proved before, by the folder"""
 
     def lemma(self, name: str, claim: str) -> Lemma:
         """The group of this name; a new one if there is none yet."""
@@ -63,13 +71,18 @@ class Prover:
         solver.set("timeout", PATIENCE)
         solver.set("ctrl_c", False)  # Python raises KeyboardInterrupt
         solver.add(*(z3.simplify(each) for each in constraints))  # else an empty conjunction is no SMT-LIB
-        lemma.asked += 1
         if self.progress is not None:
             self.progress(sum(each.asked for each in self.lemmas))
-        self._keep(lemma, solver)
+        kept = None if self.folder is None else Kept.of(self.folder, lemma, constraints)
+        if kept is not None and kept.proved:
+            lemma.asked, lemma.proved, self.remembered = lemma.asked + 1, lemma.proved + 1, self.remembered + 1
+            return None
         began = time.monotonic()
         answer = solver.check()
         lemma.seconds += time.monotonic() - began
+        if kept is not None:
+            kept.write(str(answer))
+        lemma.asked += 1
         if answer == z3.unsat:
             lemma.proved += 1
             return None
@@ -82,12 +95,46 @@ class Prover:
             lemma.failed.append(what)
         return proved
 
-    def _keep(self, lemma: Lemma, solver: Any) -> None:
-        if self.folder is None:
-            return
-        path = self.folder / f"{re.sub(r'[^a-z0-9]+', '-', lemma.name.lower())}-{lemma.asked}.smt2"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"(set-logic ALL)\n{solver.to_smt2()}", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}", fix="name a folder that can be written to") from None
+
+OURS = "; a question of wingspan prove\n"
+UNKNOWN = "(set-info :status unknown)"
+"""What z3 writes of an answer, into every question."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A question in a file: its path, and its text but for the answer."""
+
+    path: Path
+    text: str
+
+    @staticmethod
+    def of(folder: Path, lemma: Lemma, constraints: Sequence[Any]) -> Kept:
+        """The file of the next question of a lemma.
+
+        The text is made in a context of its own: how z3 sorts terms depends on what a context has seen before.
+        """
+        name = f"{re.sub(r'[^a-z0-9]+', '-', lemma.name.lower())}-{lemma.asked + 1}.smt2"
+        fresh = z3.Context()
+        solver = z3.Solver(ctx=fresh)
+        solver.add(*(z3.simplify(each.translate(fresh)) for each in constraints))
+        return Kept(folder / name, f"(set-logic ALL)\n{solver.to_smt2()}")
+
+    def _with(self, answer: str) -> str:
+        return OURS + self.text.replace(UNKNOWN, f"(set-info :status {answer})", 1)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the file is there, has this very question, and z3 has proved it. InputError if it is not ours."""
+        with writable(self.path):
+            there = self.path.read_bytes() if self.path.exists() else b""
+        if there and not there.startswith(OURS.encode()):
+            fix = "name another folder, or move the file away"
+            raise InputError(f"{named(self.path)} is no question of wingspan prove", fix=fix)
+        return there == self._with("unsat").encode()
+
+    def write(self, answer: str) -> None:
+        """Write the question with its answer. InputError if that is impossible."""
+        with writable(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_bytes(self._with(answer).encode())

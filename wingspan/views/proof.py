@@ -24,14 +24,19 @@ def text(found: Proved) -> str:
     seconds = sum(lemma.seconds for lemma in proof.lemmas)
     questions = count(sum(lemma.asked for lemma in proof.lemmas), "question")
     verdict = f"proved  {CLAIM['repaired']}" if found.holds else f"refuted  {_what(found)}"
+    if not proof.complete and not proof.refuted:
+        verdict = "interrupted  what the table has is proved, and not all was asked"
     rows = [("asked", "proved", "seconds", "lemma", "")]
     rows += [
-        (str(lemma.asked), str(lemma.proved), f"{lemma.seconds:.1f}", lemma.name, _mark(lemma))
+        (str(lemma.asked), str(lemma.proved), f"{lemma.seconds:.1f}", lemma.name, _mark(lemma, proof.complete))
         for lemma in proof.lemmas
     ]
     note = f"{questions} in {seconds:.1f} s of z3; {count(proof.states, 'state')} in the induction over the tower"
     steps = "note  a question of a step that is not proved says which states there are below"
-    parts = [verdict, "\n".join(table(rows, right=3)), f"{note}\n{steps}"]
+    notes = [note, steps]
+    if proof.remembered:
+        notes.append(f"note  {count(proof.remembered, 'question')} of these were proved before, by the folder kept")
+    parts = [verdict, "\n".join(table(rows, right=3)), "\n".join(notes)]
     parts += [_refuted(each) for each in found.refutations[:SHOWN]]
     if len(found.refutations) > SHOWN:
         parts.append(f"and {', '.join(each.format for each in found.refutations[SHOWN:])}")
@@ -43,14 +48,15 @@ def text(found: Proved) -> str:
 def _what(found: Proved) -> str:
     if found.refutations:
         return f"{count(len(found.refutations), 'program')} that the test accepts, explored"
-    failed = [lemma.name for lemma in found.proof.lemmas if lemma.decides and lemma.failed]
-    return ", ".join(failed) or "the induction has a countermodel"
+    return ", ".join(found.proof.refuted) or "a lemma without a question"
 
 
-def _mark(lemma: Lemma) -> str:
+def _mark(lemma: Lemma, complete: bool) -> str:
     if not lemma.decides:
         return ""
-    return "proved" if lemma.holds else "refuted"
+    if not lemma.asked:
+        return "nothing asked"
+    return "refuted" if lemma.failed else "proved" if complete else "proved so far"
 
 
 def _refuted(each: Refutation) -> str:
@@ -67,6 +73,8 @@ def data(found: Proved) -> dict[str, Any]:
     return {
         "test": found.proof.rule,
         "holds": found.holds,
+        "complete": found.proof.complete,
+        "remembered": found.proof.remembered,
         "states": found.proof.states,
         "lemmas": [asdict(lemma) for lemma in found.proof.lemmas],
         "refutations": [
