@@ -2,8 +2,8 @@
 
     python bench/bounds.py [SECONDS or SIZE]… [--busy N]
 
-A line has the bound, the options, the seconds by the clock and the peak of the memory, as the system tells them of the
-whole command; `--busy` processes make the machine a loaded one meanwhile.
+A line has the bound, the options, the seconds by the clock and the peak of the memory, as the system reports them for
+the whole command; `--busy` processes make the machine a loaded one meanwhile.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ for i = parallel(1:8)
 end
 return c
 """
-"""Of more states than any search comes to in minutes."""
+"""Of more states than any search reaches in minutes."""
 
 OPTIONS = (
     "--strategy auto", "--strategy graph", "--strategy dpor", "--strategy random --runs 1000000000",

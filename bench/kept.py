@@ -73,7 +73,7 @@ def interrupted(error: KeyboardInterrupt | InputError) -> int:
 
 
 def fingerprint(sources: Iterable[Path]) -> str:
-    """What tells sources apart, but for their comments and docstrings."""
+    """What distinguishes sources, but for their comments and docstrings."""
     mark = hashlib.sha256()
     for path in sources:
         text = path.read_text(encoding="utf-8")

@@ -143,7 +143,7 @@ def rewrite(file: Path, text: str) -> None:
 
 
 def held(pid: int) -> int:
-    """The bytes that a process holds; 0 where the system does not tell."""
+    """The bytes that a process holds; 0 where the system does not report it."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
     except OSError:

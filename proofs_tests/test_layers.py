@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "explorer": {"errors", "shown", "written"},
     "semantics": BOUND | {"explorer"},
     "dependence": BOUND,
-    "proof": BOUND | {"dependence"},
+    "proof": BOUND | {"dependence", "written"},
     "plan.ir": {"errors", "lang"},
     "plan.show": {"errors", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},

@@ -60,13 +60,15 @@ AREAS = {
     ],
     "engines": [
         "wingspan/testing/accesses.py", "wingspan/testing/spread.py", "wingspan/testing/campaign.py",
-        "wingspan/comparison.py", "wingspan/elaborate/einsum.py",
+        "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",
+        "wingspan/pytest_plugin.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
         "wingspan/tensors/files/", "wingspan/tensors/foreign.py", "wingspan/tensors/arrays.py", "wingspan/reading.py",
         "wingspan/written.py",
     ],
+    "proof": ["wingspan/proof/"],
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
     "teaching": [
         "wingspan/notebook.py", "wingspan/semantics/rules/schema.py", "wingspan/testing/small.py",
@@ -76,7 +78,7 @@ AREAS = {
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
         "wingspan/views/stepper.py", "wingspan/views/widget.py", "wingspan/cli/stepping.py",
-        "wingspan/semantics/stopped.py",
+        "wingspan/semantics/stopped.py", "wingspan/views/stepper_plain.py", "wingspan/views/shown.py",
     ],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",
@@ -106,7 +108,7 @@ AREAS = {
     "docs": ["docs/"],
     "interfaces": [
         "wingspan/views/json.py", "wingspan/cli/options.py", "wingspan/errors.py", "wingspan/levels/registry.py",
-        "wingspan/api/exploring.py", "wingspan/program.py",
+        "wingspan/api/exploring.py", "wingspan/program.py", "proofs_tests/man_page.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "bounds": [

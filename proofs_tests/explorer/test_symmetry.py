@@ -535,7 +535,7 @@ def test_a_machine_that_knows_no_states_without_names_is_refused() -> None:
                 raise AttributeError
             return getattr(ninc(2), name)
 
-    with pytest.raises(InputError, match="the machine plain tells no states without names"):
+    with pytest.raises(InputError, match="the machine plain has no states without names"):
         explore(Plain(), Search("graph", symmetry=True))
 
 

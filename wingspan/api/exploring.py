@@ -165,7 +165,7 @@ def _asked(options: Options) -> Search:
 
 
 def _digest(bound: Elaborated, machine: str) -> str:
-    """What tells searches apart: the program as it is run, its formats, its inputs and the machine."""
+    """What distinguishes searches: the program as it is run, its formats, its inputs and the machine."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
     towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
     return sha256(repr((machine, bound.body, towers, inputs)).encode()).hexdigest()

@@ -38,7 +38,7 @@ Rmw = Literal["atomic", "acquire", "release"]
 
 
 class Memory(Protocol):
-    """The memory that a frame runs on. Position and index tell what the access is made for."""
+    """The memory that a frame runs on. Position and index say what the access is for."""
 
     def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
         """Read the cell."""

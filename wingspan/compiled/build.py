@@ -117,7 +117,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 @cache
 def _processor() -> str:
-    """The processor that `-march=native` stands for: its name and what it can do, where the system tells."""
+    """The processor that `-march=native` stands for: its name and what it can do, where the system reports it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

@@ -13,8 +13,8 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
     A function of many loops has more variables than there are registers, and compilers keep the wrong ones in memory:
     the product of sparse matrices takes 15 % longer in one function. A function that is called for each fiber costs
     more than it gains where fibers are short: MTTKRP takes 1.4 times as long. So one is called for each row, or, if
-    rows have no loops inside of each other, for each chunk of them. They begin at lines of the cache: where one came to
-    lie by chance made up to 5 % of a difference.
+    rows have no loops inside of each other, for each chunk of them. They begin at lines of the cache: where one
+    lay by chance made up to 5 % of a difference.
     """
     for s in body:
         if isinstance(s, While | Tile):

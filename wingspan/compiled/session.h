@@ -105,7 +105,7 @@ int ws_session_run(ws_session *s) {
 /* Variables of the outermost scope and fill values, in the order in which they are printed. */
 const ws_value *ws_session_results(const ws_session *s) { return s->results; }
 
-/* The instance after this one, the first one after NULL; it tells its group, parent and key. */
+/* The instance after this one, the first one after NULL; with its group, parent and key. */
 ws_instance *ws_session_next(ws_session *s, ws_instance *x, int64_t *group, ws_instance **parent, int64_t *key) {
     for (x = x ? x->made_before : s->run.instances; x && !x->used;) x = x->made_before;
     if (!x) return NULL;

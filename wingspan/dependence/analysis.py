@@ -75,7 +75,7 @@ class Analysis:
         return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
     def _proof(self, pair: Together, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
-        """Why a pair is safe: the exact test tells only what fails, and the repaired one proves most of it too."""
+        """Why a pair is safe: the exact test reports only what fails, and the repaired one proves most of it too."""
         tower = towers[pair.one.tensor]
         needs = tuple(TEST["repaired" if test == "exact" else test](pair, tower))
         if any(need.missing for need in needs):

@@ -44,7 +44,7 @@ class Iteration:
 class Witness:
     """Two iterations, and what they both update: an element `C[3, 1]`, a fiber `C[:, 1]`, a level, or a variable.
 
-    A subscript that only running tells is `?`.
+    A subscript that is known only at run time is `?`.
     """
 
     first: Iteration

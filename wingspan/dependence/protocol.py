@@ -220,7 +220,7 @@ def _appended_to(sites: tuple[Site, ...], tower: Tower, depth: int) -> Iterator[
 
 
 def opened(site: Site, number: int) -> int:
-    """How many loops tell the visits of fibers apart; a dynamic chunk is a visit of its own."""
+    """How many loops distinguish the visits of fibers; a dynamic chunk is a visit of its own."""
     k = site.unfurls(number)
     schedule = site.loops[k].schedule
     return k + (schedule is not None and schedule.kind == "dynamic")

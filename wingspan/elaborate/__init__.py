@@ -67,7 +67,7 @@ def elaborate(
     symbolic: bool = False,
 ) -> Elaborated:
     """Bind a program. ProgramError if it cannot mean anything, InputError if what it is given does not fit; one error
-    tells all mistakes that do not follow from each other.
+    reports all mistakes that do not follow from each other.
 
     If `symbolic`, inputs and parameters may be left open, and the result stands for all that they can be. A number is
     then an `ir.Variable`, the same unknown value everywhere; in a tower's shape there is `extents.OPEN` for it, and

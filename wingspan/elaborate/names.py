@@ -99,7 +99,7 @@ def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define], mistakes: 
 
 
 def _bindings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> Iterator[tuple[str, str, Span | None]]:
-    """Each name where its form tells what it stands for."""
+    """Each name whose form shows what it stands for."""
     for name, definition in definitions.items():
         yield name, DEFINED[type(definition.value)], definition.span
     for node in tree.walk():

@@ -1,7 +1,7 @@
 """Subscripts that shift an index: `i + k` and `i - k`, where k has one value as the loop over i runs.
 
 The loop over i then enters a *view* of the fiber that is read: the view has at i what the fiber has at i + k. A
-subscript counts as a shift only if the ranges of the loops around it tell that the sum cannot overflow.
+subscript counts as a shift only if the ranges of the loops around it show that the sum cannot overflow.
 """
 
 from __future__ import annotations

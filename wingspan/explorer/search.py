@@ -273,7 +273,7 @@ def explore(
     told_apart = ""
     if search.symmetry:
         if not isinstance(machine, Symmetric):
-            raise InputError(f"the machine {machine.name} tells no states without names", fix="leave symmetry out")
+            raise InputError(f"the machine {machine.name} has no states without names", fix="leave symmetry out")
         told_apart = machine.told_apart
         states.symmetry = not told_apart
     try:

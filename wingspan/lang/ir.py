@@ -39,7 +39,7 @@ class _NotANumber(float):
 NAN: float = _NotANumber()
 
 Instance = tuple[tuple[str, int], ...]
-"""What tells copies of a level apart: (tag, key) for each shard or private copy on the way down, outermost first."""
+"""What distinguishes copies of a level: (tag, key) for each shard or private copy on the way down, outermost first."""
 
 Shift = Hashable
 """What an index is shifted by, once it is known: an integer under the rules, an expression in a plan that is made."""
@@ -159,7 +159,7 @@ class Node(Term):
 class Fiber(Node):
     """fiber(T, l, p): the fiber at position p of level l, the leaf being level 1.
 
-    The surface program names root fibers only (position 1). `instance` tells copies of one level apart: the keys
+    The surface program names root fibers only (position 1). `instance` distinguishes copies of one level: the keys
     that shards, isolated fibers and private copies add on the way down (*run-time*).
 
     A *view* of a fiber that a loop reads has at index i what the fiber has at i + `by`. If it is `open`, it goes on

@@ -133,7 +133,7 @@ def fiber(f: ir.Fiber) -> str:
 
 
 def copy(instance: tuple[Any, ...]) -> str:
-    """The keys that tell copies of a level apart."""
+    """The keys that distinguish copies of a level."""
     return f" in {'.'.join(f'{tag} {key}' for tag, key in instance)}" if instance else ""
 
 

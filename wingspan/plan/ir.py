@@ -2,7 +2,7 @@
 
 A plan is structured and typed. What it computes with is private to a task: *registers*, each with a type and a name of
 its own. What tasks share are *buffers*, and every access to one is a statement of its own. Buffers
-belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors tell apart.
+belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors distinguish.
 Buffers never move and need not be grown: a cell never written reads as zero.
 
 All numbers are as in the language: positions and indices count from 1.
@@ -430,7 +430,7 @@ class Tile:
 
     `front` is `first`. But the rounds may be run for some lanes before they are for the others, as each stores to a
     cell of its own: before each time, the registers `carried` from round to round are what they were. C keeps these
-    cells in registers, as many as there are, and comes to what is left with `front` moved on.
+    cells in registers, as many as there are, and leaves the other lanes to the loop, with `front` moved on.
     """
 
     front: Reg

@@ -104,7 +104,7 @@ def how_often_read(made: Plan) -> Counter[str]:
 
 
 def reads(s: Stmt) -> frozenset[str]:
-    """The names of the registers that a statement itself reads or tells. The answer is kept in the statement."""
+    """The names of the registers that a statement itself reads or reports. The answer is kept in the statement."""
     known: frozenset[str] | None = s.__dict__.get("_reads")
     if known is None:
         found: set[str] = set()
@@ -141,7 +141,7 @@ def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
 
 
 def _told(origin: plan.Origin) -> frozenset[str]:
-    """The names of the registers that an origin tells, kept in it: many statements share an origin."""
+    """The names of the registers that an origin reports, kept in it: many statements share an origin."""
     known: frozenset[str] | None = origin.__dict__.get("_told")
     if known is None:
         found: set[str] = set()

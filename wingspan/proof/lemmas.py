@@ -59,7 +59,7 @@ def numbered(prover: Prover, level: Level) -> None:
     """L2, L3: a dictionary gives each key one child, and assembles a child only when it is new, by the text of `enter`.
 
     Invariant: the children 1 to fill know their keys, and the dictionary leads from a key to its child. It is assumed
-    of all children and keys that the text comes to, and proved of any child and key after it: there is no quantifier
+    of all children and keys that the text reaches, and proved of any child and key after it: there is no quantifier
     left, over which z3 would not find out that a text breaks the invariant.
     """
     name = level.name

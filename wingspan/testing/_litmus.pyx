@@ -50,7 +50,7 @@ OPS = {"Load": LOAD, "Store": STORE, "Add": ADD, "Claim": CLAIM, "Take": TAKE, "
 
 
 cdef class LitmusSpace(Space):
-    """The states of a `Litmus` that a search has come to; what is to be said of them is told when the search is over."""
+    """The states of a `Litmus` that a search has reached; it reports on them when it is over."""
 
     cdef readonly object machine
     cdef Instruction *code

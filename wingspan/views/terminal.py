@@ -76,7 +76,7 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
 
 
 def sighted(report: SightingReport) -> str:
-    """One finding of a search that goes on, as its verdict will tell it."""
+    """One finding of a search that goes on, as its verdict will report it."""
     found = report.finding
     match found:
         case Race():

@@ -225,7 +225,7 @@ class Action:
     touches: tuple[Touch, ...]
     visible: bool
     indices: Indices = ()
-    """those in force of the loops as written, outermost first; the machines tell them of visible steps"""
+    """those in force of the loops as written, outermost first; the machines report them for visible steps"""
     lost: Lost | None = None
     """the update that the step overwrites"""
 

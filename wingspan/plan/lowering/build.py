@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Builder:
-    """Collects statements. `indices` are the loop indices in force, which reports tell."""
+    """Collects statements. `indices` are the loop indices in force, which reports name."""
 
     out: list[Stmt] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Expressions of the language in a plan: typed, with the faults that `lang.algebra` tells."""
+"""Expressions of the language in a plan: typed, with the faults of `lang.algebra`."""
 
 from __future__ import annotations
 

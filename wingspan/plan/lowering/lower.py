@@ -181,7 +181,7 @@ class Lowering(State):
         return self.builder.keep("end", value, origin)
 
     def undecided(self, e: ir.Expression) -> bool:
-        """Whether only the run tells if an expression is an integer or a double."""
+        """Whether only a run shows if an expression is an integer or a double."""
         return isinstance(e, ir.Variable) and self.find(e.name) in self.whole
 
     def require_decided(self, e: ir.Expression) -> None:

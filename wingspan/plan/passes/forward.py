@@ -71,7 +71,7 @@ def forward(made: Plan) -> Plan:
 
 
 class _Read(Replace):
-    """Replaces what a statement reads; reports may go on to tell what the replaced registers hold."""
+    """Replaces what a statement reads; reports may still name what the replaced registers hold."""
 
     def origin(self, origin: Origin) -> Origin:
         return origin

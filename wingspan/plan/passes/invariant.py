@@ -66,7 +66,7 @@ def _changed(loop: While) -> Counter[Reg]:
 
 
 def _before(load: Load, loop: While) -> Load:
-    """A load as it stands before a loop: reports do not tell the loop's index, which it does not depend on."""
+    """A load as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
     changed = _changed(loop)
 
     def still(told: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
