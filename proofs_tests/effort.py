@@ -1,7 +1,7 @@
 """How much the tests do: `make test` a sixteenth of each campaign, `make test-deep` all, `make prove` ten times that.
 
 What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`. `.ci/run`
-has half an hour, and runs what `make test` runs and a twelfth of the deep tests.
+has half an hour, and runs what `make test` runs and one in 48 deep tests.
 """
 
 from __future__ import annotations
