@@ -222,7 +222,7 @@ def test_the_log_of_a_run_has_predicted_races_only() -> None:
     met = 0
 
     @settings(
-        deadline=None, derandomize=True, max_examples=many(400), suppress_health_check=list(HealthCheck),
+        deadline=None, derandomize=True, max_examples=many(240), suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )  # fmt: skip
     @given(meetings(), st.integers(0, 99))
