@@ -119,11 +119,14 @@ def session(text: str) -> Iterator[nbformat.NotebookNode]:
 
 
 def executed(page: Path, folder: Path) -> nbformat.NotebookNode:
-    """The notebook of a page, run in a folder."""
+    """The notebook of a page, run in a folder. Of an error its message is kept, not where the package was installed."""
     made = notebook(page)
     NotebookClient(made, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
     for cell in made.cells:
         cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                output.traceback = [f"{output.ename}: {output.evalue}"]
     return made
 
 
