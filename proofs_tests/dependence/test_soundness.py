@@ -12,13 +12,16 @@ import pytest
 
 from proofs_tests.drafts import opened
 from proofs_tests.effort import due, many
-from proofs_tests.shapes import SHAPES, Shape, arrival, program, values
+from proofs_tests.shapes import SHAPES, Shape, arrival, overlapping, program, tight, values
 from proofs_tests.soundness import REASONED, SOUND, TRUTHS, Tally, refusals, table, truth
 from wingspan import api
 from wingspan.dependence import arrivals
 
 PROGRAMS, STATES = many(63), 200
 """A thousand programs of sixteen shapes in all, each explored up to so many states."""
+
+FEWER: dict[Shape, int] = {overlapping: 3, tight: 6}
+"""Of most shapes eight programs at least are accepted and safe; of these there are fewer."""
 
 
 def tally(shape: Shape, programs: int = PROGRAMS, states: int = STATES, explore_all: bool = False) -> Tally:
@@ -41,7 +44,7 @@ def test_no_random_program_that_is_accepted_goes_wrong(shape: Shape) -> None:
     assert found.unsound == []
     for test in SOUND:
         safe, cut = (found.count(test, "accepted", name) for name in ("safe", "cut"))
-        assert safe >= due(2 if test in REASONED else 1) and cut < 10
+        assert safe >= due(FEWER.get(shape, 8) if test in REASONED else 2) and cut < 10
         assert found.count(test, "accepted", "bad") == 0
     faulted = found.count("repaired", "accepted", "value")
     assert faulted >= due(1) if shape is values else faulted == 0

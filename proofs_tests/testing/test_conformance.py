@@ -76,7 +76,7 @@ def test_levels_that_conform_are_told_with_what_they_support(level: type[Level])
         (Overlapping, "loads", " is given"),
         (Forgetful, "thaws", "is thawed"),
         (Boastful, "stability", "declares sibling"),
-        pytest.param(Generous, "engines", " has ", marks=pytest.mark.deep),
+        (Generous, "engines", " has "),
     ],
 )
 def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str) -> None:
