@@ -78,7 +78,7 @@ AREAS = {
     "trace": [
         "wingspan/trace/", "wingspan/semantics/notation.py", "wingspan/semantics/rules/", "wingspan/lang/printer.py",
         "wingspan/views/stepper.py", "wingspan/views/widget.py", "wingspan/cli/stepping.py",
-        "wingspan/semantics/stopped.py", "wingspan/views/stepper_plain.py", "wingspan/views/shown.py",
+        "wingspan/semantics/stopped.py", "wingspan/views/stepper_plain.py", "wingspan/views/paint.py",
     ],
     "replay": [
         "wingspan/explorer/interleaving.py", "wingspan/views/view.py", "wingspan/views/steps.py",

@@ -18,8 +18,8 @@ from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import exact
 from wingspan.tensors import gathered
+from wingspan.tensors._gather import PIECES
 from wingspan.tensors.frozen import Frozen, collect
-from wingspan.tensors.gathered import PIECES
 from wingspan.tensors.tensor import entries_of, from_exact, load
 from wingspan.tensors.walk import columns
 from wingspan.testing.formats import VALUES, arrays, dtype_of, tensors, worth

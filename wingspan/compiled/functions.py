@@ -297,25 +297,19 @@ class Function:
 
     def tile(self, s: plan.Tile) -> list[str]:
         """A loop over rows, for as many cells as fit in registers while there are as many, and then for the others."""
-        front, last = f"{self.to(s, s.front)} = {self.text(s.first)};", self.text(s.last)
-        found = row(s)
-        if found is None or self.printing.racy:
-            return [front, f"if ({self.names.register(s.front)} <= {last}) {{", *indented(self.block(s.body)), "}"]
-        at = self.names.register(s.front)
-        carried = {self.names.register(reg): self.names.new(f"{self.names.register(reg)}_before") for reg in s.carried}
-        self.lanes = Lanes(self, s, *found)
-        inner = [*self.lanes.load(), *self.block(s.body), *self.lanes.store()]
-        self.lanes = None
-        return [
-            front,
-            *(f"const int64_t {before} = {x};" for x, before in carried.items()),
-            f"for (; {at} <= {last} - (WS_TILE - 1); {at} += WS_TILE) {{",
-            *indented([*inner, *(f"{x} = {before};" for x, before in carried.items())]),
-            "}",
-            f"if ({at} <= {last}) {{",
-            *indented(self.block(s.body)),
-            "}",
-        ]
+        lines = [f"{self.to(s, s.front)} = {self.text(s.first)};"]
+        front, last = self.names.register(s.front), self.text(s.last)
+        if (found := row(s)) is not None:
+            names = map(self.names.register, s.carried)
+            carried = {name: self.names.new(f"{name}_before") for name in names}
+            self.lanes = Lanes(self, s, *found)
+            inner = [*self.lanes.load(), *self.block(s.body), *self.lanes.store()]
+            self.lanes = None
+            lines += (f"const int64_t {before} = {name};" for name, before in carried.items())
+            lines.append(f"for (; {front} <= {last} - (WS_TILE - 1); {front} += WS_TILE) {{")
+            lines += indented([*inner, *(f"{name} = {before};" for name, before in carried.items())])
+            lines.append("}")
+        return [*lines, f"if ({front} <= {last}) {{", *indented(self.block(s.body)), "}"]
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)

@@ -33,7 +33,7 @@ class Lanes:
         self.cells, self.k = around.names.new("cells"), around.names.new("k")
         self.vectors: set[Reg] = set()
         others = [each for each in walk(s.body) if each is not loop and not any(each is part for part in loop.body)]
-        self.unread = None if any(s.lane in {*reads(each)} for each in others) else s.lane
+        self.unread = None if any(s.lane in reads(each) for each in others) else s.lane
         """the register of the lane, if only the loop reads it, which has another one for it"""
 
     def at(self, s: Load | Store) -> str:

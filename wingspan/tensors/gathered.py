@@ -10,11 +10,9 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.buffers.stored import Stored, narrow
-from wingspan.tensors._gather import PIECES, gather
+from wingspan.tensors._gather import gather
 from wingspan.tensors.frozen import disorder, own
 from wingspan.tensors.parallel import each, processors
-
-__all__ = ["PIECES", "Lists", "side_by_side"]
 
 PART = 1 << 16
 """Entries that are worth a thread."""

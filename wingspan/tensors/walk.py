@@ -19,9 +19,10 @@ from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.stretches import Spread
+from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.gathered import PIECES, Lists, side_by_side
+from wingspan.tensors.gathered import Lists, side_by_side
 from wingspan.tensors.pack import in_order
 
 Elements = tuple[list[np.ndarray], np.ndarray]

@@ -46,13 +46,18 @@ class Painter(RegexHighlighter):
     )
 
 
+def console(stream: TextIO, **options: Any) -> Console:
+    """A console with our colours, whose text is ours in notebooks, too: rich would display it there by itself."""
+    return Console(file=stream, theme=THEME, highlight=False, force_jupyter=False, **options)
+
+
 def painted(text: str, stream: TextIO) -> str:
     """The text with colours if the stream is a terminal that has them; untouched otherwise."""
-    console = Console(file=stream, theme=THEME, highlight=False, force_jupyter=False)
-    if console.color_system is None or console.no_color:
+    screen = console(stream)
+    if screen.color_system is None or screen.no_color:
         return text
-    with console.capture() as capture:
-        console.print(Painter()(text), soft_wrap=True, end="")
+    with screen.capture() as capture:
+        screen.print(Painter()(text), soft_wrap=True, end="")
     return capture.get()
 
 
@@ -62,7 +67,7 @@ class Line:
     def __init__(self, render: Callable[..., str], stream: TextIO) -> None:
         self.render = render
         self.began = time.monotonic()
-        self.console = Console(file=stream, theme=THEME, highlight=False, force_jupyter=False)
+        self.console = console(stream)
         self.status = self.console.status("")
 
     def __call__(self, *told: Any) -> None:

@@ -12,8 +12,6 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from rich.console import Console
-
 from wingspan.api import Exploration, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
@@ -28,7 +26,7 @@ from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
 from wingspan.views import made as reports
 from wingspan.views.check import check
-from wingspan.views.paint import THEME, Painter
+from wingspan.views.paint import Painter, console
 from wingspan.views.sweep import sweep
 from wingspan.views.values import count, digits, listing, listings, share
 from wingspan.views.view import counterexample
@@ -173,18 +171,10 @@ def html(result: Any) -> str:
 
 def coloured(text: str) -> str:
     """A text as it is, with the colours of the command line."""
-    console = Console(
-        file=StringIO(),
-        record=True,
-        theme=THEME,
-        width=10_000,
-        highlight=False,
-        color_system="standard",
-        force_jupyter=False,
-    )
-    console.print(Painter()(printable(text)), soft_wrap=True)
+    page = console(StringIO(), record=True, width=10_000, color_system="standard")
+    page.print(Painter()(printable(text)), soft_wrap=True)
     frame = '<pre style="white-space:pre;overflow-x:auto;line-height:1.3">{code}</pre>'
-    return console.export_html(inline_styles=True, code_format=frame)
+    return page.export_html(inline_styles=True, code_format=frame)
 
 
 _WORD = re.compile(r"(?P<comment>#.*)|(?P<text>&quot;.*?&quot;)|\b(?P<word>for|end|if|return|parallel|freeze|thaw)\b")

@@ -9,8 +9,6 @@ from io import StringIO
 from textwrap import wrap
 from typing import NamedTuple
 
-from rich.console import Console
-
 from wingspan.errors import printable
 from wingspan.explorer.incident import explain
 from wingspan.explorer.machine import READING
@@ -24,6 +22,7 @@ from wingspan.trace.reads import Lost
 from wingspan.trace.session import Choice, Guess, Session
 from wingspan.trace.trees import Tree, placed
 from wingspan.views.inference import stacked
+from wingspan.views.paint import console
 from wingspan.views.steps import lanes, touched
 from wingspan.views.values import count, listing
 from wingspan.views.view import written
@@ -357,9 +356,7 @@ def judged(guess: Guess) -> str:
 
 def picture(session: Session, width: int = 100) -> str:
     """All panes as SVG."""
-    console = Console(
-        file=StringIO(), width=width, record=True, highlight=False, color_system=None, force_jupyter=False
-    )
-    console.print("\n".join(screen(session, width)), markup=False)
+    page = console(StringIO(), width=width, record=True, color_system=None)
+    page.print("\n".join(screen(session, width)), markup=False)
     name = session.trace.source.name
-    return console.export_svg(title=f"{name}: {session.interleaving}", unique_id="wingspan")
+    return page.export_svg(title=f"{name}: {session.interleaving}", unique_id="wingspan")

@@ -1,7 +1,7 @@
 """The stepper on standard input and output, for screen readers, recordings and pipes.
 
-At the start all panes are told, after a command only what it has changed; a letter repeats a pane. Lines are words:
-there are no frames and no lanes, and what a mark says elsewhere is said.
+At the start it prints all panes, and after a command only what that changed; a letter repeats a pane. Lines are words,
+without frames and lanes; words say what marks show elsewhere.
 """
 
 from __future__ import annotations
