@@ -124,7 +124,7 @@ def declared(
     first = []
     named = {reg for s in within(body, apart) for reg in homes.own(s)} | ends
     for reg in sorted(named - set(given), key=lambda reg: (reg.name, reg.type)):
-        home = homes.home(reg, body, reg in ends)
+        home = homes.home(reg, (body,), reg in ends)
         if home is None:
             first.append(reg)
         else:
@@ -149,7 +149,7 @@ class _Homes:
 
     def __init__(self, apart: Mapping[int, tuple[Reg, ...]]) -> None:
         self._apart = apart
-        self._all: dict[int, set[Reg]] = {}
+        self._users: dict[int, dict[Reg, list[Stmt]]] = {}
 
     def own(self, s: Stmt) -> set[Reg]:
         """The registers that a statement itself needs."""
@@ -157,34 +157,38 @@ class _Homes:
             return {*self._apart[id(s)], *(reads(s) if isinstance(s, Par) else ())}
         return {*reads(s), *sets(s)}
 
-    def all(self, s: Stmt) -> set[Reg]:
-        """Those and the ones of the blocks inside of it."""
-        if id(s) not in self._all:
-            blocks = () if id(s) in self._apart else parts(s)
-            self._all[id(s)] = self.own(s).union(*(self.all(x) for block in blocks for x in block))
-        return self._all[id(s)]
+    def users(self, block: tuple[Stmt, ...]) -> dict[Reg, list[Stmt]]:
+        """The statements of a block that need each register, themselves or in blocks inside of them."""
+        found = self._users.get(id(block))
+        if found is None:
+            found = self._users[id(block)] = {}
+            for s in block:
+                blocks = () if id(s) in self._apart else parts(s)
+                for reg in self.own(s).union(*map(self.users, blocks)):
+                    found.setdefault(reg, []).append(s)
+        return found
 
-    def home(self, reg: Reg, body: tuple[Stmt, ...], late: bool) -> Stmt | None:
-        """The statement that sets a register before all that read it, in a block with all of these; None if none does.
+    def home(self, reg: Reg, blocks: tuple[tuple[Stmt, ...], ...], late: bool) -> Stmt | None:
+        """The statement that sets a register before all that read it, in blocks with all of these; None if none does.
 
-        `late`: whether it is read after the block, too.
+        The blocks run one after the other. `late`: whether it is read after them, too.
         """
-        using = [s for s in body if reg in self.all(s)]
+        using = [s for block in blocks for s in self.users(block).get(reg, ())]
         if not using:
             return None
         if id(using[0]) in self._apart:
             return None
         match using[0]:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
-                before = any(reg in self.all(x) for x in test)
-                return self.home(reg, test + inner, False) if before or reg not in registers(condition) else None
+                before = reg in self.users(test)
+                return self.home(reg, (test, inner), False) if before or reg not in registers(condition) else None
             case When() | While() | plan.Unpack() | plan.Tile() as s if (
                 len(using) == 1 and not late and reg not in self.own(s)
             ):
-                holding = [block for block in parts(s) if any(reg in self.all(x) for x in block)]
-                return self.home(reg, holding[0], False) if len(holding) == 1 else None
+                holding = tuple(block for block in parts(s) if reg in self.users(block))
+                return self.home(reg, holding, False) if len(holding) == 1 else None
             case plan.Unite(body=inner) as s if len(using) == 1 and not late:
-                return self.home(reg, inner, False) if reg not in self.own(s) else s
+                return self.home(reg, (inner,), False) if reg not in self.own(s) else s
             case plan.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s
             case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
