@@ -109,6 +109,7 @@ bench-kernels: $(READY) ## measure kernels on matrices and tensors in FOLDER bes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	$(BIN)/python bench/kernels.py $(FOLDER)
 	$(BIN)/python bench/scaling.py
+	$(BIN)/python bench/handover.py $(FOLDER)
 	$(BIN)/python bench/performance.py
 
 bench-explore: $(READY) ## measure the strategies of the explorer on tiny programs, beside SPIN if it is there; several processes; symmetry

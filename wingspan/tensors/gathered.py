@@ -14,7 +14,7 @@ from wingspan.tensors._gather import gather
 from wingspan.tensors.frozen import disorder, own
 from wingspan.tensors.parallel import each, processors
 
-PART = 1 << 16
+PART = 1 << 19
 """Entries that are worth a thread."""
 
 
