@@ -527,20 +527,17 @@ class Plan:
         return tuple(e for _, e in (*self.variables, *self.whole, *self.fills))
 
 
+BLOCKS: dict[type, tuple[str, ...]] = {
+    When: ("then", "otherwise"), While: ("test", "body"), Meet: ("plain",), Unite: ("body",), Unpack: ("onward",),
+    Tile: ("body",), Par: ("body",),
+}  # fmt: skip
+"""The names of the blocks inside of statements that have some."""
+
+
 def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The blocks inside of a statement."""
-    match s:
-        case When(then=then, otherwise=otherwise):
-            return then, otherwise
-        case While(test=test, body=body):
-            return test, body
-        case Meet(plain=plain):
-            return (plain,)
-        case Par(body=body) | Unite(body=body) | Tile(body=body):
-            return (body,)
-        case Unpack(onward=onward):
-            return (onward,)
-    return ()
+    names = BLOCKS.get(type(s))
+    return tuple([getattr(s, name) for name in names]) if names else ()
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
@@ -549,6 +546,6 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        if isinstance(s, Nested | Par):
+        if type(s) in BLOCKS:
             for block in reversed(parts(s)):
                 waiting += reversed(block)

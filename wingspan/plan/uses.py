@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -23,8 +24,10 @@ def registers(e: Expr) -> Iterator[Reg]:
 def sets(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
     match s:
-        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
+        case plan.Set(reg=reg) | plan.Load(reg=reg) | plan.Compute(reg=reg) | plan.Claim(reg=reg):
             return (reg,)
+        case When() | While() | plan.Store() | plan.Check():
+            return ()
         case plan.Child(reg=reg) | plan.Fresh(reg=reg):
             return (reg,)
         case Par(task=task, joined=joined):
@@ -173,16 +176,14 @@ def renamed(node: Any, by: Mapping[Reg, Expr]) -> Any:
 
 
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
-    """A statement with the blocks inside of it changed."""
-    match s:
-        case When(condition=condition, then=then, otherwise=otherwise):
-            return When(condition, change(then), change(otherwise))
-        case While(test=test, body=body):
-            return replace(s, test=change(test), body=change(body))
-        case plan.Meet(plain=plain, lists=lists):
-            return plan.Meet(change(plain), lists)
-        case Par(body=body) | plan.Unite(body=body) | plan.Tile(body=body):
-            return replace(s, body=change(body))
-        case plan.Unpack(onward=onward):
-            return replace(s, onward=change(onward))
-    return s
+    """A statement with the blocks inside of it changed; the same object if nothing in them is."""
+    names = plan.BLOCKS.get(type(s))
+    if names is None:
+        return s
+    changes = {}
+    for name in names:
+        before = getattr(s, name)
+        after = change(before)
+        if len(after) != len(before) or any(map(operator.is_not, after, before)):
+            changes[name] = after
+    return replace(s, **changes) if changes else s
