@@ -7,13 +7,16 @@ NaN follow IEEE 754.
 Zero times Inf or NaN is NaN, unless the zero is a literal or an element that is not stored: then it is zero. The
 reference is given which elements inputs store. What other tensors store depends on their formats: where that decides
 the result, the reference gives up (`Undecided`).
+
+A format may hold only some tensors. At the end of the scope that declares a tensor, the reference asks whether its
+format holds what was written, and faults if not.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -39,8 +42,31 @@ RANGES = {
 """What narrow cells of integers hold."""
 
 
+UNTOUCHED, PERHAPS, WRITTEN = range(3)
+"""Whether an element was written."""
+
+IDLE: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False}
+"""What leaves an element as it is. An update by such a literal is no write."""
+
+
 class Undecided(InputError):
     """The result depends on what the format of a tensor stores, which the reference does not know."""
+
+
+@dataclass(frozen=True)
+class Formats:
+    """What the reference asks about the formats of tensors."""
+
+    kept: Callable[[str], Array] | None = None
+    """which elements an input stores; None: all"""
+    partial: Collection[str] = ()
+    """the tensors that cannot hold every array"""
+    refusal: Callable[[str, Array, Array], str | None] = lambda name, array, written: None
+    """why one of these cannot hold the elements of the first array where the second one is true; None if it can"""
+    ordered: Collection[str] = ()
+    """those that may fault if elements are not written in column-major order, each once"""
+    once: Collection[str] = ()
+    """the tensors no element of which is written twice: an overwrite by the fill value is dropped"""
 
 
 @dataclass(frozen=True)
@@ -58,13 +84,13 @@ def evaluate(
     shapes: Mapping[str, tuple[int, ...]],
     kinds: Mapping[str, str],
     tick: Callable[[], None] = lambda: None,
-    kept: Callable[[str], Array] | None = None,
+    formats: Formats = Formats(),
 ) -> Results:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 
     `shapes` and `kinds` (`int`, `float` or `bool`, or what narrow cells hold: `u8`, `f32`, …) are those of all tensors,
     inputs and declared ones. `tick` is called before each iteration and for each element of an input; what it raises
-    ends the evaluation. `kept` says which elements an input stores: all, if it is None.
+    ends the evaluation.
 
     >>> y_i = ir.Access(ir.Fiber("y", 1), (ir.Index("i"),))
     >>> loop = ir.For("i", ir.Range(ir.Literal(1), ir.Literal(2)), ir.Assign(y_i, "+", ir.Index("i")))
@@ -79,7 +105,10 @@ def evaluate(
     nodes = list(body.walk())
     declared = {s.tensor for s in nodes if isinstance(s, ir.Declare)}
     changing = declared | {s.access.fiber.tensor for s in nodes if isinstance(s, ir.Assign)}
-    _Evaluator(shapes, kinds, tick, kept, frozenset(changing)).run(body, root)
+    for name in inputs.keys() & changing & set(formats.partial):
+        stored = np.True_ if formats.kept is None else formats.kept(name)
+        root.written[name] = _Written(np.broadcast_to(stored, shapes[name]))
+    _Evaluator(shapes, kinds, tick, formats, frozenset(changing)).scoped(body, root)
     return Results(root.tensors, root.variables)
 
 
@@ -278,6 +307,24 @@ def _bounded(value: Value, span: Span | None) -> Value:
 # -------------------------------------------------------------------------------------------------------- evaluation
 
 
+class _Written:
+    """The record of writes to a tensor that cannot hold every array."""
+
+    def __init__(self, stored: Array) -> None:
+        self.elements: Array = np.where(stored, WRITTEN, UNTOUCHED)
+        """`UNTOUCHED`, `PERHAPS` or `WRITTEN`, each"""
+        self.last: tuple[int, ...] = ()
+        self.in_order = not stored.any()
+        """whether the elements were written in column-major order, each once"""
+
+    def note(self, index: tuple[int, ...], how: int) -> None:
+        """Note an update of an element."""
+        if how != UNTOUCHED:
+            self.elements[index] = max(self.elements[index], how)
+            at = index[::-1]
+            self.in_order, self.last = self.in_order and at > self.last, at
+
+
 @dataclass
 class _Scope:
     """The variables, indices and tensors that one body binds, and the scope around it."""
@@ -285,6 +332,7 @@ class _Scope:
     parent: _Scope | None = None
     variables: dict[str, Value] = field(default_factory=dict)
     tensors: dict[str, Array] = field(default_factory=dict)
+    written: dict[str, _Written] = field(default_factory=dict)
 
     def binding(self, name: str) -> _Scope | None:
         """The nearest scope that binds the variable."""
@@ -293,14 +341,18 @@ class _Scope:
             scope = scope.parent
         return scope
 
-    def tensor(self, name: str, span: Span | None) -> Array:
-        """The contents of the nearest tensor of that name."""
+    def owner(self, name: str, span: Span | None) -> _Scope:
+        """The nearest scope that has a tensor of that name."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope.tensors:
-                return scope.tensors[name]
+                return scope
             scope = scope.parent
         raise Fault(f"{name} is not declared here", span)
+
+    def tensor(self, name: str, span: Span | None) -> Array:
+        """The contents of the nearest tensor of that name."""
+        return self.owner(name, span).tensors[name]
 
 
 @dataclass(frozen=True)
@@ -310,9 +362,25 @@ class _Evaluator:
     shapes: Mapping[str, tuple[int, ...]]
     kinds: Mapping[str, str]
     tick: Callable[[], None]
-    kept: Callable[[str], Array] | None
+    formats: Formats
     changing: frozenset[str]
     """the tensors that the program declares or updates"""
+
+    def scoped(self, body: ir.Statement, scope: _Scope) -> None:
+        """Do the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
+        self.run(body, scope)
+        for name, written in scope.written.items():
+            self.require_held(name, scope.tensors[name], written)
+
+    def require_held(self, name: str, array: Array, written: _Written) -> None:
+        """A Fault if the format of a tensor cannot hold what was written; Undecided if that is not known."""
+        sure, all_ = (self.formats.refusal(name, array, written.elements >= least) for least in (WRITTEN, PERHAPS))
+        if sure and all_:
+            raise Fault(f"{name}: {all_}")
+        if sure or all_:
+            raise Undecided(f"{name}: {sure or all_}; the reference does not know which fill values are stored")
+        if name in self.formats.ordered and not written.in_order:
+            raise Undecided(f"{name}: the reference does not know whether its format allows writes in this order")
 
     def run(self, s: ir.Statement, scope: _Scope) -> None:
         """Do one statement."""
@@ -322,7 +390,7 @@ class _Evaluator:
                     self.run(each, scope)
             case ir.If(condition, body):
                 if _boolean("if", self.value(condition, scope), condition.span):
-                    self.run(body, _Scope(scope))
+                    self.scoped(body, _Scope(scope))
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
                 (scope.binding(name) or scope).variables[name] = result
@@ -331,11 +399,13 @@ class _Evaluator:
             case ir.Declare(name, init):
                 fill = self.stored(name, self.value(init, scope), init.span or s.span)
                 scope.tensors[name] = np.full(self.shapes[name], fill, dtype=object)
+                if name in self.formats.partial:
+                    scope.written[name] = _Written(np.zeros(self.shapes[name], dtype=np.bool_))
             case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
                     self.tick()
-                    self.run(body, _Scope(scope, {index: i}))
+                    self.scoped(body, _Scope(scope, {index: i}))
             case ir.Skip() | ir.Freeze() | ir.Thaw():
                 pass
             case _:
@@ -345,9 +415,20 @@ class _Evaluator:
         """T[i…] ⊕= e"""
         value = self.value(s.value, scope)
         array, index = self.cell(s.access, scope)
-        if s.op != "=":
-            value = _binary(s.op, array[index], value, s.span)
-        array[index] = self.stored(s.access.fiber.tensor, value, s.value.span or s.span)
+        name, before = s.access.fiber.tensor, array[index]
+        if name in self.formats.partial:
+            scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
+        made = value if s.op == "=" else _binary(s.op, before, value, s.span)
+        array[index] = self.stored(name, made, s.value.span or s.span)
+
+    def writes(self, s: ir.Assign, value: Value, before: Value, scope: _Scope) -> int:
+        """Whether an update writes the element: one that changes nothing may be dropped."""
+        if s.op == "=" and s.access.fiber.tensor not in self.formats.once:
+            return WRITTEN
+        idle = before if s.op == "=" else IDLE.get(s.op)
+        if value != idle and (value == value or idle == idle):
+            return WRITTEN
+        return {True: UNTOUCHED, None: PERHAPS, False: WRITTEN}[self.literal(s.value, scope)]
 
     def value(self, e: ir.Expression, scope: _Scope, typed: bool = False) -> Value:
         """What an expression is worth. Arguments are evaluated from left to right, always all of them.
@@ -406,7 +487,7 @@ class _Evaluator:
                 _, index = self.cell(e, scope)
                 if T in self.changing:
                     return None
-                return self.kept is not None and not self.kept(T)[index]
+                return self.formats.kept is not None and not self.formats.kept(T)[index]
             case ir.Call(op=op, args=args):
                 found = [self.literal(arg, scope) for arg in args]
                 if op == "*" and any(f and self.value(arg, scope) == 0 for f, arg in zip(found, args, strict=True)):

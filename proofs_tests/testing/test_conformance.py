@@ -55,6 +55,12 @@ class Forgetful(SparsePoint):
     )
 
 
+class Shy(SparsePoint):
+    """Refuses to be written again."""
+
+    operations = SparsePoint.operations.replace('at == 0 or at == i, "a', 'at == 0, "a')
+
+
 class Whole(Element):
     """A leaf of integers."""
 
@@ -86,18 +92,19 @@ def test_what_a_level_breaks_is_named(level: type[Level], claim: str, said: str)
     assert said in str(told.value) and level.__name__ not in REGISTRY
 
 
-@pytest.mark.parametrize("refused", [0, 1])
-def test_a_level_that_refuses_arrays_may_refuse_what_programs_write(
-    monkeypatch: pytest.MonkeyPatch, refused: int
+@pytest.mark.parametrize("level", [SparsePoint, Shy])
+def test_a_level_may_refuse_what_it_cannot_hold_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, level: type[Level]
 ) -> None:
-    """The reference, which knows no levels, has a result then. Of other levels, such a fault is a defect."""
+    """A fault that no array brings about when it is loaded is a defect."""
     module = import_module("wingspan.testing.conformance")
-    text = "C = Tensor(SparseDict(Element(0)), 2)\nC .= 0\nC[1] = 2\nC[2] = 3\nreturn C"
+    text = (
+        f"C = Tensor({level.__name__}(Element(0)), 2)\nC .= 0\nC[1] = 2\nC[{1 + (level is SparsePoint)}] = 3\nreturn C"
+    )
     monkeypatch.setattr(module, "kernels", lambda: st.just(text))
     monkeypatch.setattr(module, "programs", lambda some: st.just(text))
-    monkeypatch.setattr(module, "loads", lambda level, examples: {"refused": refused})
-    with nullcontext() if refused else pytest.raises(Nonconforming, match=r"^engines: the end of the run"):
-        assert CLAIMS["engines"](SparsePoint, 1) == {"programs": 1}
+    with nullcontext() if level is SparsePoint else pytest.raises(Nonconforming, match=r"^engines: the end of the run"):
+        assert CLAIMS["engines"](level, 1) == {"programs": 1}
 
 
 @pytest.mark.parametrize("level", [Overlapping, Boastful])

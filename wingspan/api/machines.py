@@ -12,11 +12,12 @@ from wingspan.compiled import engine
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
+from wingspan.lang.terms import written_once
 from wingspan.native.machine import Native
 from wingspan.native.prepared import Compiled, code_of
 from wingspan.outcome import Outcome
 from wingspan.semantics.machine import Semantics
-from wingspan.tensors.tensor import LARGEST, require_order, too_large
+from wingspan.tensors.tensor import LARGEST, holds_any, refusal, require_order, too_large
 
 
 def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
@@ -71,7 +72,14 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
     _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.width.name if tower.width.narrow else tower.kind for name, tower in bound.towers.items()}
-    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick, cache(lambda name: bound.inputs[name].stored()))
+    formats = reference.Formats(
+        kept=cache(lambda name: bound.inputs[name].stored()),
+        partial={name for name, tower in bound.towers.items() if not holds_any(tower.levels)},
+        refusal=lambda name, array, written: refusal(bound.towers[name], array, written),
+        ordered={name for name, tower in bound.towers.items() if not all(level.turns for level in tower.levels)},
+        once=written_once(bound.body),
+    )
+    return reference.evaluate(bound.plain, inputs, shapes, kinds, tick, formats)
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:

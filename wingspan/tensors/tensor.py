@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from math import prod
 from typing import Any, NamedTuple
@@ -479,6 +479,33 @@ def require_order(name: str, tensor: Tensor) -> None:
 def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
     """A tensor with the elements of an array of exact values that differ from the format's fill value."""
     return load(tower, dense_entries(array, tower.fill))
+
+
+def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
+    """Why a tensor cannot hold those elements of an array of exact values that were written; None if it can.
+
+    What is set to false in a `Pattern` is not stored.
+    """
+    if not tower.rank:
+        return None
+    if tower.leaf.implied:
+        written = written & array.astype(np.bool_)
+    entries = rounded(array[written], tower.dtype), np.nonzero(written)
+    try:
+        hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
+    except InputError as error:
+        return error.message
+    return None
+
+
+@lru_cache(maxsize=1 << 12)
+def holds_any(levels: tuple[Level, ...]) -> bool:
+    """Whether a tensor of three indices on each axis, with neighbours that differ, is held by these levels."""
+    tower = Tower(levels, ())
+    tower = Tower(levels, (3,) * tower.rank)
+    array = (np.arange(3**tower.rank) % 2 == 0).reshape(tower.shape, order="F")
+    values = array if tower.kind == "bool" else array.astype(np.int64)
+    return refusal(tower, values.astype(object), np.ones(tower.shape, dtype=np.bool_)) is None
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:

@@ -215,17 +215,10 @@ def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
     return {"declared": frozenset(declared), "more": frozenset(more)}
 
 
-class Lax(api.BuiltIn):
-    """An engine whose results are not compared where others fault."""
-
-    unchecked = True
-
-
 def engines(level: type[Level], examples: int) -> dict[str, Any]:
     """Claim: random safe programs over the level have the same result on all engines.
 
-    For a leaf without a fill value, which holds truth values, these are unions and differences of sets. A level that
-    refuses to hold some arrays may fault where the reference, which knows no levels, does not.
+    For a leaf without a fill value, which holds truth values, these are unions and differences of sets.
     """
     name = level.__name__
     some = Options(spawning=1, modified=4, statements=2)
@@ -241,12 +234,11 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
         else:
             known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
             drawn = (known | programs(some)).filter(lambda text: _usable(level, text) and accepted(text))
-        reference = Lax("reference") if loads(level, EXAMPLES)["refused"] else "reference"
         subjects: list[str | Engine] = ["native"]
         if compiler():
             subjects.append(Together("-O0"))  # optimizing would take most of the time
         try:
-            tally = campaign(["semantics", reference], subjects, programs=drawn, inputs=INPUTS, examples=examples)
+            tally = campaign(["semantics", "reference"], subjects, programs=drawn, inputs=INPUTS, examples=examples)
         except Disagreement as found:
             raise Nonconforming(f"engines: {found}") from None
     return {"programs": tally.texts}

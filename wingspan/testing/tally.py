@@ -40,7 +40,7 @@ class Tally:
     faults: int = 0
     """cases that end in a fault on every engine"""
     undecided: int = 0
-    """cases left out since zero times Inf or NaN depends on what formats store: see `reference.Undecided`"""
+    """cases left out since the result depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
     skipped: Counter[str] = field(default_factory=Counter)
     """how often an engine could not run a case, by the engine and the reason"""
