@@ -63,6 +63,8 @@ class Formats:
     """the tensors that cannot hold every array"""
     refusal: Callable[[str, Array, Array], str | None] = lambda name, array, written: None
     """why one of these cannot hold the elements of the first array where the second one is true; None if it can"""
+    implied: Collection[str] = ()
+    """those that store only what is true, so that no update may make an element false"""
     ordered: Collection[str] = ()
     """those that may fault if elements are not written in column-major order, each once"""
     once: Collection[str] = ()
@@ -416,10 +418,22 @@ class _Evaluator:
         value = self.value(s.value, scope)
         array, index = self.cell(s.access, scope)
         name, before = s.access.fiber.tensor, array[index]
+        if name in self.formats.implied:
+            self.require_kept(s, value, self.writes(s, value, before, scope))
         if name in self.formats.partial:
             scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
         made = value if s.op == "=" else _binary(s.op, before, value, s.span)
         array[index] = self.stored(name, made, s.value.span or s.span)
+
+    def require_kept(self, s: ir.Assign, value: Value, how: int) -> None:
+        """A Fault if an update would make true false where only true is stored; Undecided if it may be dropped."""
+        if value if s.op == "=" else _binary(s.op, True, value, s.span):
+            return
+        message = f"{s.access.fiber.tensor}: an element that may be true is set to false, which its format cannot"
+        if how == WRITTEN:
+            raise Fault(message, s.span)
+        if how == PERHAPS or not any(isinstance(node, ir.Access) for node in s.value.walk()):
+            raise Undecided(f"{message}; the reference does not know whether this is dropped")
 
     def writes(self, s: ir.Assign, value: Value, before: Value, scope: _Scope) -> int:
         """Whether an update writes the element: one that changes nothing may be dropped."""

@@ -87,3 +87,26 @@ def test_the_reference_gives_up_where_it_knows_too_little(text):
 def test_a_fault_is_nothing_to_compare_explored_results_with():
     found = api.explore(api.parse(POINT.format(body=f"T .= 0; {BODIES['second']}")))
     assert found.expected is None and found.verdict.verdict == "fault"
+
+
+@pytest.mark.parametrize(
+    ("update", "faults"),
+    [
+        ("C[1] = 1 < x", True),
+        ("C[1] |= 1 < x", False),
+        ("C[1] &= 1 < x", True),
+        ("C[1] = x < 2", False),
+        ("C[1] = true; C[1] = false", True),
+        ("for i = _; C[i] = A[i]; end", False),
+        ("for i = _; C[i] = A[i] && x > 1; end", True),
+    ],
+)
+def test_to_set_an_element_of_a_pattern_to_false_is_a_fault_in_every_engine(update, faults):
+    """What an input does not store is not set."""
+    given = "A = Tensor(SparseList(Pattern()), [true, false])\nC = Tensor(SparseByteMap(Pattern()), 2)\nx = 1\n"
+    assert ends(f"{given}C .= false\n{update}\nreturn C") == {faults}
+
+
+def test_the_reference_does_not_know_whether_an_overwrite_by_a_literal_is_dropped():
+    found = api.diff(api.parse("C = Tensor(SparseByteMap(Pattern()), 2)\nC .= false\nC[1] = false\nreturn C"))
+    assert set(found.left_out) == {"reference"} and all(ending.fault for ending in found.endings)

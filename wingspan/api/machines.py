@@ -76,6 +76,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
         kept=cache(lambda name: bound.inputs[name].stored()),
         partial={name for name, tower in bound.towers.items() if not holds_any(tower.levels)},
         refusal=lambda name, array, written: refusal(bound.towers[name], array, written),
+        implied={name for name, tower in bound.towers.items() if tower.leaf.implied},
         ordered={name for name, tower in bound.towers.items() if not all(level.turns for level in tower.levels)},
         once=written_once(bound.body),
     )
