@@ -60,7 +60,7 @@ AREAS = {
     ],
     "engines": [
         "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
-        "wingspan/testing/campaign.py",
+        "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
         "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",
         "wingspan/pytest_plugin.py",
     ],
