@@ -55,7 +55,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Tally, list[int]
 
         done.clear()
         monkeypatch.setattr(MODULE.Campaign, "batch", batch)
-        usually = {"programs": einsums(), "examples": SIZE * BATCHES, "inputs": 2, "collect": True}
+        usually: dict[str, Any] = {"programs": einsums(), "examples": SIZE * BATCHES, "inputs": 2, "collect": True}
         made = campaign(["reference"], [engine or Mine()], **usually | options)
         return replace(made, seconds=0.0), list(done)
 
