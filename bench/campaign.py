@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -25,12 +24,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
+from bench.parts import computed, interrupted, spreading  # noqa: E402
 from wingspan.comparison import Engine  # noqa: E402
 from wingspan.errors import InputError  # noqa: E402
 from wingspan.plan.ir import Const  # noqa: E402
 from wingspan.plan.passes import tile, unite  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
+from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402
 from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
 RESULTS = HERE / "results" / "campaign.jsonl"
@@ -58,12 +58,6 @@ def batch(engine: str, number: int) -> Tally | str:
     return done
 
 
-def sources() -> list[Path]:
-    """Everything that runs in a batch."""
-    package = ROOT / "wingspan"
-    return [path for path in sorted(package.rglob("*")) if path.suffix in (".py", ".pyx", ".h", ".lark")]
-
-
 def main() -> int:
     """Do what is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -72,7 +66,7 @@ def main() -> int:
     spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    kept = Kept(options.results, sources())
+    kept = Kept(options.results, fingerprint(sources("wingspan")))
     numbers = range(-(-options.programs // BATCH))
     names = [str(number) if options.engine == "native" else f"{options.engine} {number}" for number in numbers]
     missing = [number for number in numbers if names[number] not in kept.parts]
@@ -85,11 +79,11 @@ def main() -> int:
                 if isinstance(done, str):
                     print(f"batch {number}: {done}")
                     return 1
-                kept.add(names[number], asdict(done))
+                kept.add(names[number], done.data())
                 progress.update(bar, advance=1)
     except (KeyboardInterrupt, InputError) as error:
         return interrupted(error)
-    tallies = [Tally(**kept.parts[name]) for name in names]
+    tallies = [Tally.of(kept.parts[name]) for name in names]
     cases, seconds = sum(t.cases for t in tallies), sum(t.seconds for t in tallies)
     rate = cases / seconds if seconds else 0.0
     print(f"{cases} cases, {sum(t.runs for t in tallies)} runs, {sum(t.faults for t in tallies)} faults")

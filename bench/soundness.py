@@ -24,11 +24,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
+from bench.parts import computed, interrupted, spreading  # noqa: E402
 from proofs_tests import soundness, theory, theory_page  # noqa: E402
 from proofs_tests.shapes import SHAPES, program  # noqa: E402
 from proofs_tests.soundness import Tally  # noqa: E402
 from wingspan.errors import InputError  # noqa: E402
+from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
 BEGIN, END = "<!-- soundness: python bench/soundness.py --docs docs/theory.md -->", "<!-- end of soundness -->"
@@ -105,7 +106,7 @@ def main() -> int:
     parser.add_argument("--so-far", action="store_true", help="run nothing, and print what is there")
     options = parser.parse_args()
     chosen = list(batches(options.programs, options.states))
-    kept = Kept(options.results, sources())
+    kept = Kept(options.results, fingerprint(sources()))
     missing = [batch for batch in chosen if batch.key not in kept.parts]
     if not options.so_far:
         try:

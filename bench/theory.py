@@ -30,13 +30,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kept import Kept, computed, interrupted, spreading  # noqa: E402
+from bench.parts import computed, interrupted, spreading  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
+from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
 DOCS = ROOT / "docs" / "theory.md"
@@ -281,7 +282,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = SCOPES[options.scope]
     some = tuple(scope for scope in chosen if options.only in scope.name)
-    kept = Kept(options.results, sources())
+    kept = Kept(options.results, fingerprint(sources()))
     if not options.so_far:
         try:
             work(some, kept, options)

@@ -25,6 +25,7 @@ CONSUMERS = {
     "runtime",
     "native",
     "compiled",
+    "accesses",
     "comparison",
     "histogram",
 }
@@ -64,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": {"errors", "lang", "buffers", "levels", "tensors", "plan"},
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"plan", "runtime", "written"},
+    "accesses": {"errors", "paths", "reading", "explorer"},
     "comparison": BOUND,
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,

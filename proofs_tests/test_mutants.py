@@ -59,7 +59,8 @@ AREAS = {
         "wingspan/elaborate/extents.py", "wingspan/api/calls.py",
     ],
     "engines": [
-        "wingspan/testing/accesses.py", "wingspan/testing/spread.py", "wingspan/testing/campaign.py",
+        "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
+        "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
         "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",
         "wingspan/pytest_plugin.py",
     ],

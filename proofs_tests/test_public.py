@@ -16,7 +16,7 @@ from proofs_tests.places import EXAMPLES, ROOT
 from wingspan.explorer.search import Options, Search
 
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
-VERBS = {"check", "diff", "explore", "plan", "prove", "replay", "run", "schema", "step", "stress"}
+VERBS = {"check", "diff", "explore", "judge", "plan", "prove", "replay", "run", "schema", "step", "stress"}
 """Those of the command line that are functions of the same name, besides `emit_c`."""
 
 

@@ -4,6 +4,7 @@ from .api.checking import Unsafe, check
 from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
+from .api.judging import Judged, judge
 from .api.printing import emit_c, passes, plan
 from .api.proving import prove
 from .api.running import Run, engine, run
@@ -31,6 +32,7 @@ __all__ = [
     "Histogram",
     "InputError",
     "InternalError",
+    "Judged",
     "Kernel",
     "Limits",
     "ParseError",
@@ -55,6 +57,7 @@ __all__ = [
     "emit_c",
     "engine",
     "explore",
+    "judge",
     "load",
     "load_ipython_extension",
     "parse",

@@ -54,6 +54,8 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
     """Command lines of all verbs that print JSON, each with the schema of what it prints."""
     values = folder / "values.ws"
     values.write_text(VALUES)
+    log = folder / "kernel.log"
+    log.write_text("1 look c[3]\n2 write c[3]\n")
     out = str(folder / "out.npy")
     return [
         ("check", ["check", RACY]),
@@ -69,6 +71,8 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         ("diff", ["diff", str(values)]),
         ("diff", ["diff", RACY, "--unsafe", "--engines", "reference,semantics", "--repeat", "2"]),
         ("stress", ["stress", RACY, "--runs", "5"]),
+        ("judge", ["judge", str(log)]),
+        ("judge", ["judge", str(log), "--program", RACY]),
         ("plan", ["plan", SAFE]),
         ("passes", ["plan", SAFE, "--passes"]),
         ("sweep", ["check", str(EXAMPLES / "spadd.ws"), "-p", "nt=1,2", "-p", "sch=static_schedule()"]),

@@ -3,6 +3,7 @@ from .checking import Unsafe, check, guard
 from .comparing import diff, stress
 from .compiling import Kernel, compile
 from .exploring import Exploration, Sighting, explore, replay
+from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
 from .printing import emit_c, passes, plan
@@ -17,6 +18,7 @@ __all__ = [
     "ON_THREADS",
     "BuiltIn",
     "Exploration",
+    "Judged",
     "Kernel",
     "Point",
     "Program",
@@ -24,6 +26,7 @@ __all__ = [
     "Proved",
     "Refutation",
     "Run",
+    "Sighted",
     "Sighting",
     "Sweep",
     "Unsafe",
@@ -38,6 +41,7 @@ __all__ = [
     "explore",
     "files_of",
     "guard",
+    "judge",
     "load",
     "machine_of",
     "native",

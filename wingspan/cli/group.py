@@ -35,6 +35,7 @@ MODULES = {
     **dict.fromkeys(("emit-c", "fmt", "plan"), "printing"),
     **dict.fromkeys(("explore", "replay"), "exploring"),
     **dict.fromkeys(("help", "quiz", "rules"), "teaching"),
+    **dict.fromkeys(("judge",), "judging"),
     **dict.fromkeys(("prove",), "proving"),
     **dict.fromkeys(("step",), "stepping"),
 }

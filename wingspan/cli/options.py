@@ -175,8 +175,7 @@ EXACT = click.option(
 FORCE = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
-PROGRAM = (
-    click.argument("file", type=click.Path()),
+BINDING = (
     click.option(
         "-p", "params", metavar="NAME=VALUE", multiple=True, callback=pairs("VALUE"), help="Bind a parameter."
     ),
@@ -213,10 +212,18 @@ MACHINE = click.option(
 
 def on_program(function: Callable[..., None]) -> Callable[..., None]:
     """A verb on a program: it gets an Invocation in place of FILE, -p, -i and --threads. `-` is standard input."""
+    return _bound(function, click.argument("file", type=click.Path()))
 
+
+def beside_program(function: Callable[..., None]) -> Callable[..., None]:
+    """A verb on something else, which --program is compared with: it gets an Invocation, or None without --program."""
+    return _bound(function, click.option("--program", "file", metavar="FILE", help="Compare with this program."))
+
+
+def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Callable[..., None]:
     @functools.wraps(function)
     def command(
-        file: str,
+        file: str | None,
         params: dict[str, str],
         inputs: dict[str, str],
         threads: int | None,
@@ -224,6 +231,10 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
         **options: Any,
     ) -> None:
         context = click.get_current_context()
+        if file is None:
+            if params or inputs or threads or scope:
+                raise click.UsageError("-p, -i, --threads and --small are for --program.")
+            return function(None, **options)
         verb = str(context.info_name)
         given = from_stdin() if file == "-" else None
         words, loaded = context.find_root().command_path, context.meta[LOADED]
@@ -242,7 +253,7 @@ def on_program(function: Callable[..., None]) -> Callable[..., None]:
             report = CheckReport(told, refused.report, (given or api.load(file)).tree)
             fail(refused, MISTAKE, refusal(report, verb))
 
-    for option in reversed(PROGRAM):
+    for option in reversed((given_by, *BINDING)):
         command = option(command)
     return command
 

@@ -186,4 +186,4 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
         after = change(before)
         if len(after) != len(before) or any(map(operator.is_not, after, before)):
             changes[name] = after
-    return replace(s, **changes) if changes else s
+    return replace(s, **changes) if changes else s  # type: ignore[arg-type]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import re
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
+from importlib.metadata import distributions
 from itertools import islice
+from pathlib import Path
 from threading import Lock
-from typing import NoReturn
+from typing import Any, NoReturn
 from warnings import warn
 
 import numpy as np
@@ -28,6 +32,7 @@ from wingspan.errors import Fault, InputError
 from wingspan.reference import Undecided
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
+from wingspan.testing.kept import Kept, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 from wingspan.testing.special import SPECIAL
@@ -71,6 +76,7 @@ def campaign(
     special: Collection[str] = (),
     collect: bool = False,
     scheduler: str | None = None,
+    keep: Path | None = None,
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
 
@@ -99,6 +105,10 @@ def campaign(
             smallest case.
         scheduler: the address of a Dask scheduler, each of whose workers takes `BATCH` programs at a time. Engines that
             are not names must be picklable.
+        keep: a folder for the finished batches, of `BATCH` programs each. If the campaign is interrupted or killed, the
+            same call goes on from there, and more `examples` continue it. Batches count only for the same arguments,
+            sources of wingspan and of the packages that define the engines, and versions of installed packages. Name
+            another folder after changing anything else that the engines use, or how `programs` draws.
 
     Returns:
         A tally of what was run.
@@ -106,19 +116,35 @@ def campaign(
     Raises:
         Disagreement: two runs differ. The message shows the simplest case that Hypothesis finds, with the first
             difference.
+        InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown.
     """
     asked = Campaign(
         tuple(oracles), tuple(subjects), programs, inputs, examples, tuple(threads), tuple(schedules), dealt, repeat,
         tolerance, first_seed, frozenset(special), collect,
     )  # fmt: skip
     asked.require()
-    began = time.perf_counter()
-    tally, seen = Tally(), set[bytes]()
-    for _, (done, texts) in spread(asked.batch, range(-(-examples // BATCH)), scheduler=scheduler):
-        tally.add(done)
-        seen |= texts
+    kept = None if keep is None else Kept(keep / f"campaign-{asked.key}.jsonl", asked.mark())
+    tally, seen, missing = Tally(), set[str](), []
+
+    def add(part: dict[str, Any]) -> None:
+        tally.add(Tally.of(part["tally"]))
+        seen.update(part["seen"])
+
+    for number in range(-(-examples // BATCH)):
+        if kept is not None and (part := kept.parts.get(asked.name(number))) is not None:
+            add(part)
+        else:
+            missing.append(number)
+    try:
+        for number, part in spread(asked.batch, missing, scheduler=scheduler):
+            add(part)
+            if kept is not None:
+                kept.add(asked.name(number), part)
+    except (KeyboardInterrupt, InputError) as error:
+        if kept is not None:
+            error.add_note(f"finished batches are kept in {keep}: the same call goes on from there")
+        raise
     tally.texts = len(seen)
-    tally.seconds = time.perf_counter() - began
     return tally
 
 
@@ -150,18 +176,45 @@ class Campaign:
             text = "every oracle is eager, so no engine can be found to miss a fault; add the oracle semantics"
             warn(text, UserWarning, stacklevel=3)
 
-    def batch(self, number: int) -> tuple[Tally, set[bytes]]:
-        """Run the programs of one seed. Returns a tally, and digests of the programs that ran."""
+    @property
+    def key(self) -> str:
+        """What distinguishes these arguments from others, in which the number of programs does not count."""
+        engines = [(type(one).__qualname__, vars(one)) for one in _engines(self.oracles + self.subjects)]
+        text = repr((engines, len(self.oracles), replace(self, oracles=(), subjects=(), examples=0)))
+        return fingerprint((), re.sub(r" at 0x[0-9a-f]+", "", text))
+
+    def mark(self) -> str:
+        """What distinguishes the code that batches run from other code. InputError if that of an engine is unknown."""
+        files = set(sources("wingspan"))
+        for one in _engines(self.oracles + self.subjects):
+            found = sources(type(one).__module__)
+            if not found:
+                message = f"nothing can be kept of {one.name}, since it may change: its class is in no file"
+                raise InputError(message, fix="write the class into a module, and import it")
+            files |= set(found)
+        installed = sorted(f"{each.name} {each.version}" for each in distributions())
+        return fingerprint(sorted(files), sys.version, *installed)
+
+    def name(self, number: int) -> str:
+        """What a batch is kept under."""
+        return f"{number}: {self.size(number)} programs"
+
+    def size(self, number: int) -> int:
+        """The number of programs in a batch."""
+        return min(BATCH, self.examples - number * BATCH)
+
+    def batch(self, number: int) -> dict[str, Any]:
+        """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
+        began = time.perf_counter()
         runner = Runner(self, _engines(self.oracles), _engines(self.subjects))
-        examples = min(BATCH, self.examples - number * BATCH)
         places = st.integers(0, len(self.threads) * len(self.schedules) - 1)
         picks = st.lists(places, min_size=self.dealt, max_size=self.dealt)
         drawn = groups(self.programs, self.inputs, self.special)
-        draw = partial(_draw, drawn, picks, runner.deal, examples, self.first_seed + number)
+        draw = partial(_draw, drawn, picks, runner.deal, self.size(number), self.first_seed + number)
         with collected_rarely():
             _run(draw, [*runner.oracles, *runner.subjects], runner.compare)
-        runner.tally.texts = len(runner.seen)
-        return runner.tally, runner.seen
+        runner.tally.seconds = time.perf_counter() - began
+        return {"tally": runner.tally.data(), "seen": sorted(runner.seen)}
 
 
 @dataclass
@@ -172,7 +225,7 @@ class Runner:
     oracles: list[Engine]
     subjects: list[Engine]
     tally: Tally = field(default_factory=Tally)
-    seen: set[bytes] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
     """digests of what has run; the programs themselves would take too much memory"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
@@ -196,7 +249,7 @@ class Runner:
             except InputError:
                 continue
         if self.tally.cases > before:
-            self.seen.add(blake2b(str(one.group[0].program).encode(), digest_size=8).digest())
+            self.seen.add(blake2b(str(one.group[0].program).encode(), digest_size=8).hexdigest())
 
     def _case(self, case: Case, filled: Sequence[tuple[str, Elaborated]]) -> None:
         runs = list(self._runs(filled))

@@ -19,7 +19,6 @@ LOSSES = 10
 """How often a part may be lost with its worker. After that, the part itself is assumed to kill its workers."""
 AHEAD = 4
 """Parts in flight per process or per thread of a worker, so that none is idle."""
-AGAIN = "the same command goes on from here"
 
 
 def spread(
@@ -58,10 +57,10 @@ def spread(
 
 def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
     if isinstance(lost, BrokenProcessPool):
-        return InputError("a process was ended by what it ran", fix=f"look at what has not been done; {AGAIN}")
+        return InputError("a process was ended by what it ran", fix="look at what has not been done")
     if isinstance(lost, Deserted):
         why = f"the Dask scheduler at {scheduler} has lost all of its workers"
-        return InputError(why, fix=f"start some: dask worker {scheduler}; {AGAIN}", topic="scheduler")
+        return InputError(why, fix=f"start some: dask worker {scheduler}", topic="scheduler")
     return InputError(f"workers were lost {LOSSES + 1} times at one part, which may end them: {part}")
 
 

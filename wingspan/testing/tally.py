@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from wingspan.comparison import Difference, Ending
 from wingspan.lang import ir
@@ -42,6 +43,7 @@ class Tally:
     undecided: int = 0
     """cases left out since the result depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
+    """what the batches took, those of several workers added up"""
     skipped: Counter[str] = field(default_factory=Counter)
     """how often an engine could not run a case, by the engine and the reason"""
     buckets: dict[str, Bucket] = field(default_factory=dict)
@@ -64,6 +66,17 @@ class Tally:
         self.skipped.update(other.skipped)
         for name, bucket in other.buckets.items():
             self.note(name, bucket)
+
+    def data(self) -> dict[str, Any]:
+        """The tally as an object of JSON."""
+        buckets = {name: asdict(bucket) for name, bucket in self.buckets.items()}
+        return {**vars(self), "skipped": dict(self.skipped), "buckets": buckets}
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> Tally:
+        """The tally that `data` has written."""
+        buckets = {name: Bucket(**bucket) for name, bucket in data["buckets"].items()}
+        return Tally(**data | {"skipped": Counter(data["skipped"]), "buckets": buckets})
 
     def note(self, name: str, bucket: Bucket) -> None:
         """Put differences into their bucket."""

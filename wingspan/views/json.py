@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from wingspan import schemas
-from wingspan.api import Exploration, Kernel, Program, Run
+from wingspan.api import Exploration, Judged, Kernel, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Finding, Proof, Report, Witness
@@ -306,6 +306,26 @@ def diff(made: Comparison) -> dict[str, Any]:
             "second": {"engine": found.second, "has": found.second_has},
         },
     }  # fmt: skip
+
+
+@_made.register
+def judge(made: Judged) -> dict[str, Any]:
+    """The races of a log, beside what is predicted."""
+    return {
+        "accesses": made.accesses,
+        "tasks": made.tasks,
+        "races": [
+            {
+                "cell": one.race.cell,
+                "first": _access(one.race.first),
+                "second": _access(one.race.second),
+                "predicted": one.predicted,
+            }
+            for one in made.races
+        ],
+        "unseen": list(made.unseen),
+        "complete": made.verdict and made.verdict.complete,
+    }
 
 
 @_made.register

@@ -12,7 +12,7 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from wingspan.api import Exploration, Program, Run
+from wingspan.api import Exploration, Judged, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Report
@@ -99,6 +99,11 @@ def _(made: Histogram) -> str:
     return f"<Histogram of {count(made.runs, 'run')} by {made.engine}: {count(len(seen), 'end')}>"
 
 
+@short.register
+def _(made: Judged) -> str:
+    return f"<Judged: {count(len(made.races), 'race')} in {count(made.accesses, 'access')}>"
+
+
 # ------------------------------------------------------------------------------------------------------------- as text
 
 
@@ -158,6 +163,11 @@ def _(made: Sweep) -> str:
 @text.register
 def _(made: Histogram) -> str:
     return terminal.stress(made, "the program")
+
+
+@text.register
+def _(made: Judged) -> str:
+    return terminal.judge(made, "the log")
 
 
 # ------------------------------------------------------------------------------------------------------------- as HTML

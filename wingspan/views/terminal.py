@@ -34,7 +34,7 @@ from wingspan.views.values import (
 from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written
 
 if TYPE_CHECKING:
-    from wingspan.api import Run
+    from wingspan.api import Judged, Run, Sighted
     from wingspan.comparison import Comparison
     from wingspan.histogram import Histogram
 
@@ -383,3 +383,26 @@ def stress(made: Histogram, file: str) -> str:
 
 def _end(end: Outcome | str) -> str:
     return listing(end) if isinstance(end, Outcome) else f"a fault: {end}"
+
+
+def judge(made: Judged, file: str) -> str:
+    """The races of a log, whether they are predicted, and what is predicted besides."""
+    where = f"{count(made.accesses, 'access')} of {count(made.tasks, 'task')}"
+    head = f"race  {file}: {count(len(made.races), 'race')} in {where}" if made.races else f"no race  {file}: {where}"
+    stopped = made.verdict.stopped_by if made.verdict else None
+    bound = [f"  the search was stopped by {BOUNDS[stopped]}, and predicts only what it found"] if stopped else []
+    unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in made.unseen]
+    return "\n".join([head, *some(made.races, "race", lambda one: _judged(one, made)), *unseen, *bound])
+
+
+def _judged(one: Sighted, made: Judged) -> str:
+    first, second = one.race.first, one.race.second
+    may = VERBS[second.operation].removesuffix("s")
+    text = f"  {_logged(first)} {VERBS[first.operation]} {one.race.cell} while {_logged(second)} may {may} it"
+    told = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
+    return text if made.verdict is None else f"{text}  {told}"
+
+
+def _logged(access: AccessReport) -> str:
+    line = f" (line {access.span.line})" if access.span else ""
+    return f"{f'task {access.task}' if access.task else 'the root task'}{line}"

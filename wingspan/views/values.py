@@ -35,10 +35,10 @@ BOUNDS = {
 def count(n: int, noun: str) -> str:
     """A number with its noun; numbers of more than 15 digits are rounded.
 
-    >>> count(1, "race"), count(1234567, "state"), count(10**40 + 1, "interleaving")
-    ('1 race', '1 234 567 states', '1.000e+40 interleavings')
+    >>> count(1, "race"), count(1234567, "state"), count(10**40 + 1, "interleaving"), count(2, "access")
+    ('1 race', '1 234 567 states', '1.000e+40 interleavings', '2 accesses')
     """
-    return f"{digits(n)} {noun}{'' if n == 1 else 's'}"
+    return f"{digits(n)} {noun}{'' if n == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def digits(n: int) -> str:

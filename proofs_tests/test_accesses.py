@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sysconfig
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,14 +17,23 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from wingspan import api
+from wingspan.accesses import HEADER, MOST, Access, parse_log, races, read_log
 from wingspan.compiled import build
 from wingspan.errors import InputError
 from wingspan.explorer import Search, explore
 from wingspan.explorer.machine import Blocked, Step, Touch
-from wingspan.testing.accesses import HEADER, Access, judge, parse_log, races, read_log
+from wingspan.reading import STEP
 from wingspan.testing.programs import meetings
 
 DEPENDENT = Path("examples/dependent.ws")
+
+
+def saved(rows: Any) -> bytes:
+    """The file that NumPy saves."""
+    file = BytesIO()
+    np.save(file, np.array(rows))
+    return file.getvalue()
+
 
 # ----------------------------------------------------------------------------------------- a log, explored as a program
 
@@ -173,10 +183,45 @@ def test_a_log_is_read_from_text_and_from_an_array(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([line.split(maxsplit=2) for line in lines.splitlines()]))
     both = [[(a.task, a.operation, a.cell) for a in read_log(tmp_path / name)] for name in ("a.log", "a.npy")]
     assert both[0] == both[1] == [("1", "read", "c[3]"), ("2", "write", "C[1, 2]")]
-    np.save(tmp_path / "b.npy", np.eye(3))
-    for name, why in [("b.npy", "not an array of strings with three columns"), ("none.npy", "No such"), ("no", "no")]:
-        with pytest.raises(InputError, match=why):
-            read_log(tmp_path / name)
+    assert read_log(tmp_path / "a.npy")[1].span.line == 2
+
+
+def test_a_log_is_read_to_its_end(tmp_path: Path) -> None:
+    """Files are read in steps, and the only race is in the last one."""
+    (tmp_path / "long.log").write_text("1 read c[1]\n" * (STEP // 12 + 1) + "2 write c[1]\n")
+    assert cells(races(read_log(tmp_path / "long.log"))) == {"c[1]"}
+
+
+BAD = {
+    "none.log": (None, "no such file"),
+    "none.npy": (None, "no such file"),
+    "empty.log": (b"# nothing\n\n", "a log without accesses"),
+    "binary.log": (bytes(range(256)), "not UTF-8 text"),
+    "empty.npy": (b"", "not an array that NumPy saved"),
+    "cut.npy": (saved([["1", "read", "c[1]"]])[:-1], "not an array that NumPy saved"),
+    "objects.npy": (saved(np.array([["1", "read", 7]], object)), "not an array that NumPy saved"),
+    "two.npy": (saved([["1", "read", "c"]]) * 2, "more follows the last element"),
+    "numbers.npy": (saved(np.eye(3)), "not an array of strings with three columns"),
+    "narrow.npy": (saved([["1", "join"]]), "not an array of strings with three columns"),
+    "no rows.npy": (saved(np.empty((0, 3), "U1")), "a log without accesses"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_is_no_log_is_one_error(name: str, command: Any, tmp_path: Path) -> None:
+    """Never the verdict that nothing races."""
+    contents, why = BAD[name]
+    if contents is not None:
+        (tmp_path / name).write_bytes(contents)
+    done = command("judge", str(tmp_path / name))
+    assert (done.status, done.out) == (2, "") and why in done.err and done.err.count("error[input]") == 1
+    assert "fix" in done.err
+
+
+def test_reading_stops_at_the_first_mistakes() -> None:
+    with pytest.raises(InputError) as error:
+        parse_log("no log\n" * 1000)
+    assert [d.span and d.span.line for d in error.value.diagnostics] == [*range(1, MOST + 1)]
 
 
 # ------------------------------------------------------------------------------------------------- beside the explorer
@@ -187,33 +232,33 @@ SAFE = "c = Tensor(Dense(Atomic(0)), 5)\nc .= 0\nfor i = parallel(1:4)\nc[i - i 
 def test_races_are_judged_by_what_exploring_predicts() -> None:
     program = api.load(DEPENDENT)
     log = "1 read c[1]\n1 write c[1]\n1 read c[3]\n2 read c[3]\n2 write c[3]\n1 write c[3]\n1 write c[5]\n2 read c[5]"
-    found = judge(program, parse_log(log))
-    assert [(race.cell, predicted) for race, predicted in found.races] == [
+    found = api.judge(parse_log(log), program)
+    assert [(one.race.cell, one.predicted) for one in found.races] == [
         ("c[3]", True),
         ("c[3]", True),
         ("c[5]", False),
     ]
     assert str(found).splitlines() == [
-        "race: 3 races in 8 accesses of 2 tasks",
+        "race  the log: 3 races in 8 accesses of 2 tasks",
         "  task 1 (line 3) reads c[3] while task 2 (line 5) may write it  predicted",
         "  task 2 (line 5) writes c[3] while task 1 (line 6) may write it  predicted",
         "  task 1 (line 7) writes c[5] while task 2 (line 8) may read it  not predicted",
     ]
-    assert judge(program, parse_log("1 write c.val[3]\n2 write c.val[3]")).races[0][1] is True
-    assert judge(program, parse_log("1 write c.val[1]\n2 write c.val[1]")).races[0][1] is False
-    assert judge(program, parse_log("1 write c.ptr\n2 write c.ptr")).races[0][1] is True
-    assert judge(program, parse_log("1 write other\n2 write other"), max_states=2).races[0][1] is None
-    quiet = judge(program, parse_log("1 write c[3]"))
+    assert api.judge(parse_log("1 write c.val[3]\n2 write c.val[3]"), program).races[0].predicted is True
+    assert api.judge(parse_log("1 write c.val[1]\n2 write c.val[1]"), program).races[0].predicted is False
+    assert api.judge(parse_log("1 write c.ptr\n2 write c.ptr"), program).races[0].predicted is True
+    assert api.judge(parse_log("1 write other\n2 write other"), program, max_states=2).races[0].predicted is None
+    quiet = api.judge(parse_log("1 write c[3]"), program)
     assert (quiet.races, quiet.unseen) == ((), ("c",))
     assert "exploring predicts a race on c, which the log does not show" in str(quiet)
-    assert not judge(api.parse(SAFE), parse_log("1 write c[3]\n2 write c[3]")).races[0][1]
+    assert not api.judge(parse_log("1 write c[3]\n2 write c[3]"), api.parse(SAFE)).races[0].predicted
 
 
 def test_an_element_of_a_matrix_is_found_by_its_subscripts() -> None:
     text = "C = Tensor(Dense(Dense(Element(0))), 2, 3)\nC .= 0\nfor i = parallel(1:2)\nC[2, 3] += i\nend"
     for cell, predicted in [("C[2, 3]", True), ("C[1, 1]", True), ("C.val[6]", True)]:
-        found = judge(api.parse(text), parse_log(f"1 write {cell}\n2 write {cell}"))
-        assert found.races[0][1] is predicted, cell
+        found = api.judge(parse_log(f"1 write {cell}\n2 write {cell}"), api.parse(text))
+        assert found.races[0].predicted is predicted, cell
 
 
 @pytest.mark.many
@@ -242,8 +287,8 @@ def test_the_log_of_a_run_has_predicted_races_only() -> None:
             if isinstance(step.next, Exception):
                 return
             state = step.next
-        found = judge(api.parse(text), parse_log("\n".join(lines)))
-        assert all(predicted is not False for _, predicted in found.races), (text, str(found))
+        found = api.judge(parse_log("\n".join(lines)), api.parse(text))
+        assert all(one.predicted is not False for one in found.races), (text, str(found))
         met += bool(found.races)
 
     look()
@@ -283,6 +328,45 @@ def test_the_header_records_a_kernel_of_c(tmp_path: Path) -> None:
         words = ["-Wall", "-Wextra", "-Werror", f"-DWINGSPAN_MOST={most}", f"-I{HEADER.parent}", "-pthread"]
         subprocess.run([*compiler, *words, "kernel.c", "-o", "kernel"], cwd=tmp_path, check=True)
         assert subprocess.run(["./kernel", "log"], cwd=tmp_path, check=False).returncode == status
-    found = judge(api.load(DEPENDENT), tmp_path / "log")
-    assert found.accesses == 8 and cells(race for race, _ in found.races) == {"c[3]"}
-    assert all(predicted for _, predicted in found.races)
+    found = api.judge(tmp_path / "log", DEPENDENT)
+    assert found.accesses == 8 and cells(one.race for one in found.races) == {"c[3]"}
+    assert all(one.predicted for one in found.races)
+
+
+# ------------------------------------------------------------------------------------------------------------ the verb
+
+RACING, QUIET = "1 read c[3]\n2 write c[3]\n", "1 read c[3]\n0 join\n2 write c[3]\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "options", "status"),
+    [
+        (RACING, [], 1),
+        (QUIET, [], 0),
+        (RACING, ["--program", str(DEPENDENT)], 1),
+        (QUIET, ["--program", str(DEPENDENT)], 0),
+        (QUIET, ["--program", str(DEPENDENT), "--max-states", "1"], 3),
+    ],
+)
+def test_the_exit_status_says_whether_there_is_a_race(
+    log: str, options: list[str], status: int, command: Any, written: Any
+) -> None:
+    file = written(log, "kernel.log")
+    done = command("judge", file, *options)
+    assert done.status == status and done.out.startswith(f"{'race' if log == RACING else 'no race'}  {file}: ")
+    program = options[1] if options else None
+    made = api.judge(file, program, max_states=1 if status == 3 else 100_000)
+    assert done.out == f"{made}\n".replace("the log", file, 1)
+    printed = command("judge", file, *options, "--json").json
+    assert printed == made.to_dict()
+    predicted = {None: None, str(DEPENDENT): True}[program]
+    assert [one["predicted"] for one in printed["races"]] == ([predicted] if log == RACING else [])
+    assert printed["complete"] == (None if program is None else status != 3)
+
+
+@pytest.mark.parametrize("option", [["-p", "n=3"], ["--threads", "2"], ["--max-states", "9"]])
+def test_options_of_a_program_need_one(option: list[str], command: Any, written: Any) -> None:
+    done = command("judge", written(RACING, "kernel.log"), *option)
+    assert done.status == 2 and "for --program" in done.err
+    with pytest.raises(InputError, match="those of a program"):
+        api.judge(parse_log(RACING), threads=2)

@@ -1,4 +1,4 @@
-/* Records what tasks do to shared cells, for wingspan.testing.judge. Include it in one file, and call
+/* Records what tasks do to shared cells, for `wingspan judge`. Include it in one file, and call
  *   wingspan_record(task, "read" | "write" | "atomic" | "look" | "acquire" | "release", "C", i);
  * from any thread, `acquire` after a lock has been taken and `release` before it is given back; at the end, call
  * wingspan_save(path), which is 0 if all has been written. Tasks and indices count from 1; task 0 is the one around. */
