@@ -93,3 +93,39 @@ def test_an_axis_of_one_index_has_room_for_one_child():
     """)
     assert api.check(program).verdict == "safe"
     assert api.explore(program).verdict.verdict == "safe"
+
+
+APPENDED_AGAIN = """
+d = cpu(:d, 2)
+T = Tensor({form}, 2, 2)
+T .= 0
+for i = {range}
+    for y = 1:2
+        if i == 1; T[y, i] += 1; end
+    end
+end
+"""
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+@pytest.mark.parametrize(
+    ("form", "range"),
+    [
+        ("SparsePoint(RunList(Atomic(0)))", "1:2"),
+        ("SparsePoint(Isolate(RunList(Atomic(0))))", "1:2"),
+        ("SparsePoint(SparseList(Element(0)))", "parallel(1:2, cpu(:e, 1))"),
+        ("Merge(d, SparsePoint(RunList(Atomic(0))))", "parallel(1:2, d, dynamic_schedule(1))"),
+        ("Merge(d, SparsePoint(Mutex(SparseList(Element(0)))))", "parallel(1:2, d, dynamic_schedule(1))"),
+    ],
+)
+def test_a_list_below_a_point_is_one_for_all_of_its_indices(form, range, test):
+    """Each index opens it, and it is appended to only once, whether anything is written there or not."""
+    program = api.parse(APPENDED_AGAIN.format(form=form, range=range))
+    assert [found.topic for found in api.check(program, test=test).findings] == ["order"]
+    assert api.explore(program).verdict.verdict == "fault"
+
+
+def test_a_list_below_one_index_of_a_point_is_appended_to():
+    program = api.parse(APPENDED_AGAIN.format(form="SparsePoint(SparseList(Element(0)))", range="1:1"))
+    assert api.check(program).verdict == "safe"
+    assert api.explore(program).verdict.verdict == "safe"

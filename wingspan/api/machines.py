@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from math import prod
 
+import numpy as np
+
 from wingspan import reference
 from wingspan.api.names import MACHINES
 from wingspan.compiled import engine
@@ -62,8 +64,11 @@ def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
     return engine.Compiled(bound, racy=racy)
 
 
-def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> reference.Results:
-    """The sequential result of a bound program. InputError if a tensor is too large. What `tick` raises ends it."""
+def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dense: bool = False) -> reference.Results:
+    """The sequential result of a bound program. InputError if a tensor is too large. What `tick` raises ends it.
+
+    What a format cannot hold is a fault, unless all tensors are taken as `dense`.
+    """
     shapes = {name: tower.shape for name, tower in bound.towers.items()}
     for name, shape in shapes.items():
         if prod(shape) > LARGEST:
@@ -72,21 +77,31 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> refe
     _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.width.name if tower.width.narrow else tower.kind for name, tower in bound.towers.items()}
-    formats = reference.Formats(
-        kept=cache(lambda name: bound.inputs[name].stored()),
-        partial={name for name, tower in bound.towers.items() if not holds_any(tower.levels)},
-        refusal=lambda name, array, written: refusal(bound.towers[name], array, written),
-        implied={name for name, tower in bound.towers.items() if tower.leaf.implied},
-        ordered={name for name, tower in bound.towers.items() if not all(level.turns for level in tower.levels)},
-        once=written_once(bound.body),
-    )
+    kept = cache(lambda name: bound.inputs[name].stored())
+    formats = reference.Formats(kept) if dense else _formats(bound, kept)
     return reference.evaluate(bound.plain, inputs, shapes, kinds, tick, formats)
 
 
+def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.Formats:
+    """What the reference asks about the formats of a bound program."""
+    towers = bound.towers
+    return reference.Formats(
+        kept,
+        partial={name for name, tower in towers.items() if not holds_any(tower.levels)},
+        refusal=lambda name, array, written: refusal(towers[name], array, written),
+        implied={name for name, tower in towers.items() if tower.leaf.implied},
+        ordered={name for name, tower in towers.items() if not all(level.turns for level in tower.levels)},
+        once=written_once(bound.body),
+    )
+
+
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
-    """What the program should compute; None if its sequential result is a fault. What `tick` raises ends it."""
+    """What the program should compute; None if its sequential result is a fault. What `tick` raises ends it.
+
+    It does not depend on formats: a run that does not notice what its format cannot hold has the wrong result.
+    """
     try:
-        results = evaluate(bound, tick)
+        results = evaluate(bound, tick, dense=True)
     except Fault:
         return None
     return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)

@@ -59,6 +59,15 @@ def _gated(tower: Tower) -> Iterator[tuple[int, Gated]]:
             yield depth, level
 
 
+def place(site: Site, tower: Tower, number: int) -> tuple[int, ...]:
+    """Which loops decide on the fiber's place in memory: of those over its position, not the ones over indices that
+    have one child.
+    """
+    numbers = range(number + 1, tower.rank + 2)
+    loops = zip(reversed(numbers), site.position(number), strict=True)
+    return tuple(loop for n, loop in loops if not tower.levels[tower.depths[n]].shared_child)
+
+
 # ------------------------------------------------------------------------------------------------------------- devices
 
 
@@ -117,7 +126,7 @@ def _parted(one: Site, other: Site, tower: Tower, depth: int, p: int) -> bool:
             return True
         if isinstance(level, Isolate):
             j = tower.numbers[d]
-            at = same(one.position(j), other.position(j))
+            at = same(place(one, tower, j), place(other, tower, j))
             upto = (max([0, *(k + 1 for k in one.position(j))]), max([0, *(k + 1 for k in other.position(j))]))
             if not pairs_of(one, other, p).some(upto, differ(p), at):
                 return True
@@ -161,7 +170,7 @@ def _two_threads(
     pairs = pairs_of(one, other, one.life.depth)
     number = 1 if element else tower.numbers[depth]
     upto, conditions = (pairs.all, pairs.guards()) if element else (pairs.upto(i, j), ())
-    told = (same(one.position(number), other.position(number)), *_other_thread(one, other, a, b), *conditions)
+    told = (same(place(one, tower, number), place(other, tower, number)), *_other_thread(one, other, a, b), *conditions)
     return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
 
 
@@ -252,7 +261,8 @@ def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: boo
     at, pairs = isolated(one, other, tower, depth), pairs_of(one, other, start)
     visited = one.unfurls(j) + 1, other.unfurls(j) + 1  # a loop without iterations visits nothing (ForEmpty)
     alone = [counted and never_one_thread(loop) for loop in one.loops]
-    for loop, told in _disorders(one, other, j, range(start, min(common(one, other), a, b)), alone):
+    places = place(one, tower, j), place(other, tower, j)
+    for loop, told in _disorders(one, other, places, range(start, min(common(one, other), a, b)), alone):
         if pairs.some(visited, *told, *at):
             back = f"; loop {loop.index} goes back" if loop and loop.node.span else ""
             reason = f"{level_name(tower, depth)} takes its fibers in ascending order, each once{back}"
@@ -277,13 +287,13 @@ def renewed(site: Site, tower: Tower, depth: int) -> int:
 
 
 def _disorders(
-    one: Site, other: Site, number: int, loops: range, alone: Sequence[bool]
+    one: Site, other: Site, places: tuple[tuple[int, ...], tuple[int, ...]], loops: range, alone: Sequence[bool]
 ) -> Iterator[tuple[Loop | None, tuple[str, ...]]]:
-    """When one visit comes first, as these loops and the text have it, but its position does not; and in which loop.
+    """When one visit comes first, as these loops and the text have it, but its place does not; and in which loop.
 
     In loops that are `alone`, two iterations are never on one thread.
     """
-    p, q = one.position(number), other.position(number)
+    p, q = places
     for k in loops:
         if not alone[k]:
             agree = same(range(k), range(k))
@@ -311,7 +321,7 @@ def isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...
     for d in reversed(range(depth)):
         if isinstance(tower.levels[d], Isolate):
             j = tower.numbers[d]
-            return (same(one.position(j), other.position(j)),)
+            return (same(place(one, tower, j), place(other, tower, j)),)
     return ()
 
 
@@ -332,7 +342,7 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             if outer >= common(one, other) or alike:
                 continue
             pairs = pairs_of(one, other, outer if late else outer + 1)
-            upto, at = pairs.upto(a, b), same(one.position(j), other.position(j))
+            upto, at = pairs.upto(a, b), same(place(one, tower, j), place(other, tower, j))
             if pairs.some(upto, at):
                 reason = f"a fiber of {level_name(tower, depth)} is entered again while it is open"
                 yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))
@@ -354,7 +364,7 @@ def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 continue
             pairs, upto = pairs_of(one, other, outer), (a + 1, b + 1)
             another = () if level.stretch == "run" else (apart(one.position(j - 1), other.position(j - 1)),)
-            told = (same(one.position(j), other.position(j)), *another)
+            told = (same(place(one, tower, j), place(other, tower, j)), *another)
             if pairs.some(upto, *told):
                 where = level_name(tower, depth)
                 what = "is entered again while it is open" if level.stretch == "run" else "has two indices open"
