@@ -17,7 +17,7 @@ DEVICES = ("dev", "dev1", "D")
 SCHEDULES = ("sch", "h")
 FORMATS = ("Dense", "SparseList", "SparseDict", "Shard", "Merge", "Mutex", "Unheard")
 
-BINARY = sorted({"+", "-", "*", "/", "÷", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||"})
+BINARY = sorted({"+", "-", "*", "/", "÷", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "&", "|", "⊻", "<<", ">>"})
 
 integers = st.integers(-(2**63), 2**63 - 1)
 doubles = st.floats(allow_nan=False, allow_infinity=False)
@@ -42,7 +42,7 @@ def expressions(bound: tuple[str, ...], depth: int = 3) -> st.SearchStrategy[ir.
     return st.one_of(
         *leaves,
         st.deferred(lambda: accesses(bound, depth)),
-        st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(("-", "!", "isqrt", "abs")), below),
+        st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(("-", "!", "~", "isqrt", "abs")), below),
         st.builds(lambda op, a, b: ir.Call(op, (a, b)), st.sampled_from(BINARY), below, below),
         st.builds(ir.Call, st.sampled_from(("min", "max")), st.lists(below, min_size=2, max_size=4).map(tuple)),
     )

@@ -17,7 +17,8 @@ AREAS = {
     "rules": ["wingspan/semantics/rules/"],
     "language": [
         "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
-        "wingspan/elaborate/lifecycles.py",
+        "wingspan/elaborate/lifecycles.py", "wingspan/lang/algebra.py", "wingspan/lang/printer.py",
+        "wingspan/plan/lowering/expressions.py", "wingspan/runtime/runtime.h",
     ],
     "dependence": [
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",

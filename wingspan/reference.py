@@ -247,6 +247,8 @@ NUMERIC: dict[str, Callable[[Value, Value], Value]] = {
     ">=": operator.ge,
 }
 
+BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "⊻": operator.xor}
+
 EQUALITY: dict[str, Callable[[Value, Value], bool]] = {"==": operator.eq, "!=": operator.ne}
 
 LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||": operator.or_}
@@ -260,6 +262,10 @@ def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         if isinstance(a, bool) != isinstance(b, bool):
             raise Fault(f"{op} needs two numbers or two booleans, got {show(a)} and {show(b)}", span)
         return EQUALITY[op](a, b)
+    if op in BITWISE:
+        return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
+    if op in ("<<", ">>"):
+        return _bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
     if op not in NUMERIC:
         raise InternalError(f"the reference has no operator {op} of two arguments", span)
     a, b = _number(op, a, span), _number(op, b, span)
@@ -274,6 +280,8 @@ def _unary(op: str, a: Value, span: Span | None) -> Value:
     """What ⊗ a is, exactly."""
     if op == "!":
         return not _boolean(op, a, span)
+    if op == "~":
+        return -1 - _integer(op, a, span)
     a = _number(op, a, span)
     if op == "-":
         return _bounded(-a, span)
@@ -292,6 +300,20 @@ def _number(op: str, value: Value, span: Span | None) -> Value:
     if isinstance(value, bool):
         raise Fault(f"{op} needs numbers, got {show(value)}", span)
     return value
+
+
+def _integer(op: str, value: Value, span: Span | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Fault(f"{op} needs integers, got {show(value)}", span)
+    return value
+
+
+def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
+    """a times or divided by a power of two, rounded down. 2**64 is more than any integer."""
+    if places < 0:
+        raise Fault(f"{op} needs at least 0 places, got {places}", span)
+    power = 1 << min(places, 64)
+    return a * power if op == "<<" else a // power
 
 
 def _boolean(op: str, value: Value, span: Span | None) -> bool:
@@ -461,7 +483,7 @@ class _Evaluator:
                     raise Fault(f"{name} has no value", e.span)
                 return binding.variables[name]
             case ir.Call(op, args):
-                typed = typed or op == "isqrt"
+                typed = typed or op == "isqrt" or op in ir.BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
                     return _unary(op, first, e.span)

@@ -147,6 +147,11 @@ def test_integers_are_computed_as_the_language_has_them(op, a, b):
     assert compute(op, a, b) == expected(op, a, b)
 
 
+@given(st.sampled_from(["<<", ">>"]), INT64 | st.sampled_from([0, -1, 1]), INT64 | st.integers(-2, 66))
+def test_integers_are_shifted_as_the_language_has_them(op, a, k):
+    assert compute(op, a, k) == expected(op, a, k)
+
+
 @given(st.sampled_from(["neg", "abs", "isqrt"]), INT64)
 def test_integers_are_negated_and_rooted_as_the_language_has_them(op, a):
     assert compute(op, a) == expected("-" if op == "neg" else op, a)
@@ -187,7 +192,7 @@ def test_private_operators_take_inf_and_nan(op, a, b):
 
 @given(st.sampled_from(sorted(OPERATORS)), st.data())
 def test_private_operators_are_what_python_says(op, data):
-    whole = {"÷", "%", "float", "and", "or", "not", "|", *FUNCTIONS} - {"same", "alike"}
+    whole = {"÷", "%", "float", "and", "or", "not", "&", "|", "⊻", *FUNCTIONS} - {"same", "alike"}
     doubles = op not in whole and (op in ("abs", "neg", "same", "alike", "f32", "muladd") or data.draw(st.booleans()))
     values = st.booleans() if op in ("and", "or", "not") else EXACT if doubles else INT64
     unary = ("abs", "neg", "not", "float", "f32", "bit", "first", "rest", "count")

@@ -27,7 +27,7 @@ READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 WRITING = (plan.Store, plan.Room, plan.Unpack)
 COMPUTES = {
     "+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs",
-    "muladd": "muladd",
+    "muladd": "muladd", "<<": "left", ">>": "right",
 }  # fmt: skip
 
 

@@ -26,6 +26,8 @@ BOOL: Kinds = frozenset({"bool"})
 EQUALITIES = frozenset({"==", "!="})
 COMPARISONS = EQUALITIES | {"<", "<=", ">", ">="}
 LOGIC = frozenset({"&&", "||", "!"})
+LOGICAL = {"&": "&&", "|": "||", "⊻": "!=", "~": "!"}
+"""What operators on bits are for booleans."""
 
 
 def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mistakes) -> ir.Statement:
@@ -77,7 +79,11 @@ class _Walk:
         match e:
             case ir.Call(op=op, args=args):
                 made = tuple(map(self.expression, args))
-                if op in LOGIC:
+                if op in LOGICAL and all(self.of(a) == BOOL for a in made):
+                    op = LOGICAL[op]
+                if op in ir.BITS:
+                    made = tuple(self.whole(self.number(a)) for a in made)
+                elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
                 elif op not in EQUALITIES:
                     made = tuple(self.number(a) for a in made)
@@ -167,6 +173,8 @@ class _Walk:
                 return self.of(then) | self.of(otherwise)
             case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
                 return BOOL
+            case ir.Call(op=op) if op in ir.BITS:
+                return INT
             case ir.Call(op="/"):
                 return frozenset({"float"})
             case ir.Call(args=args):

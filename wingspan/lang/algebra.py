@@ -22,6 +22,7 @@ from typing import Any
 
 from wingspan.errors import Fault
 from wingspan.lang.ir import (
+    BITS,
     NAN,
     SKIP,
     Assign,
@@ -172,6 +173,11 @@ _ARITHMETIC: dict[str, Callable[..., Value]] = {
     "abs": abs,
     "isqrt": math.isqrt,
 }
+_BITS: dict[str, Callable[..., int]] = {
+    "&": lambda x, y: x & y, "|": lambda x, y: x | y, "⊻": lambda x, y: x ^ y, "~": lambda x: ~x,
+    "<<": lambda x, k: x << min(k, 64), ">>": lambda x, k: x >> min(k, 64),
+}  # fmt: skip
+"""A shift by more than 64 is one by 64: it leaves no bit, or overflows."""
 _ORDER: dict[str, Callable[[Value, Value], bool]] = {
     "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
 }  # fmt: skip
@@ -190,6 +196,11 @@ def apply(op: str, *args: Value) -> Value:
     if op in _LOGIC:
         _require(op, args, "booleans", lambda a: isinstance(a, bool))
         return _LOGIC[op](*args)
+    if op in BITS:
+        _require(op, args, "integers", lambda a: isinstance(a, int) and not isinstance(a, bool))
+        if op in ("<<", ">>") and int(args[1]) < 0:
+            raise Fault(f"{op} needs a count of at least 0, got {show(args[1])}")
+        return _int64(_BITS[op](*args))
     _require(op, args, "numbers", lambda a: not isinstance(a, bool))
     if op in _ORDER:
         return _ORDER[op](*args)
@@ -276,7 +287,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
         return _simpler_choice(e)
     if not isinstance(e, Call):
         return e
-    args = tuple(simplify_expression(a, typed or e.op == "isqrt", nested=True) for a in e.args)
+    args = tuple(simplify_expression(a, typed or e.op == "isqrt" or e.op in BITS, nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)

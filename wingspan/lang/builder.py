@@ -333,9 +333,12 @@ class Builder:
         many = function in ("min", "max")
         if many and len(given) < 2:
             self.fail(f"{function} takes two or more arguments", tree, f"{function}(a, b)")
-        if not many and len(given) != 1:
+        if function == "xor" and len(given) != 2:
+            self.fail("xor takes two arguments", tree, "xor(a, b)")
+        if not many and function != "xor" and len(given) != 1:
             self.fail(f"{function} takes one argument", tree, f"{function}(a)")
-        return ir.Call(str(function), tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
+        arguments = tuple(self.expression(self.tree(g)) for g in given)
+        return ir.Call("⊻" if function == "xor" else str(function), arguments, span=self.span(tree))
 
     def mask(self, tree: Branch) -> ir.Expression:
         name, *groups = tree.children
@@ -386,9 +389,14 @@ class Builder:
         return access
 
     def subscript(self, tree: Branch) -> ir.Expression:
-        if tree.data != "permissive":
+        first = tree
+        while first.data in ("binary", "compare"):
+            first = self.tree(first.children[0])
+        if first.data != "unary" or first.children[0] != "~":
             return self.expression(tree)
-        return ir.Permissive(self.expression(self.tree(tree.children[0])), span=self.span(tree))
+        if first is not tree:
+            self.fail("~ takes the whole subscript", first, "write it in parentheses: ~(i + 1)")
+        return ir.Permissive(self.expression(self.tree(tree.children[1])), span=self.span(tree))
 
     def access(self, tree: Branch) -> ir.Access:
         word, *given = tree.children

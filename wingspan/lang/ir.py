@@ -219,7 +219,10 @@ class Index(Node):
     name: str
 
 
-OPERATORS = frozenset({"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"})
+BITS = frozenset({"&", "|", "⊻", "~", "<<", ">>"})
+"""Those of the operators that are of integers, in two's complement. Ours: the paper names no operators."""
+
+OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
 """The operators ⊗ of `Call`; `isqrt` (the integer square root) and `abs` are called by name like min and max."""
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})

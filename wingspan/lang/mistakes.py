@@ -30,6 +30,7 @@ RESERVED = frozenset(
         "max",
         "isqrt",
         "abs",
+        "xor",
         "coalesce",
         "skip",
         "freeze",
@@ -64,11 +65,6 @@ HINTS = (
     Hint("", r"(and|or)\b", "`and` and `or` are not operators", "write && for and, || for or"),
     Hint(r"\bnot\s+$", "", "`not` is not an operator", "write ! for not"),
     Hint("", r"\^(?!=)", "there is no power operator", "multiply: x * x"),
-    Hint(
-        r"~\s*[\w.]+(\[[^]]*\])?\s*$", r"[-+*/÷%]",
-        "~ takes the whole subscript", "write it in parentheses: ~(i + 1)",
-    ),
-    Hint("", r"~", "~ stands before a subscript", "coalesce(A[~(i + 1)], 0); the opposite of a condition is !c"),
     Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes an access and a value", "coalesce(A[~(i + 1)], 0)"),
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
     Hint("", r"[/÷%^]=", "this is no reduction", "write A[i] = A[i] / e; there are += -= *= <<min>>= <<max>>= &= |="),
@@ -157,7 +153,10 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
     if rest.startswith("(") and name and name[1] not in RESERVED:
         if name[1][0].isupper():
             return f"a format such as {name[1]}(…) stands inside Tensor(…)", f"C = Tensor({name[1]}(…))"
-        return f"there is no function {name[1]}", "the functions are min, max, isqrt and abs; A[i] accesses a tensor"
+        return (
+            f"there is no function {name[1]}",
+            "the functions are min, max, isqrt, abs and xor; A[i] accesses a tensor",
+        )
     if kind == "MATRIX":
         return "brackets cannot stand here", "A[i] accesses a tensor by name; data stand in Tensor(FORMAT, [1, 2, 3])"
     if kind == "SYMBOL":

@@ -22,10 +22,9 @@ OPENS, CLOSES = "\ue000", "\ue001"
 DIGITS = frozenset("0123456789IN")
 """What numbers without a sign begin with, Inf and NaN among them."""
 
-_PRECEDENCE = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "÷": 5, "%": 5} | dict.fromkeys(
-    ("==", "!=", "<", "<=", ">", ">="), 3
-)
-_COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 6, 7
+_LEVELS = ("||", "&&", "== != < <= > >=", "+ - | ⊻", "* / ÷ % &", "<< >>")
+_PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops.split()}
+_COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 7, 8
 
 
 def show(node: ir.Node) -> str:
@@ -67,7 +66,7 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
         case ir.Variable(name) | ir.Index(name):
             return name, _PRIMARY
         case ir.Access(ir.Fiber(tensor, level, 1, ()), subscripts) if level == len(subscripts) + 1:
-            return f"{tensor}[{commas(viewed(e))}]", _PRIMARY
+            return f"{tensor}[{', '.join(map(as_subscript, viewed(e)))}]", _PRIMARY
         case ir.Access(f, subscripts):
             return f"access({', '.join((fiber(f), *map(show, subscripts)))})", _PRIMARY
         case ir.Unwrap(f):
@@ -85,7 +84,7 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
         case ir.Redex(inside, who):
             text, tightness = expression(inside)
             return f"{OPENS}{text}{CLOSES}{who}{CLOSES}", tightness
-        case ir.Call("-" | "!" as sign, (operand,)):
+        case ir.Call("-" | "!" | "~" as sign, (operand,)):
             text, tightness = expression(operand)
             # A minus directly on a number would be read as the number's sign.
             number = sign == "-" and isinstance(operand, ir.Literal) and text[0] in DIGITS
@@ -103,6 +102,12 @@ def enclosed(e: ir.Expression, least: int) -> str:
     """The text of an operand, in parentheses unless it binds at least so tightly."""
     text, tightness = expression(e)
     return text if tightness >= least else f"({text})"
+
+
+def as_subscript(e: ir.Expression) -> str:
+    """A subscript; one that begins with an operator on bits is in parentheses, since ~ lets it leave its axis."""
+    text = show(e)
+    return f"({text})" if text.startswith("~") and not isinstance(e, ir.Permissive) else text
 
 
 def commas(nodes: Iterable[ir.Node]) -> str:

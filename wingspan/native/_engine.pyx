@@ -21,11 +21,12 @@ cdef enum:  # in the order of assemble.OPCODES
     INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_MIN, INT_MAX
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE
     FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_MIN, FLOAT_MAX
-    INT_BITS, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
+    INT_BITS, INT_COMMON, INT_DIFFERENT, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
     FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME, FLOAT_ALIKE
     FLOAT_F32
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
-    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
+    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_LEFT, TRY_INT_RIGHT
+    TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
     CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
     LOAD, STORE, ATOMIC, ATOMIC_MULADD, CLAIM, ACQUIRE, RELEASE, SORT
@@ -128,6 +129,10 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].f = ws_max_f64(r[row[2]].f, r[row[3]].f)
         elif op == INT_BITS:
             r[row[1]].i = r[row[2]].i | r[row[3]].i
+        elif op == INT_COMMON:
+            r[row[1]].i = r[row[2]].i & r[row[3]].i
+        elif op == INT_DIFFERENT:
+            r[row[1]].i = r[row[2]].i ^ r[row[3]].i
         elif op == INT_BIT:
             r[row[1]].i = ws_bit(r[row[2]].i)
         elif op == INT_SINCE:
@@ -258,6 +263,10 @@ cdef bint attempt(ws_value *r, const int64_t *row) noexcept nogil:
         good = ws_div_i64(x, y, &n)
     elif op == TRY_INT_MOD:
         good = ws_mod_i64(x, y, &n)
+    elif op == TRY_INT_LEFT:
+        good = ws_left_i64(x, y, &n)
+    elif op == TRY_INT_RIGHT:
+        good = ws_right_i64(x, y, &n)
     elif op == TRY_INT_MULADD:
         good = ws_muladd_i64(x, y, r[row[4]].i, &n)
     elif op == TRY_INT_NEG:

@@ -69,12 +69,13 @@ OPCODES = {
     "and": "wuu", "or": "wuu", "not": "wu", "to float": "wu",
     **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
     **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
-    "int |": "wuu", "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
+    **{f"int {op}": "wuu" for op in ("|", "&", "⊻")},
+    "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
     "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu", "float alike": "wuu",
     "float f32": "wu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
-    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%")},
+    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>")},
     "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
     **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
     "check": ".u",  # a fault unless a

@@ -86,10 +86,10 @@ TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"
 OPERATORS = (
     TRUTHS
     | words.FUNCTIONS.keys()
-    | {"|", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
+    | {"&", "|", "⊻", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
 )
-"""Over integers and doubles alike, but for ÷, % and those of `lang.words`, which are of integers, and abs, neg, same,
-alike, f32 and muladd, which are of doubles.
+"""Over integers and doubles alike, but for ÷, %, &, |, ⊻ and those of `lang.words`, which are of integers, and abs,
+neg, same, alike, f32 and muladd, which are of doubles.
 """
 
 
@@ -108,15 +108,17 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "and": operator.and_, "or": operator.or_, "not": operator.not_,
     "min": least, "max": greatest, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "|": operator.or_, "muladd": muladd,
+    "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "muladd": muladd,
+    "&": operator.and_, "|": operator.or_, "⊻": operator.xor,
     **words.FUNCTIONS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""
 
-FAILING = frozenset({"+", "-", "*", "neg", "abs", "muladd", "÷", "%", "/", "isqrt", "int"})
+FAILING = frozenset({"+", "-", "*", "neg", "abs", "muladd", "÷", "%", "<<", ">>", "/", "isqrt", "int"})
 """The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. muladd(x, n, v) is x + n·v for
 integers; it is a fault if that is no 64-bit integer, whatever n·v is. ÷ % of integers or doubles and / of doubles: a
-divisor of 0 is. isqrt: a negative integer is. int(x): a double that is no 64-bit integer is.
+divisor of 0 is. << >> of integers: a negative count is, and overflow of <<. isqrt: a negative integer is. int(x): a
+double that is no 64-bit integer is.
 """
 
 

@@ -9,7 +9,7 @@ from wingspan.lang import algebra
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt
 
-INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%"}
+INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"}
 
 
 def show(made: Plan) -> str:

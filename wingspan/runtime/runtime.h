@@ -512,6 +512,15 @@ __extension__ typedef __int128 ws_wide;
 WS_API inline bool ws_muladd_i64(int64_t x, int64_t n, int64_t v, int64_t *r) {
     return !__builtin_add_overflow((ws_wide)n * v, x, r);
 }
+WS_API inline bool ws_left_i64(int64_t x, int64_t k, int64_t *r) {
+    if (k < 0 || (k > 63 && x != 0)) return false;
+    return !__builtin_mul_overflow((ws_wide)1 << (k > 63 ? 0 : k), x, r);
+}
+WS_API inline bool ws_right_i64(int64_t x, int64_t k, int64_t *r) {
+    if (k < 0) return false;
+    *r = x >> (k > 63 ? 63 : k);
+    return true;
+}
 WS_API inline double ws_muladd_f64(double x, double n, double v) { return fma(n, v, x); }
 WS_API inline bool ws_isqrt(int64_t x, int64_t *r) {
     if (x < 0) return false;

@@ -97,6 +97,8 @@ cdef extern from "runtime.h" nogil:
     bint ws_mod_i64(int64_t, int64_t, int64_t *)
     bint ws_div_f64(double, double, double *)
     bint ws_mod_f64(double, double, double *)
+    bint ws_left_i64(int64_t, int64_t, int64_t *)
+    bint ws_right_i64(int64_t, int64_t, int64_t *)
     bint ws_isqrt(int64_t, int64_t *)
     int64_t ws_bit(int64_t)
     int64_t ws_since(int64_t, int64_t)

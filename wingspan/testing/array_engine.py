@@ -23,6 +23,8 @@ FUNCTIONS = {
     "+": "add", "-": "subtract", "*": "multiply", "min": "minimum", "max": "maximum", "abs": "abs",
     "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
     "&&": "logical_and", "||": "logical_or", "!": "logical_not",
+    "&": "bitwise_and", "|": "bitwise_or", "⊻": "bitwise_xor", "~": "bitwise_invert",
+    "<<": "bitwise_left_shift", ">>": "bitwise_right_shift",
 }  # fmt: skip
 REDUCTIONS = {"+": "sum", "-": "sum", "*": "prod", "min": "min", "max": "max", "&&": "all", "||": "any"}
 COMBINED = {

@@ -432,11 +432,14 @@ class Writer:
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
             return f"({a} {self.pick(('<', '<=', '==', '!=', '>'))} {b})"
-        match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", "/" if kind == "float" else "-")):
+        bits = ("&", "|", "⊻", ">>", "<<") if kind == "int" else ("/",)
+        match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", *bits)):
             case "min" | "max" as f:
                 return f"{f}({a}, {b})"
-            case "÷" | "%" | "/" as op:
+            case "÷" | "%" | "/" | ">>" | "<<" as op:
                 return f"({a}) {op} 2"
+            case "⊻":
+                return f"(~{a} ⊻ {b})"
             case op:
                 return f"({a} {op} {b})"
 

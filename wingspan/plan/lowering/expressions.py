@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from wingspan.lang import algebra
+from wingspan.lang.ir import BITS
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Type
 from wingspan.plan.lowering.build import Builder
@@ -53,6 +54,8 @@ _HINTS = {
     "*": "product",
     "neg": "negated",
     "abs": "size",
+    "<<": "shifted",
+    ">>": "shifted",
     "isqrt": "root",
     "int": "whole",
 }
@@ -64,6 +67,8 @@ def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) ->
         return _equality(name, args)
     if name in LOGIC:
         return _logic(builder, name, args, origin)
+    if name in BITS:
+        return _bits(builder, name, args, origin)
     for a in args:
         if a.type == "bool":
             kind: Type = "bool" if name in COMPARISONS else "int"
@@ -90,6 +95,20 @@ def _arithmetic(builder: Builder, name: str, args: tuple[Expr, ...], floats: boo
         name = "neg"
     if name in ("/", "÷", "%", "isqrt") or not floats:
         return compute(builder, name, args, kind, origin)
+    return op(name, *args)
+
+
+def _bits(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
+    for a in args:
+        if a.type != "int":
+            return fault(builder, f"{name} needs integers, got {{value}}", {"value": a}, origin, "int")
+    match name, args:
+        case "~", (x,):
+            return op("-", Const(-1), x)
+        case ">>", (x, Const(value=int(k))) if 0 <= k < 63:
+            return op("÷", x, Const(2**k))
+        case (("<<" | ">>"), _):
+            return compute(builder, name, args, "int", origin)
     return op(name, *args)
 
 
