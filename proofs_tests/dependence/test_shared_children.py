@@ -129,3 +129,21 @@ def test_a_list_below_one_index_of_a_point_is_appended_to():
     program = api.parse(APPENDED_AGAIN.format(form="SparsePoint(SparseList(Element(0)))", range="1:1"))
     assert api.check(program).verdict == "safe"
     assert api.explore(program).verdict.verdict == "safe"
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+def test_children_that_an_index_of_a_point_has_numbered_are_those_of_the_next(test):
+    """The first index enters child 2 and visits nothing; the second one then visits 1 and 2, numbered 2 and 1."""
+    program = api.parse("""
+        T = Tensor(SparsePoint(SparseDict(SparseList(Element(0)))), 2, 2, 2)
+        T .= 0
+        for i = 1:2
+            for k = 3-i:2
+                for y = 1:i-1
+                    T[y, k, i] += 1
+                end
+            end
+        end
+    """)
+    assert [found.topic for found in api.check(program, test=test).findings] == ["order"]
+    assert api.explore(program).verdict.verdict == "fault"

@@ -25,7 +25,7 @@ from itertools import combinations_with_replacement, product
 from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import limited
 from wingspan.dependence.directions import common
-from wingspan.dependence.protocol import Breach, isolated, level_name, never_one_thread, opened, renewed
+from wingspan.dependence.protocol import Breach, isolated, level_name, never_one_thread, opened, place, renewed
 from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
@@ -44,7 +44,7 @@ class Arrivals:
 
     def path(self, site: Site) -> tuple[int, ...]:
         """The loops whose indices identify an entered fiber: one that a modifier wraps, or a storage level's child."""
-        return site.position(self.tower.numbers[self.depth] - (not self.tower.levels[self.depth].modifier))
+        return place(site, self.tower, self.tower.numbers[self.depth] - (not self.tower.levels[self.depth].modifier))
 
     def loop(self, site: Site) -> int:
         """Which loop enters fibers: in every iteration, or when it is opened if the level is late."""
