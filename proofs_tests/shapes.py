@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Collection
 
 from proofs_tests.drafts import Draft
 from proofs_tests.scopes import DYNAMIC, STATIC, STORAGE, STRETCHED, random_format
+from wingspan.levels.run_list import RunList
+from wingspan.levels.sparse_dict import SparseDict
+from wingspan.levels.sparse_list import SparseList
+from wingspan.levels.sparse_point import SparsePoint
 
 Shape = Callable[[Draft], None]
 
@@ -150,7 +155,9 @@ def values(draft: Draft) -> None:
 
 
 EVERYWHERE = (*STORAGE, *STRETCHED)
-"""Not SparsePoint and SparseInterval: a second index of a fiber is a fault that the tests do not look for."""
+"""Not SparsePoint and SparseInterval: a second index of a fiber is a fault that the tests do not look for. `points` has
+the first.
+"""
 
 TIGHT = (
     (None, "T[{k}]"), ("if {k} == 1", "T[{k}]"), ("for y = 1:2", "T[y]"), ("for y = {k}:{k}", "T[y]"),
@@ -285,6 +292,33 @@ def data_dependent(draft: Draft) -> None:
     draft.nest(_loops(draft, draft.choose.choice(("d", "d", "d", None))), body)
 
 
+def points(draft: Draft) -> None:
+    """Levels around and below a SparsePoint that is entered at several indices, and updated at one of them only."""
+    rank, form = draft.choose.choice((2, 2, 3)), ""
+    while "SparsePoint" not in form:
+        number = draft.choose.choice((0, 0, 1, 1, 2))
+        form = str(random_format(rank, 1, number, draft.choose, (SparsePoint, SparseList, SparseDict, RunList)))
+    draft.forms["T"], draft.extents["T"] = form, [2] * rank
+    names = [next(draft.names) for _ in range(rank)]
+    held = [
+        name
+        for name, level in zip(names, re.findall(r"Sparse\w+|Dense|RunList", form), strict=True)
+        if level == "SparsePoint"
+    ]
+    draft.lines.append("T .= 0")
+    spawning = draft.choose.choice((None, *range(rank)))
+    for place, name in enumerate(names):
+        choices = ["1:2", "1:2", "2:2"]
+        for outer in names[:place]:
+            choices += [f"1:{outer}", f"1:{outer} - 1", f"3 - {outer}:2"]
+        text, schedule = draft.choose.choice(choices), draft.choose.choice(("", ", dynamic_schedule(1)"))
+        draft.lines.append(
+            f"for {name} = parallel({text}, d{schedule})" if place == spawning else f"for {name} = {text}"
+        )
+    one = " && ".join(f"{name} == {draft.choose.choice((1, 2))}" for name in held)
+    draft.lines += [f"if {one}", f"T[{', '.join(reversed(names))}] += 1", *["end"] * (rank + 1)]
+
+
 def _declare(draft: Draft, most: int, least: int = 0, rank: int | None = None) -> None:
     draft.tensor("T", rank or draft.choose.choice((1, 2, 2)), most, least)
     draft.lines.append("T .= 0")
@@ -304,7 +338,7 @@ def _several(draft: Draft, number: int) -> None:
 
 SHAPES: tuple[Shape, ...] = (
     one_access, one_body, serial, one_after_the_other, nested_devices, conditions, workspaces, reads, stacks, arrival,
-    values, tight, blocks, overlapping, locks_and_merges, data_dependent,
+    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points,
 )  # fmt: skip
 
 
