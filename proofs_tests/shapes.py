@@ -300,11 +300,8 @@ def points(draft: Draft) -> None:
         form = str(random_format(rank, 1, number, draft.choose, (SparsePoint, SparseList, SparseDict, RunList)))
     draft.forms["T"], draft.extents["T"] = form, [2] * rank
     names = [next(draft.names) for _ in range(rank)]
-    held = [
-        name
-        for name, level in zip(names, re.findall(r"Sparse\w+|Dense|RunList", form), strict=True)
-        if level == "SparsePoint"
-    ]
+    levels = re.findall(r"Sparse\w+|RunList", form)
+    held = [name for name, level in zip(names, levels, strict=True) if level == "SparsePoint"]
     draft.lines.append("T .= 0")
     spawning = draft.choose.choice((None, *range(rank)))
     for place, name in enumerate(names):
@@ -312,9 +309,8 @@ def points(draft: Draft) -> None:
         for outer in names[:place]:
             choices += [f"1:{outer}", f"1:{outer} - 1", f"3 - {outer}:2"]
         text, schedule = draft.choose.choice(choices), draft.choose.choice(("", ", dynamic_schedule(1)"))
-        draft.lines.append(
-            f"for {name} = parallel({text}, d{schedule})" if place == spawning else f"for {name} = {text}"
-        )
+        text = f"parallel({text}, d{schedule})" if place == spawning else text
+        draft.lines.append(f"for {name} = {text}")
     one = " && ".join(f"{name} == {draft.choose.choice((1, 2))}" for name in held)
     draft.lines += [f"if {one}", f"T[{', '.join(reversed(names))}] += 1", *["end"] * (rank + 1)]
 
