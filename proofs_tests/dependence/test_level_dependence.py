@@ -153,12 +153,12 @@ def found(scope: str) -> Tally:
         case "runs and blocks":
             nests = choose.sample([nest for loops in (2, 3) for nest in singles(2, loops)], 24)
             every = (*STRETCHED, *STORAGE)
-            roots = [random_format(2, 2, choose.choice((1, 2, 3)), choose, every) for _ in range(many(60))]
+            roots = [random_format(2, 2, choose.choice((1, 2, 3)), choose, every) for _ in range(max(12, many(60)))]
             return tally(nests, roots)
         case "runs and blocks, two accesses":
             nests = choose.sample([nest for nest in pairs(2) if nest.devices == 1], 24)
             every = (*STRETCHED, *STORAGE)
-            roots = [random_format(2, 1, choose.choice((0, 1, 2)), choose, every) for _ in range(many(60))]
+            roots = [random_format(2, 1, choose.choice((0, 1, 2)), choose, every) for _ in range(max(12, many(60)))]
             return tally(nests, roots)
     raise ValueError(scope)
 
