@@ -138,7 +138,6 @@ def test_without_a_tilde_an_index_beyond_the_end_is_a_fault() -> None:
         ("y[i] += coalesce(3, 0)", ParseError, "what stands here is none"),
         ("y[i] += coalesce(A[~i])", ParseError, "what to take where it is missing"),
         ("y[i] += coalesce(A[~i], A[A[i]])", ParseError, "so it cannot search here"),
-        ("y[i] += ~i", ParseError, "~ stands before a subscript"),
         ("y[i] += coalesce(A[~i], true)", ProgramError, "A holds integers, and outside of its axes it is true"),
     ],
 )  # fmt: skip
