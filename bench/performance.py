@@ -152,14 +152,11 @@ time are of experiments by hand in the printed C, in one process with it, on a b
 """
 
 
-def last() -> dict[tuple[str, str, str, int], dict[str, Any]]:
-    """The last record of each kernel, operands, matrix and number of threads."""
-    found = {}
-    with (RESULTS / "kernels.jsonl").open(encoding="utf-8") as lines:
-        for line in lines:
-            one = json.loads(line)
-            found[one["kernel"], one["operands"], one["matrix"], one["threads"]] = one
-    return found
+def newest(name: str, *keys: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The last of the results called `name` for all values of these keys; none if nothing was measured."""
+    path = RESULTS / f"{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {tuple(one[key] for key in keys): one for one in map(json.loads, lines)}
 
 
 def ratios(record: dict[str, Any], peers: Mapping[str, str] = PEERS) -> dict[str, float]:
@@ -230,11 +227,9 @@ def page(records: dict[tuple[str, str, str, int], dict[str, Any]]) -> Iterator[s
 
 def handed() -> Iterator[str]:
     """The part about results as arrays of SciPy."""
-    path = RESULTS / "handover.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    if not lines:
+    found = newest("handover", "kernel", "matrix", "threads")
+    if not found:
         return
-    found = {(one["kernel"], one["matrix"], one["threads"]): one for one in map(json.loads, lines)}
     yield HANDED
     yield "| kernel | matrix | entries of the result | threads | ours, ms | to_scipy | copy |"
     yield "|---|---|---|---|---|---|---|"
@@ -245,9 +240,7 @@ def handed() -> Iterator[str]:
 
 def images() -> Iterator[str]:
     """The part about the paper's structured experiments."""
-    path = RESULTS / "structured.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = {(one["kernel"], one["threads"], one["image"]): one for one in map(json.loads, lines)}
+    found = newest("structured", "kernel", "threads", "image")
     if not found:
         return
     yield "\n## Images\n"
@@ -302,9 +295,7 @@ def _ours(record: dict[str, Any]) -> float:
 
 def growth() -> list[dict[str, Any]]:
     """The last measurement of each kernel, number of rows and number of threads on growing matrices."""
-    path = RESULTS / "scaling.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = {(one["kernel"], one["rows"], one["threads"]): one for one in map(json.loads, lines)}
+    found = newest("scaling", "kernel", "rows", "threads")
     return [found[key] for key in sorted(found)]
 
 
@@ -381,7 +372,7 @@ def drawn(figure: Any) -> bytes:
 def main() -> None:
     """Write the page and its plots, all or none."""
     matplotlib.rcParams["svg.hashsalt"] = "wingspan"
-    records = last()
+    records = newest("kernels", "kernel", "operands", "matrix", "threads")
     plots = {PLOTS / f"threads{n}.svg": plot(records, n) for n in sorted({key[3] for key in records})}
     if growth():
         plots[PLOTS / "rows.svg"] = rows_plot()
