@@ -24,10 +24,8 @@ def registers(e: Expr) -> Iterator[Reg]:
 def sets(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
     match s:
-        case plan.Set(reg=reg) | plan.Load(reg=reg) | plan.Compute(reg=reg) | plan.Claim(reg=reg):
+        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
             return (reg,)
-        case When() | While() | plan.Store() | plan.Check():
-            return ()
         case plan.Child(reg=reg) | plan.Fresh(reg=reg):
             return (reg,)
         case Par(task=task, joined=joined):
