@@ -10,5 +10,6 @@ from wingspan.testing.peers.jax import Jax
 from wingspan.testing.peers.numba import Numba
 from wingspan.testing.peers.pydata import Gcxs, Sparse
 from wingspan.testing.peers.scipy import SciPy
+from wingspan.testing.peers.taco import Taco
 
-__all__ = ["Finch", "FinchJl", "Gcxs", "GraphBLAS", "Jax", "Numba", "SciPy", "Sparse"]
+__all__ = ["Finch", "FinchJl", "Gcxs", "GraphBLAS", "Jax", "Numba", "SciPy", "Sparse", "Taco"]

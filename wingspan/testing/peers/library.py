@@ -1,8 +1,10 @@
-"""Libraries of others, imported when used."""
+"""Libraries of others, imported when used, and tools of others."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
+from shutil import which
 from typing import Any
 
 from wingspan.errors import InputError
@@ -16,6 +18,13 @@ def library(module: str, package: str) -> Any:
     except ImportError as error:
         fix = "pip install 'wingspan[engines]'"
         raise InputError(f"this engine needs the package {package}: {error}", fix=fix) from None
+
+
+def tool(command: Sequence[str], fix: str) -> tuple[str, ...]:
+    """The command, a program with its first arguments. InputError with `fix` if there is no such program."""
+    if which(command[0]) is None:
+        raise InputError(f"this engine needs {command[0]}, which is not there", fix=fix)
+    return tuple(command)
 
 
 def zero_filled(stored: Coordinates) -> Coordinates:

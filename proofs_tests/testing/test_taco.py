@@ -1,0 +1,231 @@
+"""TACO as an engine: what its tool gets, how its output is read, and what becomes of its failures.
+
+TACO itself runs where its tool is on PATH. Elsewhere its documentation stands for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from proofs_tests.effort import many
+from wingspan import api
+from wingspan.elaborate import Elaborated
+from wingspan.errors import InputError
+from wingspan.tensors.tensor import Coordinates
+from wingspan.testing import campaign, einsums
+from wingspan.testing.peers import Taco
+from wingspan.testing.peers.taco import elements, tensor_file, translated
+
+EXTENTS = {"i": 3, "j": 2, "k": 4}
+ROOTS = {1: "Dense({})", 2: "Dense(SparseList({}))", 3: "Dense(SparseCOO(2, {}))"}
+LEAF = "Element(0.0)"
+
+
+def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = EXTENTS, **forms: str) -> Elaborated:
+    """A program of one update of C inside of loops, outermost first, with inputs of ones."""
+    found = dict(re.findall(r"([A-Z])\[([^]]*)\]", update))
+    shapes = {name: [extents[index] for index in axes.split(", ") if index] for name, axes in found.items()}
+    forms = {name: forms.get(name, ROOTS.get(len(shape), "{}")).format(leaf) for name, shape in shapes.items()}
+    tensors = [f"{name} = Tensor({form})" for name, form in forms.items()]
+    body = [*(f"for {index} = _" for index in loops), update, *["end"] * len(loops)]
+    kinds = {"0.0": float, "0": int, "false": bool}
+    fill = leaf.partition("(")[2].rstrip(")")
+    inputs = {name: np.ones(shape, kinds.get(fill, float)) for name, shape in shapes.items() if name != "C"}
+    return api.bind(api.parse("\n".join([*tensors, f"C .= {fill}", *body, "return C"])), inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("update", "loops", "forms", "arguments"),
+    [
+        (
+            "C[i] += A[i, j] * B[j]", "ji", {},
+            ["C(i) = A(i,j) * B(j)", "-f=C:d:0", "-f=A:ds:1,0", "-f=B:d:0", "-i=A:A.ttx", "-i=B:B.ttx"],
+        ),
+        (  # the loops run across A, so it is stored by i first
+            "C[i] += A[i, j] * B[j]", "ij", {"B": "SparseDict({})"},
+            ["C(i) = A(i,j) * B(j)", "-f=C:d:0", "-f=A:ds:0,1", "-f=B:s:0", "-i=A:A.ttx", "-i=B:B.ttx"],
+        ),
+        (  # TACO adds B(j) once to each sum over i and k: there are 3 · 4 of them
+            "C[j] += A[k, i, j] - B[j]", "jik", {},
+            ["C(j) = (A(k,i,j) - B(j) * 12)", "-f=C:d:0", "-f=A:duq:2,1,0", "-f=B:d:0", "-i=A:A.ttx", "-i=B:B.ttx"],
+        ),
+        ("C[] -= (A[i] * -0.5 + 1)", "i", {}, ["C = -(A(i) * -0.5 + 1 * 3)", "-f=A:d:0", "-i=A:A.ttx"]),
+        (
+            "C[j, i] = (A[i] + 2) * A[i] * B[j]", "ij", {"C": "SparseList(Mutex(SparseDict({})))"},
+            ["C(j,i) = (A(i) + 2) * A(i) * B(j)", "-f=C:ss:1,0", "-f=A:d:0", "-f=B:d:0", "-i=A:A.ttx", "-i=B:B.ttx"],
+        ),
+        (
+            "C[i, j, k] = A[i, j, k]", "kji", {"A": "SparseCOO(3, {})", "C": "Dense(Dense(RunList({})))"},
+            ["C(i,j,k) = A(i,j,k)", "-f=C:dds:2,1,0", "-f=A:ucq:2,1,0", "-i=A:A.ttx"],
+        ),
+    ],
+)  # fmt: skip
+def test_an_einsum_becomes_a_command_line(
+    update: str, loops: str, forms: dict[str, str], arguments: list[str]
+) -> None:
+    program = bound(update, loops, **forms)
+    assert translated(program.einsum(), program.towers) == [*arguments, "-o=C:C.tns"]
+
+
+def test_an_output_is_dense_on_request() -> None:
+    program = bound("C[i, j] = A[i, j]", "ji", C="SparseList(SparseList({}))")
+    formats = {dense: translated(program.einsum(), program.towers, dense)[1] for dense in (False, True)}
+    assert formats == {False: "-f=C:ss:1,0", True: "-f=C:dd:1,0"}
+
+
+@pytest.mark.parametrize(
+    ("update", "loops", "given", "why"),
+    [
+        ("C[i] <<max>>= A[i, j]", "ji", {}, "the reduction max"),
+        ("C[i] = min(A[i], B[i])", "i", {}, "the operator min"),
+        ("C[i] = A[i] / B[i]", "i", {}, "the operator /"),
+        ("C[i] = A[i] * i", "i", {}, "Index"),
+        ("C[i] = A[i] * Inf", "i", {}, "Literal"),
+        ("C[i] += (A[i, j] + B[j]) * 2", "ji", {}, "a sum of products of sums"),
+        ("C[i] += A[i, i] * B[j]", "ji", {"extents": {"i": 2, "j": 2}}, "a diagonal"),
+        ("C[i, j] = A[i, j] * A[j, i]", "ji", {"extents": {"i": 2, "j": 2}}, "a tensor with its axes in two orders"),
+        ("C[i] += A[i, j]", "ji", {"extents": {"i": 2, "j": 0}}, "an axis of extent 0"),
+        ("C[i] = A[i]", "i", {"leaf": "Element(false)"}, "an output of booleans"),
+        ("C[i] = A[i]", "i", {"leaf": "Element(1.0)"}, "a fill value other than 0"),
+        ("C[i] = A[i] * B[]", "i", {}, "an input without axes"),
+        ("C[ä] = A[ä]", "ä", {"extents": {"ä": 2}}, "the name ä"),
+    ],
+)
+def test_what_taco_has_no_notation_for_is_not_run(update: str, loops: str, given: Any, why: str) -> None:
+    """And its tool is not started."""
+    with pytest.raises(NotImplementedError) as error:
+        Taco([sys.executable, "-c", "raise SystemExit('started')"]).run(bound(update, loops, **given), {})
+    assert str(error.value) == why
+
+
+HEAD = "%%MatrixMarket tensor coordinate real general\n"
+
+
+@pytest.mark.parametrize(
+    ("at", "values", "shape", "rows"),
+    [
+        ([[0, 2, 1], [0, 0, 1]], [0.1, 0.0, -2.0], (3, 2), "3 2 3\n1 1 0.1\n3 1 0.0\n2 2 -2.0\n"),
+        ([[1]], [2**53], (4,), "4 1\n2 9007199254740992.0\n"),
+        ([[], [], []], [], (2, 1, 3), "2 1 3 1\n1 1 1 0.0\n"),  # for TACO's reader, which takes 3 0 for three elements
+        ([[0]], [True], (1,), "1 1\n1 1.0\n"),
+    ],
+)
+def test_an_input_is_a_file_of_what_it_stores(at: Any, values: Any, shape: tuple[int, ...], rows: str) -> None:
+    stored = Coordinates(np.array(at, np.int64).reshape(len(shape), -1), np.array(values), 0, shape)
+    assert tensor_file(stored) == HEAD + rows
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63 - 1, -(2**63) + 1])
+def test_an_integer_that_no_double_represents_is_no_input(value: int) -> None:
+    with pytest.raises(NotImplementedError, match="integers that doubles do not represent"):
+        tensor_file(Coordinates(np.array([[0]]), np.array([value]), 0, (1,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "array"),
+    [
+        ("1 2 0.5\n3 1 -1e+06\n", (3, 2), [[0, 0.5], [0, 0], [-1e6, 0]]),
+        ("", (2,), [0, 0]),
+        ("-nan\n", (), np.nan),
+        ("7\n", (), 7),
+    ],
+)
+def test_an_output_is_read(text: str, shape: tuple[int, ...], array: Any) -> None:
+    found = elements(text, shape)
+    assert found.shape == shape and np.array_equal(found, np.array(array, float), equal_nan=True)
+
+
+def test_an_element_that_is_written_twice_is_a_defect() -> None:
+    with pytest.raises(RuntimeError, match="the output has an element twice"):
+        elements("1 5\n2 1\n1 5\n", (2,))
+
+
+# ------------------------------------------------------------------------------------------------------------ the tool
+
+
+class Documented:
+    """What the documentation says of TACO's notation, by loops over dense arrays.
+
+    https://github.com/tensor-compiler/tensor-compiler.github.io/blob/master/docs/computations.md
+    """
+
+    def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
+        assignment, *options = arguments
+        self.tensors, self.extents = {}, {}
+        for name, path in (option[3:].split(":") for option in options if option.startswith("-i=")):
+            head, sizes, *rows = (folder / path).read_text().splitlines()
+            assert f"{head}\n" == HEAD
+            *shape, count = map(int, sizes.split())
+            assert count == len(rows)
+            self.tensors[name] = np.zeros(shape)
+            for *at, value in (row.split() for row in rows):
+                self.tensors[name][tuple(int(index) - 1 for index in at)] = float(value)
+        parsed = ast.parse(assignment.replace(" = ", " == ", 1), mode="eval").body
+        assert isinstance(parsed, ast.Compare)
+        (right,) = parsed.comparators
+        for node in ast.walk(right):
+            if isinstance(node, ast.Call):
+                self.extents.update(zip(indices(node), self.tensors[node.func.id].shape, strict=True))
+        free = indices(parsed.left)
+        orders = [option.split(":")[1:] for option in options if option.startswith("-f=")]
+        assert all(sorted(order.split(",")) == [*map(str, range(len(levels)))] for levels, order in orders)
+        self.rows = []
+        for point in product(*(range(self.extents[index]) for index in free)):
+            value = self.summed(right, dict(zip(free, point, strict=True)))
+            self.rows.append(" ".join([*(str(index + 1) for index in point), f"{value:g}"]))
+
+    def summed(self, node: ast.expr, at: dict[str, int]) -> float:
+        """Each term is summed over its own indices."""
+        match node:
+            case ast.BinOp(op=ast.Add() | ast.Sub() as op):
+                one, other = self.summed(node.left, at), self.summed(node.right, at)
+                return one + other if isinstance(op, ast.Add) else one - other
+            case ast.UnaryOp():
+                return -self.summed(node.operand, at)
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & self.extents.keys() - at.keys()
+        points = product(*(range(self.extents[index]) for index in used))
+        return sum(self.value(node, {**at, **dict(zip(used, point, strict=True))}) for point in points)
+
+    def value(self, node: ast.expr, at: dict[str, int]) -> float:
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.UnaryOp():
+                return -self.value(node.operand, at)
+            case ast.Call():
+                return float(self.tensors[node.func.id][tuple(at[index] for index in indices(node))])
+        operators = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+        return operators[type(node.op)](self.value(node.left, at), self.value(node.right, at))
+
+
+def indices(access: Any) -> list[str]:
+    return [index.id for index in getattr(access, "args", [])]
+
+
+def test_taco_gets_random_einsums_in_its_notation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As documented, it computes what the rules compute: each term is summed as often as the loops say."""
+
+    def documented(command: Sequence[str], cwd: str, **_: Any) -> subprocess.CompletedProcess[str]:
+        path = Path(cwd, command[-1].partition(":")[2])
+        path.write_text("\n".join(Documented(path.parent, command[1:]).rows))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", documented)
+    engine = Taco([sys.executable])
+    done = campaign(["semantics"], [engine], programs=einsums(), examples=many(480), inputs=4, tolerance=1e-5)
+    assert done.cases > many(160), done
+
+

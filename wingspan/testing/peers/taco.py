@@ -1,0 +1,187 @@
+"""Index notation of TACO, http://tensor-compiler.org, run by its command line tool in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from math import isfinite, prod
+from pathlib import Path
+from signal import strsignal
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from wingspan.elaborate import Elaborated
+from wingspan.elaborate.einsum import Einsum
+from wingspan.lang import ir
+from wingspan.lang.algebra import double
+from wingspan.levels import Tower
+from wingspan.levels.base import Storage
+from wingspan.tensors.tensor import Coordinates
+from wingspan.testing.peers.library import tool, zero_filled
+
+SECONDS = 60.0
+"""Seconds that one program may take. TACO runs a C compiler."""
+
+LETTERS = {"Dense": "d", "SparseCOO": "u", "Inner": "c", "Innermost": "q"}
+"""TACO's letters for levels; SparseCOO has one level for each axis. All other levels become compressed ones, `s`."""
+
+DIGITS = 6
+"""The digits that TACO writes of each element of the output."""
+
+
+class Taco:
+    """The engine: sums of products with fill value 0, in doubles. Their digits are few: compare with a tolerance."""
+
+    name = "taco"
+    unchecked = True
+
+    def __init__(self, command: Sequence[str] = ("taco",), dense: bool = False) -> None:
+        """`command` starts TACO's tool; its arguments are added. InputError if there is no such program.
+
+        If `dense`, outputs are stored densely, whatever the program says: TACO has open issues about sparse ones.
+        """
+        self.dense = dense
+        self.command = tool(command, "build https://github.com/tensor-compiler/taco, and add its tool to PATH")
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """The output of an einsum. RuntimeError with the complaint of TACO, or of the C compiler, if it fails."""
+        einsum = program.einsum()
+        tower = program.towers[einsum.output]
+        arguments = translated(einsum, program.towers, self.dense)
+        texts = {name: tensor_file(program.inputs[name].to_coo()) for name in _names(einsum)}
+        with TemporaryDirectory() as folder:
+            for name, text in texts.items():
+                Path(folder, f"{name}.ttx").write_text(text, encoding="ascii")
+            ended = subprocess.run(
+                [*self.command, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder,
+                env={**os.environ, "TMPDIR": folder, "LC_ALL": "C"},
+            )  # fmt: skip
+            if ended.returncode:
+                raise _failure(ended.returncode, ended.stderr)
+            reduced = elements(Path(folder, f"{einsum.output}.tns").read_text(encoding="ascii"), tower.shape)
+        if tower.kind == "int" and (abs(reduced) >= 10**DIGITS).any():
+            raise NotImplementedError(f"integers of more than {DIGITS} digits in the output")
+        init = 0 if einsum.op == "=" else double(einsum.init.value)
+        return {einsum.output: (init + reduced).astype(tower.dtype)}
+
+
+def translated(einsum: Einsum, towers: Mapping[str, Tower], dense: bool = False) -> list[str]:
+    """The arguments of TACO's tool, for input files `NAME.ttx` and an output file `NAME.tns`.
+
+    Tensors are stored in the order of the loops, as TACO does not transpose them. NotImplementedError if TACO has no
+    notation for the einsum.
+    """
+    if einsum.op not in ("=", "+", "-"):
+        raise NotImplementedError(f"the reduction {einsum.op}")
+    if towers[einsum.output].kind == "bool":
+        raise NotImplementedError("an output of booleans")
+    if not all(einsum.extents.values()):
+        raise NotImplementedError("an axis of extent 0")
+    output = ir.Access(ir.Fiber(einsum.output, len(einsum.axes) + 1), tuple(map(ir.Index, einsum.axes)))
+    summed = {index: extent for index, extent in einsum.extents.items() if index not in einsum.axes}
+    value = ("-" if einsum.op == "-" else "") + _value(einsum.expression, summed)
+    formats: dict[str, str] = {}
+    for access in (output, *einsum.accesses):
+        name = access.fiber.tensor
+        levels = "d" * len(einsum.axes) if dense and access is output else _levels(towers[name])
+        form = f"{levels}:{_order(access, einsum.loops)}"
+        if formats.setdefault(name, form) != form:
+            raise NotImplementedError("a tensor with its axes in two orders")
+    files = [*(f"-i={name}:{name}.ttx" for name in _names(einsum)), f"-o={einsum.output}:{einsum.output}.tns"]
+    return [f"{_access(output)} = {value}", *(f"-f={T}:{form}" for T, form in formats.items() if form != ":"), *files]
+
+
+def tensor_file(stored: Coordinates) -> str:
+    """A tensor in the format of Matrix Market, of any number of axes.
+
+    TACO takes the last extent for the number of elements if that is 0, so an empty tensor stores a zero.
+    """
+    at, values, _, shape = zero_filled(stored)
+    if not shape:
+        raise NotImplementedError("an input without axes")
+    numbers = values.tolist()
+    if any(isinstance(number, int) and float(number) != number for number in numbers):
+        raise NotImplementedError("integers that doubles do not represent")
+    rows = [*zip(*(at + 1).tolist(), map(float, numbers), strict=True)] or [(*[1] * len(shape), 0.0)]
+    head = ["%%MatrixMarket tensor coordinate real general", f"{' '.join(map(str, shape))} {len(rows)}"]
+    return "\n".join([*head, *(" ".join(map(repr, row)) for row in rows), ""])
+
+
+def elements(text: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The dense array of a file with the subscripts and the value of an element in each line.
+
+    RuntimeError if it has an element twice, as no level that TACO writes here may.
+    """
+    array = np.zeros(shape)
+    seen = set()
+    for line in text.splitlines():
+        *at, value = line.split()
+        subscripts = tuple(int(index) - 1 for index in at)
+        if subscripts in seen:
+            raise RuntimeError("the output has an element twice")
+        seen.add(subscripts)
+        array[subscripts] = float(value)
+    return array
+
+
+def _names(einsum: Einsum) -> list[str]:
+    return sorted({access.fiber.tensor for access in einsum.accesses})
+
+
+def _failure(status: int, complaint: str) -> Exception:
+    """What TACO says first, without the place in its sources, or else the C compiler."""
+    if status < 0 and "what():" not in complaint:
+        return RuntimeError(f"the tool ends by a signal: {strsignal(-status)}")
+    of_compiler = [line.partition(" error: ")[2] for line in complaint.splitlines() if " error: " in line]
+    if of_compiler:
+        return RuntimeError(f"the C that it prints is wrong: {of_compiler[0]}")
+    said = complaint.partition("what():")[2].partition("\n")[2].strip() or complaint.strip() or f"status {status}"
+    kind = NotImplementedError if "Not supported yet" in complaint else RuntimeError
+    return kind(said.splitlines()[0])
+
+
+def _levels(tower: Tower) -> str:
+    return "".join(LETTERS.get(type(level).__name__, "s") for level in tower.levels if isinstance(level, Storage))
+
+
+def _order(access: ir.Access, loops: Sequence[str]) -> str:
+    """The axes of a tensor, numbered from 0, in the order of the loops."""
+    indices = [index.name for index in access.subscripts if isinstance(index, ir.Index)]
+    if len(set(indices)) < len(indices):
+        raise NotImplementedError("a diagonal")
+    return ",".join(str(indices.index(index)) for index in loops if index in indices)
+
+
+def _value(expression: ir.Expression, summed: Mapping[str, int]) -> str:
+    """TACO sums a term over the summed indices that it has. The extents of the others multiply it here."""
+    match expression:
+        case ir.Call(op="+" | "-" as op, args=(one, other)):
+            return f"({_value(one, summed)} {op} {_value(other, summed)})"
+        case ir.Call(op="-", args=(one,)):
+            return f"-{_value(one, summed)}"
+        case ir.Call(op="*", args=args):
+            within = (node for node in expression.walk() if isinstance(node, ir.Call))
+            if summed and any(node.op in ("+", "-") and len(node.args) > 1 for node in within):
+                raise NotImplementedError("a sum of products of sums")
+            text = " * ".join(_value(each, {}) for each in args)
+        case ir.Literal(value=value) if isfinite(value):
+            text = np.format_float_positional(double(value), trim="-")
+        case ir.Access():
+            text = _access(expression)
+        case _:
+            what = f"the operator {expression.op}" if isinstance(expression, ir.Call) else type(expression).__name__
+            raise NotImplementedError(what)
+    used = {node.name for node in expression.walk() if isinstance(node, ir.Index)}
+    times = prod(extent for index, extent in summed.items() if index not in used)
+    return text if times == 1 else f"{text} * {times}"
+
+
+def _access(access: ir.Access) -> str:
+    indices = [index.name for index in access.subscripts if isinstance(index, ir.Index)]
+    for name in (access.fiber.tensor, *indices):
+        if not (name.isascii() and name.isalnum() and name[0].isalpha()):
+            raise NotImplementedError(f"the name {name}")
+    return f"{access.fiber.tensor}({','.join(indices)})" if indices else access.fiber.tensor
