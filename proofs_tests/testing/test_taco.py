@@ -30,21 +30,27 @@ from wingspan.testing.peers import Taco
 from wingspan.testing.peers.taco import elements, tensor_file, translated
 
 EXTENTS = {"i": 3, "j": 2, "k": 4}
-ROOTS = {1: "Dense({})", 2: "Dense(SparseList({}))", 3: "Dense(SparseCOO(2, {}))"}
+ROOTS = {0: "{}", 1: "Dense({})", 2: "Dense(SparseList({}))", 3: "Dense(SparseCOO(2, {}))"}
 LEAF = "Element(0.0)"
 
 
-def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = EXTENTS, **forms: str) -> Elaborated:
-    """A program of one update of C inside of loops, outermost first, with inputs of ones."""
-    found = dict(re.findall(r"([A-Z])\[([^]]*)\]", update))
-    shapes = {name: [extents[index] for index in axes.split(", ") if index] for name, axes in found.items()}
-    forms = {name: forms.get(name, ROOTS.get(len(shape), "{}")).format(leaf) for name, shape in shapes.items()}
-    tensors = [f"{name} = Tensor({form})" for name, form in forms.items()]
+def kernel(update: str, loops: str, leaf: str = LEAF, **forms: str) -> str:
+    """A program of one update of C inside of loops, outermost first."""
+    ranks = {name: len(axes.split(", ")) if axes else 0 for name, axes in re.findall(r"([A-Z])\[([^]]*)\]", update)}
+    tensors = [f"{name} = Tensor({forms.get(name, ROOTS[rank]).format(leaf)})" for name, rank in ranks.items()]
     body = [*(f"for {index} = _" for index in loops), update, *["end"] * len(loops)]
-    kinds = {"0.0": float, "0": int, "false": bool}
-    fill = leaf.partition("(")[2].rstrip(")")
-    inputs = {name: np.ones(shape, kinds.get(fill, float)) for name, shape in shapes.items() if name != "C"}
-    return api.bind(api.parse("\n".join([*tensors, f"C .= {fill}", *body, "return C"])), inputs=inputs)
+    return "\n".join([*tensors, f"C .= {leaf.partition('(')[2].rstrip(')')}", *body, "return C"])
+
+
+def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = EXTENTS, **forms: str) -> Elaborated:
+    """Such a program with inputs of ones."""
+    kind = {"Element(0)": int, "Element(false)": bool}.get(leaf, float)
+    inputs = {
+        name: np.ones([extents[index] for index in axes.split(", ") if index], kind)
+        for name, axes in re.findall(r"([A-Z])\[([^]]*)\]", update)
+        if name != "C"
+    }
+    return api.bind(api.parse(kernel(update, loops, leaf, **forms)), inputs=inputs)
 
 
 @pytest.mark.parametrize(
@@ -229,3 +235,89 @@ def test_taco_gets_random_einsums_in_its_notation(monkeypatch: pytest.MonkeyPatc
     assert done.cases > many(160), done
 
 
+def stand_in(path: Path, *lines: str) -> Taco:
+    """An engine whose tool is a Python program."""
+    path.write_text("\n".join(["import os, sys", "from pathlib import Path", *lines]))
+    return Taco([sys.executable, str(path)])
+
+
+PRODUCT = bound("C[i] += A[i, j] * B[j]", "ji", leaf="Element(0)")
+"""Of ones: every element of C is 2."""
+
+
+def test_the_tool_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """Where its inputs are, and where it makes temporary files. The folder is gone afterwards."""
+    arguments = translated(PRODUCT.einsum(), PRODUCT.towers)
+    engine = stand_in(
+        tmp_path / "tool.py",
+        f"assert sys.argv[1:] == {arguments!r}",
+        "assert sorted(os.listdir()) == ['A.ttx', 'B.ttx'] and os.path.samefile(os.environ['TMPDIR'], '.')",
+        "Path('C.tns').write_text('1 2\\n2 2\\n3 2\\n')",
+        f"Path({str(tmp_path)!r}, 'was').write_text(os.getcwd())",
+    )
+    assert api.diff(PRODUCT, engines=["semantics", engine]).difference is None
+    assert not Path((tmp_path / "was").read_text()).exists()
+
+
+ABORTS = "terminate called after throwing an instance of 'taco::TacoException'\n  what():  "
+USAGE = "\n\nUsage: taco <index expression> [options]\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "defect"),
+    [
+        ("os.abort()", "RuntimeError: the tool ends with signal 6, Aborted"),
+        (
+            f"sys.stderr.write('''x.c:1: In function\\nx.c:9:3: error: 'jA' undeclared\\n{ABORTS}Error at''')\nos.abort()",
+            "RuntimeError: the C that it prints is wrong: 'jA' undeclared",
+        ),
+        (
+            f"sys.stderr.write('''{ABORTS}Compiler bug at lower.cpp:7 in f\\nPlease report it''')\nsys.exit(134)",
+            "RuntimeError: Compiler bug at lower.cpp:7 in f Please report it",
+        ),
+        (
+            f"sys.stderr.write('''Error: Expected ')'{USAGE}''')\nsys.exit(6)",
+            "RuntimeError: Error: Expected ')'",
+        ),
+        ("sys.exit(3)", "RuntimeError: the tool ends with status 3"),
+        ("Path('C.tns').write_text('1 2\\n1 2\\n')", "RuntimeError: the output has an element twice"),
+    ],
+)  # fmt: skip
+def test_a_failure_of_the_tool_is_a_defect(tmp_path: Path, tool: str, defect: str) -> None:
+    """Named by what TACO, or the C compiler, says first."""
+    found = api.diff(PRODUCT, engines=["semantics", stand_in(tmp_path / "tool.py", tool)]).difference
+    assert found is not None and found.second_has == f"a defect: {defect}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "why"),
+    [
+        (f"sys.stderr.write('''{ABORTS}Error at x.cpp:1 in f:\\n Not supported yet''')\nos.abort()", "Error .* Not supported yet"),
+        ("Path('C.tns').write_text('1 1e+06\\n')", "integers of more than 6 digits in the output"),
+    ],
+)
+def test_what_the_tool_refuses_is_not_run(tmp_path: Path, tool: str, why: str) -> None:
+    with pytest.raises(InputError, match=f"taco cannot run this: {why}"):
+        api.diff(PRODUCT, engines=["semantics", stand_in(tmp_path / "tool.py", tool)])
+
+
+def test_a_tool_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(InputError, match="this engine needs no-such-taco, which is not there") as error:
+        Taco(["no-such-taco"])
+    assert error.value.fix == "build https://github.com/tensor-compiler/taco, and add its tool to PATH"
+
+
+KERNELS = [
+    kernel("C[i] += A[i, j] * B[j]", "ji"),
+    kernel("C[i, j] += A[i, k] * B[k, j]", "jki"),
+    kernel("C[j, i] = A[j, i] * 2 - B[j, i]", "ij", leaf="Element(0)"),
+    kernel("C[] += A[i, j, k] * B[k]", "kji"),
+]
+
+
+@pytest.mark.skipif(shutil.which("taco") is None, reason="TACO is not here: https://github.com/tensor-compiler/taco")
+def test_the_tool_agrees_with_the_rules() -> None:
+    """Where docs/peers.md lists no defect."""
+    programs = st.sampled_from(KERNELS)
+    done = campaign(["semantics"], [Taco(dense=True)], programs=programs, examples=16, inputs=2, tolerance=1e-5)
+    assert done.cases > 8, done

@@ -132,15 +132,15 @@ def _names(einsum: Einsum) -> list[str]:
 
 
 def _failure(status: int, complaint: str) -> Exception:
-    """What TACO says first, without the place in its sources, or else the C compiler."""
-    if status < 0 and "what():" not in complaint:
-        return RuntimeError(f"the tool ends by a signal: {strsignal(-status)}")
-    of_compiler = [line.partition(" error: ")[2] for line in complaint.splitlines() if " error: " in line]
-    if of_compiler:
-        return RuntimeError(f"the C that it prints is wrong: {of_compiler[0]}")
-    said = complaint.partition("what():")[2].partition("\n")[2].strip() or complaint.strip() or f"status {status}"
-    kind = NotImplementedError if "Not supported yet" in complaint else RuntimeError
-    return kind(said.splitlines()[0])
+    """What the C compiler says first of what TACO prints, or what TACO says before it shows its options."""
+    wrong = [line.partition(" error: ")[2] for line in complaint.splitlines() if " error: " in line]
+    if wrong:
+        return RuntimeError(f"the C that it prints is wrong: {wrong[0]}")
+    said = " ".join(complaint.rpartition("what():")[2].partition("\n\n")[0].split())
+    if "Not supported yet" in said:
+        return NotImplementedError(said)
+    ended = f"signal {-status}, {strsignal(-status)}" if status < 0 else f"status {status}"
+    return RuntimeError(said or f"the tool ends with {ended}")
 
 
 def _levels(tower: Tower) -> str:
