@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ def kernel(update: str, loops: str, leaf: str = LEAF, **forms: str) -> str:
     return "\n".join([*tensors, f"C .= {leaf.partition('(')[2].rstrip(')')}", *body, "return C"])
 
 
-def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = EXTENTS, **forms: str) -> Elaborated:
+def bound(update: str, loops: str, leaf: str = LEAF, extents: Mapping[str, int] = EXTENTS, **forms: str) -> Elaborated:
     """Such a program with inputs of ones."""
-    kind = {"Element(0)": int, "Element(false)": bool}.get(leaf, float)
+    kind: Any = {"Element(0)": int, "Element(false)": bool}.get(leaf, float)
     inputs = {
         name: np.ones([extents[index] for index in axes.split(", ") if index], kind)
         for name, axes in re.findall(r"([A-Z])\[([^]]*)\]", update)
@@ -64,9 +64,14 @@ def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = E
             "C[i] += A[i, j] * B[j]", "ij", {"B": "SparseDict({})"},
             ["C(i) = A(i,j) * B(j)", "-f=C:d:0", "-f=A:ds:0,1", "-f=B:s:0", "-i=A:A.ttx", "-i=B:B.ttx"],
         ),
-        (  # TACO adds B(j) once to each sum over i and k: there are 3 · 4 of them
+        (  # TACO subtracts B(j) once from the sum over i and k, which has 3 · 4 terms
             "C[j] += A[k, i, j] - B[j]", "jik", {},
             ["C(j) = (A(k,i,j) - B(j) * 12)", "-f=C:d:0", "-f=A:duq:2,1,0", "-f=B:d:0", "-i=A:A.ttx", "-i=B:B.ttx"],
+        ),
+        (  # but here it is inside of the sum over i
+            "C[j] += (A[i, j] + B[j]) - D[i]", "ji", {},
+            ["C(j) = ((A(i,j) + B(j)) - D(i))", "-f=C:d:0", "-f=A:ds:1,0", "-f=B:d:0", "-f=D:d:0"]
+            + [f"-i={name}:{name}.ttx" for name in "ABD"],
         ),
         ("C[] -= (A[i] * -0.5 + 1)", "i", {}, ["C = -(A(i) * -0.5 + 1 * 3)", "-f=A:d:0", "-i=A:A.ttx"]),
         (
@@ -79,9 +84,7 @@ def bound(update: str, loops: str, leaf: str = LEAF, extents: dict[str, int] = E
         ),
     ],
 )  # fmt: skip
-def test_an_einsum_becomes_a_command_line(
-    update: str, loops: str, forms: dict[str, str], arguments: list[str]
-) -> None:
+def test_an_einsum_becomes_a_command_line(update: str, loops: str, forms: Any, arguments: list[str]) -> None:
     program = bound(update, loops, **forms)
     assert translated(program.einsum(), program.towers) == [*arguments, "-o=C:C.tns"]
 
@@ -163,58 +166,57 @@ def test_an_element_that_is_written_twice_is_a_defect() -> None:
 
 
 class Documented:
-    """What the documentation says of TACO's notation, by loops over dense arrays.
-
-    https://github.com/tensor-compiler/tensor-compiler.github.io/blob/master/docs/computations.md
-    """
+    """What http://tensor-compiler.org/docs/computations says of TACO's notation, by loops over dense arrays."""
 
     def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
         assignment, *options = arguments
-        self.tensors, self.extents = {}, {}
+        self.tensors: dict[str, np.ndarray] = {}
+        self.extents: dict[str, int] = {}
         for name, path in (option[3:].split(":") for option in options if option.startswith("-i=")):
             head, sizes, *rows = (folder / path).read_text().splitlines()
             assert f"{head}\n" == HEAD
             *shape, count = map(int, sizes.split())
             assert count == len(rows)
             self.tensors[name] = np.zeros(shape)
-            for *at, value in (row.split() for row in rows):
-                self.tensors[name][tuple(int(index) - 1 for index in at)] = float(value)
-        parsed = ast.parse(assignment.replace(" = ", " == ", 1), mode="eval").body
-        assert isinstance(parsed, ast.Compare)
-        (right,) = parsed.comparators
+            for *at, number in (row.split() for row in rows):
+                self.tensors[name][tuple(int(index) - 1 for index in at)] = float(number)
+        left, right = (ast.parse(side, mode="eval").body for side in assignment.split(" = "))
         for node in ast.walk(right):
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 self.extents.update(zip(indices(node), self.tensors[node.func.id].shape, strict=True))
-        free = indices(parsed.left)
+        free = indices(left)
+        self.sums: dict[int, list[str]] = {}
+        for index in self.extents.keys() - set(free):
+            self.sums.setdefault(id(smallest(right, index)), []).append(index)
         orders = [option.split(":")[1:] for option in options if option.startswith("-f=")]
         assert all(sorted(order.split(",")) == [*map(str, range(len(levels)))] for levels, order in orders)
         self.rows = []
         for point in product(*(range(self.extents[index]) for index in free)):
-            value = self.summed(right, dict(zip(free, point, strict=True)))
+            value = self.value(right, dict(zip(free, point, strict=True)))
             self.rows.append(" ".join([*(str(index + 1) for index in point), f"{value:g}"]))
 
-    def summed(self, node: ast.expr, at: dict[str, int]) -> float:
-        """Each term is summed over its own indices."""
-        match node:
-            case ast.BinOp(op=ast.Add() | ast.Sub() as op):
-                one, other = self.summed(node.left, at), self.summed(node.right, at)
-                return one + other if isinstance(op, ast.Add) else one - other
-            case ast.UnaryOp():
-                return -self.summed(node.operand, at)
-        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & self.extents.keys() - at.keys()
-        points = product(*(range(self.extents[index]) for index in used))
-        return sum(self.value(node, {**at, **dict(zip(used, point, strict=True))}) for point in points)
+    def value(self, node: Any, at: dict[str, int]) -> float:
+        over = self.sums.get(id(node), [])
+        points = product(*(range(self.extents[index]) for index in over))
+        return sum(self.term(node, {**at, **dict(zip(over, point, strict=True))}) for point in points)
 
-    def value(self, node: ast.expr, at: dict[str, int]) -> float:
+    def term(self, node: Any, at: dict[str, int]) -> float:
         match node:
-            case ast.Constant():
-                return node.value
+            case ast.Constant(value=int() | float() as number):
+                return number
             case ast.UnaryOp():
                 return -self.value(node.operand, at)
-            case ast.Call():
-                return float(self.tensors[node.func.id][tuple(at[index] for index in indices(node))])
+            case ast.Call(func=ast.Name(id=name)):
+                return float(self.tensors[name][tuple(at[index] for index in indices(node))])
         operators = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-        return operators[type(node.op)](self.value(node.left, at), self.value(node.right, at))
+        return float(operators[type(node.op)](self.value(node.left, at), self.value(node.right, at)))
+
+
+def smallest(node: ast.expr, index: str) -> ast.expr:
+    """The smallest subexpression with all uses of an index."""
+    operands = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+    using = [each for each in operands if any(isinstance(n, ast.Name) and n.id == index for n in ast.walk(each))]
+    return smallest(using[0], index) if len(using) == 1 and not isinstance(node, ast.Call) else node
 
 
 def indices(access: Any) -> list[str]:
@@ -222,7 +224,7 @@ def indices(access: Any) -> list[str]:
 
 
 def test_taco_gets_random_einsums_in_its_notation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As documented, it computes what the rules compute: each term is summed as often as the loops say."""
+    """By its documentation they mean what the rules compute: each term is summed as often as the loops say."""
 
     def documented(command: Sequence[str], cwd: str, **_: Any) -> subprocess.CompletedProcess[str]:
         path = Path(cwd, command[-1].partition(":")[2])
@@ -268,7 +270,7 @@ USAGE = "\n\nUsage: taco <index expression> [options]\n"
     [
         ("os.abort()", "RuntimeError: the tool ends with signal 6, Aborted"),
         (
-            f"sys.stderr.write('''x.c:1: In function\\nx.c:9:3: error: 'jA' undeclared\\n{ABORTS}Error at''')\nos.abort()",
+            f"sys.stderr.write('''x.c: In f:\\nx.c:9:3: error: 'jA' undeclared\\n{ABORTS}Error at''')\nos.abort()",
             "RuntimeError: the C that it prints is wrong: 'jA' undeclared",
         ),
         (
@@ -292,7 +294,10 @@ def test_a_failure_of_the_tool_is_a_defect(tmp_path: Path, tool: str, defect: st
 @pytest.mark.parametrize(
     ("tool", "why"),
     [
-        (f"sys.stderr.write('''{ABORTS}Error at x.cpp:1 in f:\\n Not supported yet''')\nos.abort()", "Error .* Not supported yet"),
+        (
+            f"sys.stderr.write('''{ABORTS}Error at x.cpp:1 in f:\\n Not supported yet''')\nos.abort()",
+            "Error .* Not supported yet",
+        ),
         ("Path('C.tns').write_text('1 1e+06\\n')", "integers of more than 6 digits in the output"),
     ],
 )

@@ -82,6 +82,9 @@ def translated(einsum: Einsum, towers: Mapping[str, Tower], dense: bool = False)
         raise NotImplementedError("an axis of extent 0")
     output = ir.Access(ir.Fiber(einsum.output, len(einsum.axes) + 1), tuple(map(ir.Index, einsum.axes)))
     summed = {index: extent for index, extent in einsum.extents.items() if index not in einsum.axes}
+    products = [node for node in einsum.expression.walk() if isinstance(node, ir.Call) and node.op == "*"]
+    if summed and any(map(_has_sum, products)):
+        raise NotImplementedError("a sum of products of sums")
     value = ("-" if einsum.op == "-" else "") + _value(einsum.expression, summed)
     formats: dict[str, str] = {}
     for access in (output, *einsum.accesses):
@@ -156,27 +159,37 @@ def _order(access: ir.Access, loops: Sequence[str]) -> str:
 
 
 def _value(expression: ir.Expression, summed: Mapping[str, int]) -> str:
-    """TACO sums a term over the summed indices that it has. The extents of the others multiply it here."""
+    """An expression in TACO's notation, given the extents of the indices that are summed in it.
+
+    TACO sums over the smallest part with all uses of an index, as http://tensor-compiler.org/docs/computations says.
+    What is outside of that part is multiplied by the extent.
+    """
     match expression:
         case ir.Call(op="+" | "-" as op, args=(one, other)):
+            inside = _indices(one) & _indices(other)
+            summed = {index: extent for index, extent in summed.items() if index not in inside}
             return f"({_value(one, summed)} {op} {_value(other, summed)})"
         case ir.Call(op="-", args=(one,)):
             return f"-{_value(one, summed)}"
         case ir.Call(op="*", args=args):
-            within = (node for node in expression.walk() if isinstance(node, ir.Call))
-            if summed and any(node.op in ("+", "-") and len(node.args) > 1 for node in within):
-                raise NotImplementedError("a sum of products of sums")
             text = " * ".join(_value(each, {}) for each in args)
         case ir.Literal(value=value) if isfinite(value):
-            text = np.format_float_positional(double(value), trim="-")
+            text = np.format_float_positional(float(value), trim="-")
         case ir.Access():
             text = _access(expression)
         case _:
             what = f"the operator {expression.op}" if isinstance(expression, ir.Call) else type(expression).__name__
             raise NotImplementedError(what)
-    used = {node.name for node in expression.walk() if isinstance(node, ir.Index)}
-    times = prod(extent for index, extent in summed.items() if index not in used)
+    times = prod(extent for index, extent in summed.items() if index not in _indices(expression))
     return text if times == 1 else f"{text} * {times}"
+
+
+def _indices(expression: ir.Expression) -> set[str]:
+    return {node.name for node in expression.walk() if isinstance(node, ir.Index)}
+
+
+def _has_sum(expression: ir.Expression) -> bool:
+    return any(isinstance(node, ir.Call) and node.op in ("+", "-") for node in expression.walk())
 
 
 def _access(access: ir.Access) -> str:
