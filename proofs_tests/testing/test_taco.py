@@ -157,9 +157,12 @@ def test_an_output_is_read(text: str, shape: tuple[int, ...], array: Any) -> Non
     assert found.shape == shape and np.array_equal(found, np.array(array, float), equal_nan=True)
 
 
-def test_an_element_that_is_written_twice_is_a_defect() -> None:
-    with pytest.raises(RuntimeError, match="the output has an element twice"):
-        elements("1 5\n2 1\n1 5\n", (2,))
+@pytest.mark.parametrize(
+    ("text", "why"), [("1 5\n2 1\n1 5\n", "twice"), ("3 5\n", "outside of its axes"), ("0 5\n", "outside of its axes")]
+)
+def test_an_element_twice_or_outside_of_the_axes_is_a_defect(text: str, why: str) -> None:
+    with pytest.raises(RuntimeError, match=f"the output has an element {why}"):
+        elements(text, (2,))
 
 
 # ------------------------------------------------------------------------------------------------------------ the tool
@@ -261,6 +264,24 @@ def test_the_tool_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
     assert not Path((tmp_path / "was").read_text()).exists()
 
 
+@pytest.mark.parametrize(("op", "init"), [("+", 2**62 + 1), ("-", -3)])
+def test_the_initial_value_is_part_of_a_sum(tmp_path: Path, op: str, init: int) -> None:
+    """Exactly, though TACO computes with doubles."""
+    text = kernel(f"C[i] {op}= A[i, j] * B[j]", "ji", leaf="Element(0)").replace("C .= 0", f"C .= {init}")
+    program = api.bind(api.parse(text), inputs={"A": np.ones((3, 2), int), "B": np.ones(2, int)})
+    row = 2 if op == "+" else -2
+    engine = stand_in(tmp_path / "tool.py", f"Path('C.tns').write_text('1 {row}\\n2 {row}\\n3 {row}\\n')")
+    assert api.diff(program, engines=["semantics", engine]).difference is None
+
+
+def test_the_path_of_the_tool_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it runs in another folder."""
+    Path(tmp_path, "tool").write_text("#!/bin/sh\nprintf '1 2\\n2 2\\n3 2\\n' > C.tns\n")
+    Path(tmp_path, "tool").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert api.diff(PRODUCT, engines=["semantics", Taco(["./tool"])]).difference is None
+
+
 ABORTS = "terminate called after throwing an instance of 'taco::TacoException'\n  what():  "
 USAGE = "\n\nUsage: taco <index expression> [options]\n"
 
@@ -283,6 +304,7 @@ USAGE = "\n\nUsage: taco <index expression> [options]\n"
         ),
         ("sys.exit(3)", "RuntimeError: the tool ends with status 3"),
         ("Path('C.tns').write_text('1 2\\n1 2\\n')", "RuntimeError: the output has an element twice"),
+        ("Path('C.tns').write_text('1 0.1\\n')", "RuntimeError: the output has fractions"),
     ],
 )  # fmt: skip
 def test_a_failure_of_the_tool_is_a_defect(tmp_path: Path, tool: str, defect: str) -> None:

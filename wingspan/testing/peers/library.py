@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from shutil import which
@@ -21,10 +22,11 @@ def library(module: str, package: str) -> Any:
 
 
 def tool(command: Sequence[str], fix: str) -> tuple[str, ...]:
-    """The command, a program with its first arguments. InputError with `fix` if there is no such program."""
-    if which(command[0]) is None:
+    """The command, with the whole path of its program. InputError with `fix` if there is no such program."""
+    found = which(command[0])
+    if found is None:
         raise InputError(f"this engine needs {command[0]}, which is not there", fix=fix)
-    return tuple(command)
+    return (os.path.abspath(found), *command[1:])
 
 
 def zero_filled(stored: Coordinates) -> Coordinates:

@@ -62,10 +62,12 @@ class Taco:
             if ended.returncode:
                 raise _failure(ended.returncode, ended.stderr)
             reduced = elements(Path(folder, f"{einsum.output}.tns").read_text(encoding="ascii"), tower.shape)
+        if tower.kind == "int" and (reduced != np.rint(reduced)).any():
+            raise RuntimeError("the output has fractions")
         if tower.kind == "int" and (abs(reduced) >= 10**DIGITS).any():
             raise NotImplementedError(f"integers of more than {DIGITS} digits in the output")
         init = 0 if einsum.op == "=" else double(einsum.init.value)
-        return {einsum.output: (init + reduced).astype(tower.dtype)}
+        return {einsum.output: init + reduced.astype(tower.dtype)}
 
 
 def translated(einsum: Einsum, towers: Mapping[str, Tower], dense: bool = False) -> list[str]:
@@ -116,7 +118,7 @@ def tensor_file(stored: Coordinates) -> str:
 def elements(text: str, shape: tuple[int, ...]) -> np.ndarray:
     """The dense array of a file with the subscripts and the value of an element in each line.
 
-    RuntimeError if it has an element twice, as no level that TACO writes here may.
+    RuntimeError if it has an element twice, as no level that TACO writes here may, or one outside of the axes.
     """
     array = np.zeros(shape)
     seen = set()
@@ -125,6 +127,8 @@ def elements(text: str, shape: tuple[int, ...]) -> np.ndarray:
         subscripts = tuple(int(index) - 1 for index in at)
         if subscripts in seen:
             raise RuntimeError("the output has an element twice")
+        if not all(index in range(extent) for index, extent in zip(subscripts, shape, strict=True)):
+            raise RuntimeError("the output has an element outside of its axes")
         seen.add(subscripts)
         array[subscripts] = float(value)
     return array
@@ -189,7 +193,8 @@ def _indices(expression: ir.Expression) -> set[str]:
 
 
 def _has_sum(expression: ir.Expression) -> bool:
-    return any(isinstance(node, ir.Call) and node.op in ("+", "-") for node in expression.walk())
+    calls = (node for node in expression.walk() if isinstance(node, ir.Call))
+    return any(call.op in ("+", "-") and len(call.args) > 1 for call in calls)
 
 
 def _access(access: ir.Access) -> str:
