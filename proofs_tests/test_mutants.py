@@ -64,7 +64,7 @@ AREAS = {
         "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
         "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
         "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",
-        "wingspan/pytest_plugin.py",
+        "wingspan/pytest_plugin.py", "wingspan/testing/peers/taco.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",
