@@ -37,7 +37,7 @@ A further parallel loop of a safe program costs the number of loops around it: t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from math import inf
 
@@ -48,6 +48,7 @@ from wingspan.dependence.changes import (
     formats,
     headers,
     is_modifier,
+    shown,
     single_changes,
     with_device,
     with_ranges,
@@ -165,17 +166,11 @@ def _change(tree: ir.Program, changed: ir.Program) -> str:
     written = {show(s) for s in tree.body.statements if isinstance(s, ir.Define)}
     definitions = [show(s) for s in changed.body.statements if isinstance(s, ir.Define)]
     loops = [
-        show(ir.For(new.node.index, new.node.range, ir.SKIP)).splitlines()[0] + _which(old, headers(tree))
+        shown(new, headers(changed))
         for old, new in zip(headers(tree), headers(changed), strict=True)
         if new.node.range != old.node.range
     ]
     return "\n".join([text for text in definitions if text not in written] + loops)
-
-
-def _which(loop: Header, loops: Sequence[Header]) -> str:
-    """The line of a loop as a comment, if there are others over its index."""
-    alike = sum(other.node.index == loop.node.index for other in loops)
-    return f"  # line {loop.node.span.line}" if alike > 1 and loop.node.span else ""
 
 
 def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:

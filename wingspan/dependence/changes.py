@@ -5,12 +5,13 @@ Loops are known by their numbers in the order of the text, which no change alter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from wingspan.dependence.findings import Report
 from wingspan.lang import ir
+from wingspan.lang.printer import show
 from wingspan.levels.base import Gated
 from wingspan.levels.registry import REGISTRY
 
@@ -182,6 +183,13 @@ def headers(tree: ir.Program) -> list[Header]:
     return found
 
 
+def shown(loop: Header, loops: Sequence[Header]) -> str:
+    """The header of a loop as text, with its line as a comment if there are others over its index."""
+    text = show(ir.For(loop.node.index, loop.node.range, ir.SKIP)).splitlines()[0]
+    alike = sum(other.node.index == loop.node.index for other in loops)
+    return f"{text}  # line {loop.node.span.line}" if alike > 1 and loop.node.span else text
+
+
 def with_ranges(tree: ir.Program, changed: Mapping[int, ir.RangeLike]) -> ir.Program:
     """The program with other ranges for some of its loops, by their numbers."""
     numbers = count()
@@ -254,7 +262,7 @@ def _on_its_device(tree: ir.Program, T: str) -> Iterator[ir.Program]:
 
 
 def sequential(tree: ir.Program) -> ir.Program:
-    """The program without anything that is parallel: loops serial, no modifiers, no definitions that serve them only."""
+    """The program without anything parallel: loops serial, no modifiers, no devices and schedules."""
     ranges = {loop.number: loop.parallel.range for loop in headers(tree) if loop.parallel}
     without = with_formats(tree, {T: bare(layers) for T, layers in formats(tree).items()})
     kept = [
