@@ -2,8 +2,8 @@
 
 The unit is one update of an element of dense levels in compiled C, about a nanosecond. A parallel loop takes as long as
 its busiest thread, which follows from how many elements its inputs store at each index of the loop, and never less than
-the work under one lock. What else parallelism costs, by the table of `COSTS`, is what `bench/parallelize.py --costs`
-measures. Only ratios of estimates mean anything, and only for programs with the same inputs.
+the work under one lock. What else parallelism costs, by the tables below, is what `bench/parallelize.py --costs`
+measures, rounded. Only ratios of estimates mean anything, and only for programs with the same inputs.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from wingspan.levels.base import Level
 COSTS = {
     "iteration": 1.0,
     "update": 1.0,
-    "start": 10_000.0,
-    "chunk": 50.0,
-    "Atomic": 6.0,
-    "Mutex": 20.0,
-    "Isolate": 60.0,
-    "Shard": 5.0,
-    "Merge": 2.0,
-    "merged": 2.0,
-    "met": 50.0,
+    "start": 5_000.0,
+    "chunk": 20.0,
+    "Atomic": 3.0,
+    "Mutex": 6.0,
+    "Isolate": 230.0,
+    "Shard": 2.0,
+    "met": 20.0,
     "SparseDict": 20.0,
     "SparseByteMap": 2.0,
 }
@@ -41,14 +39,19 @@ COSTS = {
 
 - `iteration` of a loop; `update` of an element;
 - `start`: the threads of a device start and end; `chunk`: a thread takes the next iterations of a dynamic loop;
-- a modifier by its name: what it adds to one visit of a fiber, or to one update if it is around the leaf or Atomic;
-- `merged`: one element of one copy is brought together with the others;
+- a modifier by its name: what it adds to one visit of a fiber, or to one update if it is around the leaf; Merge adds
+  nothing until copies are merged;
 - `met`: what a Mutex or an Atomic takes longer if another thread has just used it;
-- a level by its name: what it adds to the visit of a child; levels that are not in the table add `OTHERS`.
+- a level by its name: what it adds to the visit of a child; others that need not have all fibers add `OTHERS`.
 """
 
-OTHERS = 1.0
+OTHERS = 0.5
 """What other levels that need not have all fibers add to the visit of a child; those that have all add nothing."""
+
+MERGED = {"Dense": 50.0, "SparseByteMap": 2.0}
+"""What merging takes for one element of one copy, by the innermost level; others take `MERGED_OTHERS`."""
+
+MERGED_OTHERS = 200.0
 
 THREADS = 2
 """What stands for a number of threads that is left open."""
@@ -245,8 +248,8 @@ class _Clock(Counts):
             if level.name == "Merge":
                 threads = THREADS if level.on.open else level.on.nthreads  # type: ignore[attr-defined]
                 entries = cells if full else cells * _hit(updates / threads, cells)
-                hashed = sum(COSTS.get(each.name, 0.0) for each in levels if not each.modifier)
-                done += _alone(reached * threads * entries * (COSTS["merged"] + hashed))
+                inner = next((each.name for each in reversed(levels) if not (each.modifier or each.leaf)), "Dense")
+                done += _alone(reached * threads * entries * MERGED.get(inner, MERGED_OTHERS))
         return done
 
 

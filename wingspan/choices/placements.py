@@ -68,12 +68,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class Rejected:
-    """Loops that cannot be parallel with a schedule, and the first thing that no format helped."""
+    """Loops that are parallel in no accepted program with a schedule."""
 
     loops: tuple[str, ...]
     schedule: str
-    report: Report
-    """what the test finds in the program with the fewest modifiers"""
+    reasons: tuple[str, ...]
+    """what the test finds where nothing has a modifier"""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,15 @@ class Choices:
         placements: the accepted programs, best first; the serial one is among them.
         rejected: sets of loops that are not parallel in any of them.
         complete: False if there were more sets of loops or combinations of formats than are tried.
+        params: those of the parameters that the serial program has, which all of them take.
+        assumed: inputs, parameters and extents that are open, for which estimates rest on assumptions.
     """
 
     placements: tuple[Placement, ...]
     rejected: tuple[Rejected, ...]
     complete: bool
+    params: Mapping[str, Any]
+    assumed: tuple[str, ...]
 
     @property
     def serial(self) -> Placement:
@@ -139,7 +143,8 @@ def choices(
             if len(loops) == 1 and rejected[-1:] == made:
                 hopeless.add((loops[0].number, schedule.kind))
     ranked = sorted(found, key=lambda each: (each.estimate.time, each.estimate.work))
-    return Choices(tuple(ranked), tuple(rejected), search.complete and len(sets) <= SETS)
+    complete = search.complete and len(sets) <= SETS
+    return Choices(tuple(ranked), tuple(rejected), complete, search.retest.params, search.data.symbols)
 
 
 def _sets(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
@@ -219,7 +224,8 @@ class _Search:
                 made += 1
                 yield self.placement(program, tuple(ranges), show(schedule))
         if not made:
-            yield Rejected(_shown(base, tuple(ranges)), show(schedule), report)
+            reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
+            yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
 
     def options(self, base: ir.Program, T: str, before: Report) -> Iterator[Layers]:
         """The formats with one or two modifiers in which the test finds nothing in a tensor."""
