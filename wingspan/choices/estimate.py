@@ -48,10 +48,13 @@ COSTS = {
 OTHERS = 0.5
 """What other levels that need not have all fibers add to the visit of a child; those that have all add nothing."""
 
-MERGED = {"Dense": 50.0, "SparseByteMap": 2.0}
+MERGED = {"Dense": 50.0, "SparseByteMap": 2.0, "SparseDict": 40.0}
 """What merging takes for one element of one copy, by the innermost level; others take `MERGED_OTHERS`."""
 
-MERGED_OTHERS = 200.0
+MERGED_OTHERS = 150.0
+
+SORTED = {"SparseDict": 20.0}
+"""What an isolated fiber of such levels adds to each visit for each element that it has: it is sorted at its end."""
 
 THREADS = 2
 """What stands for a number of threads that is left open."""
@@ -127,10 +130,10 @@ class _Clock(Counts):
         iterations = self.times(s.body, inner)
         steps = _alone(self.visited(s, around, n, entered) * COSTS["iteration"])
         done = steps + self.of(s.body, inner, iterations)
-        for level, modifiers, positions in self.descended(s):
-            own = 0.0 if level.full else COSTS.get(level.name, OTHERS)
+        for T, (level, modifiers, positions) in self.descended(s):
+            own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
             done += _alone(own * iterations)
-            done += self.modified(modifiers, positions, entered * threads, done.time)
+            done += self.modified(T, modifiers, positions, entered * threads, done.time)
         return done
 
     def visited(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
@@ -175,11 +178,11 @@ class _Clock(Counts):
         outside = prod(self.extents(T))
         tower = self.bound.towers[T].levels
         leaf = [level for level in tower if level.leaf]
-        done += self.modified([*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
+        done += self.modified(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
         for subscript, (level, modifiers, positions) in self.storage(s.access):
             if not (isinstance(subscript, ir.Index) and subscript.name in around):
-                own = 0.0 if level.full else COSTS.get(level.name, OTHERS)
-                done += _alone(times * own) + self.modified(modifiers, positions, times, done.time)
+                own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
+                done += _alone(times * own) + self.modified(T, modifiers, positions, times, done.time)
         return done
 
     def storage(self, access: ir.Access) -> Iterator[tuple[ir.Expression, tuple[Level, list[Level], int]]]:
@@ -191,18 +194,21 @@ class _Clock(Counts):
             yield subscript, (level, _around(tower, level), positions)
             positions *= n
 
-    def descended(self, s: ir.For) -> Iterator[tuple[Level, list[Level], int]]:
-        """The levels in which a loop updates children, the modifiers around each, and its number of fibers."""
+    def descended(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
+        """Where a loop updates children: the tensor, the level, the modifiers around it, and its number of fibers."""
         seen: set[tuple[str, int]] = set()
         for access, updates in ir.accesses(s.body):
             for depth, (subscript, found) in enumerate(self.storage(access)) if updates else ():
                 if subscript == ir.Index(s.index) and (access.fiber.tensor, depth) not in seen:
                     seen.add((access.fiber.tensor, depth))
-                    yield found
+                    yield access.fiber.tensor, found
 
-    def modified(self, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
-        """What modifiers add to so many visits of fibers, in which so much is done."""
+    def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
+        """What modifiers add to so many visits of a tensor's fibers, in which so much is done."""
         added = sum(COSTS.get(level.name, 0.0) for level in modifiers) * visits
+        if any(level.name == "Isolate" for level in modifiers):
+            held = min(self.updates[T], prod(self.extents(T))) / max(fibers, 1)
+            added += visits * held * sum(SORTED.get(level.name, 0.0) for level in self.bound.towers[T].levels)
         for level in modifiers:
             if level.name in ("Mutex", "Atomic") and self.around:
                 shared = self.around[-1]
@@ -240,7 +246,7 @@ class _Clock(Counts):
         """The end of a phase of updates: copies are brought together, and it is known how full the tensor is."""
         updates, cells = self.updates[T] / max(reached, 1.0), prod(self.extents(T))
         levels = self.bound.towers[T].levels
-        full = all(level.full for level in levels if not level.modifier and not level.leaf)
+        full = all(level.lookup for level in levels if not level.modifier and not level.leaf)
         if not full:
             self.filled[T] = _hit(updates, cells)
         done = _alone(reached)

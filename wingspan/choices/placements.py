@@ -33,7 +33,7 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import WingspanError
+from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.program import Program
@@ -125,10 +125,12 @@ def choices(
         progress: called with the number of programs tried, and 0.
 
     Raises:
-        ProgramError: the program has no meaning, or is too large to compare its accesses.
+        ProgramError: the program has no meaning, or is too large to compare its accesses, or the test does not even
+            accept the serial program (topic `unsafe`).
         InputError: an input or a parameter does not fit.
     """
     search = _Search(program, threads, inputs or {}, params or {}, test, progress)
+    search.accept_serial()
     found = [search.placement(search.tree, (), "")]
     rejected: list[Rejected] = []
     sets = list(islice(_sets(headers(search.tree)), SETS + 1))
@@ -182,6 +184,14 @@ class _Search:
         self.counts = Counts(self.data)
         self.complete = True
         self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
+
+    def accept_serial(self) -> None:
+        """ProgramError unless the test accepts the serial program: then no placement helps."""
+        report = self.retest.report(self.retest.bind(self.tree))
+        if report.verdict != "safe":
+            first = report.findings[0]
+            message = f"the level dependence test does not accept the program even where it is serial: {first.reason}"
+            raise ProgramError(message, first.access, topic="unsafe", fix="use other formats: see `check` for some")
 
     def test(self, tree: ir.Program) -> tuple[Elaborated, Report] | None:
         """A program bound, and the report on it; None if it has no meaning."""
