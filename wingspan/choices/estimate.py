@@ -162,7 +162,7 @@ class _Clock(Counts):
         shared = self.around.pop()
         entered = self.times(s, around)
         busiest, chunks = _busiest(shared.spread, threads, r.schedule)
-        path = max([done.time * busiest, *shared.locked])
+        path = float(max([done.time * busiest, *shared.locked]))
         extra = entered * (COSTS["start"] * (threads > 1) + COSTS["chunk"] * chunks / threads)
         return Estimate(done.work + extra, path + extra)
 
