@@ -289,6 +289,14 @@ def test_parameters_of_devices_may_be_given_or_left_out() -> None:
         choices(program, 2, params={"threads": 2})
 
 
+def test_a_parameter_may_be_an_extent() -> None:
+    """Also one that stands in no loop; the programs offered still have it."""
+    text = "c = Tensor(Dense(Element(0)), n)\nc .= 0\nfor i = 1:2\nc[1] += i\nend\nreturn c"
+    found = of(text, params={"n": 3})
+    assert len(found.placements) > 4 and found.params == {"n": 3}
+    assert all(", n)" in str(each.program) for each in found.placements)
+
+
 def test_a_program_that_is_not_even_safe_when_serial_is_refused() -> None:
     """A list that is filled twice: no placement helps, and nothing is offered."""
     text = "c = Tensor(SparseList(Element(0)), 3)\nc .= 0\nfor j = 1:2\nfor i = 1:3\nc[i] += j\nend\nend\nreturn c"
