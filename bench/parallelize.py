@@ -117,7 +117,7 @@ def table() -> str:
     loads = sorted(one["load"] for one in newest.values())
     about = f"Load of the machine while this was measured: {loads[0]:.1f} to {loads[-1]:.1f}."
     if loads[-1] > len(os.sched_getaffinity(0)):
-        about += " More was running than there are processors, so these times say little."
+        about += "\nMore was running than there are processors, so these times say little."
     return "\n".join([*rows, "", about, ""])
 
 
