@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from proofs_tests.drafts import Draft
 from proofs_tests.scopes import DYNAMIC, STATIC, STORAGE, STRETCHED, random_format
+from wingspan.levels.base import Level
+from wingspan.levels.dense import Dense
 from wingspan.levels.run_list import RunList
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
@@ -294,14 +296,35 @@ def data_dependent(draft: Draft) -> None:
 
 def points(draft: Draft) -> None:
     """Levels around and below a SparsePoint that is entered at several indices, and updated at one of them only."""
-    rank, form = draft.choose.choice((2, 2, 3)), ""
-    while "SparsePoint" not in form:
-        number = draft.choose.choice((0, 0, 1, 1, 2))
-        form = str(random_format(rank, 1, number, draft.choose, (SparsePoint, SparseList, SparseDict, RunList)))
+    form = _tower(draft, (2, 2, 3), (SparsePoint, SparseList, SparseDict, RunList), r"SparsePoint")
+    held = [level == "SparsePoint" for level in re.findall(r"Sparse\w+|RunList", form)]
+    _skipping(draft, form, held)
+
+
+def reused(draft: Draft) -> None:
+    """Below a list that uses a child again, as nothing was written in it, a dictionary or copies that still know it."""
+    wanted = r"SparseList\(.*(SparseDict|Merge).*(SparseList|Shard)"
+    form = _tower(draft, (3, 3, 3, 4), (SparseList, SparseList, SparseDict, Dense), wanted)
+    rank = form.count("Sparse") + form.count("Dense")
+    _skipping(draft, form, [not draft.chance(3), *[False] * (rank - 1)])
+
+
+def _tower(draft: Draft, ranks: Sequence[int], storage: Sequence[type[Level]], wanted: str) -> str:
+    """A format of these levels in which some, named by a regular expression, are found."""
+    rank, form = draft.choose.choice(ranks), ""
+    while not re.search(wanted, form):
+        form = str(random_format(rank, 1, draft.choose.choice((0, 0, 1, 1, 2)), draft.choose, storage))
+    return form
+
+
+def _skipping(draft: Draft, form: str, held: Sequence[bool]) -> None:
+    """A loop for each axis, from the root, over a range that may depend on outer ones; one is parallel, or none.
+
+    Where an axis is held, one index of it is updated only.
+    """
+    rank = len(held)
     draft.forms["T"], draft.extents["T"] = form, [2] * rank
     names = [next(draft.names) for _ in range(rank)]
-    levels = re.findall(r"Sparse\w+|RunList", form)
-    held = [name for name, level in zip(names, levels, strict=True) if level == "SparsePoint"]
     draft.lines.append("T .= 0")
     spawning = draft.choose.choice((None, *range(rank)))
     for place, name in enumerate(names):
@@ -311,8 +334,9 @@ def points(draft: Draft) -> None:
         text, schedule = draft.choose.choice(choices), draft.choose.choice(("", ", dynamic_schedule(1)"))
         text = f"parallel({text}, d{schedule})" if place == spawning else text
         draft.lines.append(f"for {name} = {text}")
-    one = " && ".join(f"{name} == {draft.choose.choice((1, 2))}" for name in held)
-    draft.lines += [f"if {one}", f"T[{', '.join(reversed(names))}] += 1", *["end"] * (rank + 1)]
+    one = [f"{name} == {draft.choose.choice((1, 2))}" for name, only in zip(names, held, strict=True) if only]
+    draft.lines += [f"if {' && '.join(one)}"] if one else []
+    draft.lines += [f"T[{', '.join(reversed(names))}] += 1", *["end"] * (rank + bool(one))]
 
 
 def _declare(draft: Draft, most: int, least: int = 0, rank: int | None = None) -> None:
@@ -334,7 +358,7 @@ def _several(draft: Draft, number: int) -> None:
 
 SHAPES: tuple[Shape, ...] = (
     one_access, one_body, serial, one_after_the_other, nested_devices, conditions, workspaces, reads, stacks, arrival,
-    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points,
+    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points, reused,
 )  # fmt: skip
 
 
