@@ -15,8 +15,8 @@ from math import prod
 from typing import Any
 
 from wingspan.choices.operands import Operand, format_of, leaf, occupied
-from wingspan.choices.orders import SEARCH, Ordered, orders
-from wingspan.choices.reading import width_of
+from wingspan.choices.orders import Ordered, orders
+from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
 from wingspan.errors import InputError
@@ -31,8 +31,11 @@ ROOM = 2**22
 
 COPY = 4.0
 """What an element of a workspace costs that is copied into the result, and cleared."""
-MAP = 2.0
-"""An update of a level that has a flag for each index."""
+SEARCH = 30.0
+"""An update of a tensor that finds indices by a dictionary."""
+NEAR, FAR = 2.0, 10.0
+"""An update of one that has a flag for each index, with at most `CACHED` places and with more."""
+CACHED = 2**18
 
 
 @dataclass(frozen=True)
@@ -75,57 +78,65 @@ def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = No
         ProgramError: the format is none.
     """
     width = width_of(einsum, operands)
-    once = None if form is None else _ascending(einsum, form)
-    made = (_nest(einsum, ordered, width, form, once) for ordered in orders(einsum, operands))
+    given = None if form is None else _levels(einsum, form)
+    made = (_nest(einsum, ordered, width, form, given) for ordered in orders(einsum, operands))
     return sorted(made, key=lambda nest: nest.work)
 
 
-def _ascending(einsum: Einsum, form: str) -> tuple[bool, ...]:
-    """Of each level of a format, root first, whether it takes indices in ascending order only."""
+def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
+    """The levels of a format with an axis, root first."""
     tower = Tower.of(resolve(parse_format(form), {}), ())
     if tower.rank != len(einsum.axes):
         axes, levels = (f"{n} ax{'is' if n == 1 else 'es'}" for n in (len(einsum.axes), tower.rank))
         raise InputError(f"{einsum.output} has {axes}, and {form} has {levels}", fix="give a level for each axis")
-    return tuple(level.once or level.stretch == "run" for level in tower.levels if isinstance(level, Storage))
+    return tuple(level for level in tower.levels if isinstance(level, Storage))
 
 
 def _nest(
-    einsum: Einsum, ordered: Ordered, width: Width, form: str | None, once: tuple[bool, ...] | None
+    einsum: Einsum, ordered: Ordered, width: Width, form: str | None, given: tuple[Storage, ...] | None
 ) -> Nest:
-    """The way to compute an einsum in this order, given the format of the result, or that it is free."""
-    outputs = {axis.index: axis for axis in ordered.outputs}
-    axes = tuple(outputs) if form is None else einsum.axes[::-1]
-    dense = tuple(not (outputs[index].sparse or outputs[index].few) for index in axes)
-    if once is None:
-        once = tuple(not each for each in dense)
-    shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(ordered.loops, axes, strict=False))])
+    """The way to compute an einsum in this order, with a result in the format whose levels are given, if any."""
     end = leaf(einsum.init.value, width)
-    around = f"{form or format_of(dense, end)}"
-    if not any(once[shared:]):
-        return Nest(einsum, ordered, axes, around, None, shared, ordered.work + _searches(ordered, around))
-    extents = [einsum.extents[index] for index in axes[shared:]]
-    if form is None and not shared:
-        inner = _in_any_order(extents, [not outputs[index].few for index in axes], end)
-        work = ordered.work + _searches(ordered, inner) + prod(extents)
-        return Nest(einsum, ordered, axes, inner, None, shared, work)
-    inner = _in_any_order(extents, dense[shared:], end)
-    work = ordered.work + _searches(ordered, inner)
-    places = [prod(einsum.extents[index] for index in some) for some in (axes[:shared], axes)]
-    kept = places[1] if all(dense[shared:]) else occupied(places[1], ordered.updates)
-    return Nest(einsum, ordered, axes, around, inner, shared, work + places[0] + COPY * kept)
+    if given is None:
+        axes = tuple(axis.index for axis in ordered.outputs)
+        dense = [not (axis.sparse or axis.few) for axis in ordered.outputs]
+        ascending = [not each for each in dense]
+    else:
+        axes = einsum.axes[::-1]
+        dense = [level.lookup for level in given]
+        ascending = [level.once or level.stretch == "run" for level in given]
+    form = form or format_of(dense, end)
+    shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(ordered.loops, axes, strict=False))])
+    extents = [einsum.extents[index] for index in axes]
+    if not any(ascending[shared:]):
+        work = ordered.work + _searches(ordered, form, prod(extents))
+        return Nest(einsum, ordered, axes, form, None, shared, work)
+    if given is None and not shared:
+        form = _in_any_order(extents, [not axis.few for axis in ordered.outputs], end)
+        work = ordered.work + _searches(ordered, form, prod(extents))
+        return Nest(einsum, ordered, axes, form, None, shared, work)
+    inner = _in_any_order(extents[shared:], dense[shared:], end)
+    places = prod(extents)
+    kept = places if all(dense[shared:]) else occupied(places, ordered.updates)
+    work = ordered.work + _searches(ordered, inner, prod(extents[shared:])) + prod(extents[:shared]) + COPY * kept
+    return Nest(einsum, ordered, axes, form, inner, shared, work)
 
 
 def _in_any_order(extents: Sequence[int], dense: Sequence[bool], form: str) -> str:
-    """The format of a workspace, root first."""
+    """A format that takes indices in any order, root first."""
     for depth in reversed(range(len(extents))):
         sparse = "SparseByteMap" if prod(extents[: depth + 1]) <= ROOM else "SparseDict"
         form = format_of([dense[depth]], form, sparse)
     return form
 
 
-def _searches(ordered: Ordered, form: str) -> float:
-    """The work of updates beyond an iteration each."""
-    return ordered.updates * (SEARCH * form.count("SparseDict") + MAP * form.count("SparseByteMap"))
+def _searches(ordered: Ordered, form: str, places: int) -> float:
+    """The work of updates beyond an iteration each, of a tensor with so many places."""
+    if "SparseDict" in form:
+        return ordered.updates * SEARCH
+    if "SparseByteMap" in form:
+        return ordered.updates * (NEAR if places <= CACHED else FAR) + places
+    return 0.0
 
 
 class _Writer:
@@ -145,13 +156,13 @@ class _Writer:
         formats[result] = nest.format
         loops = nest.ordered.loops
         if nest.workspace is None:
-            body = self.around(loops, _assign(result, nest.axes, einsum.op, value))
+            body = self.around(loops, update(einsum, _access(result, nest.axes), value))
         else:
             w = self.free("w")
             formats[w] = nest.workspace
             inside = nest.axes[nest.shared :]
-            summed = self.around(loops[nest.shared :], _assign(w, inside, einsum.op, value))
-            copied = self.around(inside, _assign(result, nest.axes, "=", _access(w, inside)))
+            summed = self.around(loops[nest.shared :], update(einsum, _access(w, inside), value))
+            copied = self.around(inside, ir.Assign(_access(result, nest.axes), "=", _access(w, inside)))
             body = self.around(loops[: nest.shared], ir.seq(ir.Declare(w, einsum.init), summed, copied))
         defined = "\n".join(f"{name} = Tensor({form})" for name, form in formats.items())
         program = ir.Program(ir.Block((ir.Declare(result, einsum.init), *_flat(body))), (result,))
@@ -192,10 +203,6 @@ class _Writer:
 def _access(name: str, axes: Sequence[str]) -> ir.Access:
     """An element of a tensor whose levels have these indices, root first."""
     return ir.Access(ir.Fiber(name, len(axes) + 1), tuple(map(ir.Index, reversed(axes))))
-
-
-def _assign(name: str, axes: Sequence[str], op: str, value: ir.Expression) -> ir.Assign:
-    return ir.Assign(_access(name, axes), op, value)
 
 
 def _flat(s: ir.Statement) -> Iterator[ir.Statement]:

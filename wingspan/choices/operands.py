@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.choices.transposed import Order, Transposed, reordered, transposed
+from wingspan.choices.transposed import Order, Transposed, transposed
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
@@ -25,7 +25,7 @@ KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
 """What Python calls the elements of an array, by NumPy's letters."""
 
 HYPERSPARSE = 8
-"""A root level is SparseList if it has so many times more indices than there are elements, else Dense."""
+"""Levels above others are SparseList if they have so many times more indices than elements, else they may be Dense."""
 
 
 class Operand:
@@ -98,8 +98,9 @@ class Operand:
     def _made(self, order: Order) -> Tensor:
         axes, form, data = order[::-1], self.format(order), self._data
         if isinstance(data, Transposed):
-            own = [data.axes[axis] for axis in axes]
-            return data.stored if order == self.native else reordered(data.stored, own, form)
+            if order == self.native:
+                return data.stored
+            return Transposed(data.stored, tuple(data.axes[axis] for axis in axes)).tensor(form)
         if isinstance(data, np.ndarray):
             return Tensor.from_numpy(form, data.transpose(axes), borrow=True)
         turned = transposed(data, axes)
@@ -162,7 +163,8 @@ def _plain(tensor: Tensor) -> Tensor:
     modified = any(isinstance(level, Modifier) for level in tower.levels)
     if not (modified or tower.leaf.implied or not alike(tensor.fill, tower.fill)):
         return tensor
-    return reordered(tensor, range(tower.rank), format_of(_lookups(tensor), leaf(fill, tower.width)))
+    form = format_of(_lookups(tensor), leaf(fill, tower.width))
+    return Transposed(tensor, tuple(range(tower.rank))).tensor(form)
 
 
 def _in_runs(data: Any) -> Any:

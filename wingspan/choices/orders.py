@@ -14,12 +14,11 @@ from functools import cached_property
 from itertools import combinations
 from math import log2, prod
 
-from wingspan.choices.operands import Operand, occupied
-from wingspan.choices.reading import filled, indices
+from wingspan.choices.operands import HYPERSPARSE, Operand, occupied
+from wingspan.choices.reading import filled, indices, update
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import algebra, ir
-from wingspan.lang.words import alike
 
 WIDTH = 120
 """So many beginnings of orders are pursued, those of the least work: all of up to five indices."""
@@ -28,10 +27,10 @@ MEET = 2.0
 """What an element of a fiber costs that is compared with those of another one."""
 MOVE = {True: 10.0, False: 2.0}
 """What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
-SEARCH = 30.0
-"""An update of a level that finds indices by a dictionary."""
 FEW = 0.5
-"""An axis of the result is dense if at least so many of its indices are expected to have an element."""
+"""The last level of the result is dense if at least so many of its indices are expected to have an element."""
+VECTOR = 0.5
+"""An iteration of an innermost loop over every index, where each updates another element: sums are not reordered."""
 
 
 @dataclass(frozen=True)
@@ -126,15 +125,14 @@ class Estimate:
         """Whether nothing is done where these inputs store nothing."""
         if missing not in self._idle:
             output = ir.Access(ir.Fiber(self.einsum.output, 1), ())
-            value = filled(self.einsum.expression, self.operands, missing)
-            left = algebra.simplify(ir.Assign(output, self.einsum.op, value), self._unchanged)
+            done = update(self.einsum, output, self.einsum.expression)
+            left = algebra.simplify(filled(done, self.operands, missing), self._unchanged)
             self._idle[missing] = isinstance(left, ir.Skip)
         return self._idle[missing]
 
-    def _unchanged(self, update: ir.Assign) -> bool:
+    def _unchanged(self, assign: ir.Assign) -> bool:
         """Whether an element that is set to a literal begins as that."""
-        init = self.einsum.init
-        return isinstance(update.value, ir.Literal) and alike(update.value.value, algebra.exact(init.value))
+        return algebra.is_literal(assign.value, algebra.exact(self.einsum.init.value))
 
     def reads(self, loops: tuple[str, ...]) -> tuple[Read, ...]:
         """The accesses with their axes in the order of the loops; indices that are not in it come last."""
@@ -176,9 +174,25 @@ class Estimate:
             steps *= 1.0 if len(lengths) == 1 else MEET * (1 + log2(max(max(lengths) / max(steps, 1e-9), 1.0)))
         elif entering and self.idle(frozenset(read.operand.name for read in entering)):
             steps = MEET * sum(lengths)
+        elif entering and self._gaps_at_once(entering, reads, index):
+            steps = 2 * MEET * sum(lengths)
         else:
-            steps = self.einsum.extents[index] + MEET * sum(lengths)
+            across = not entering and len(around) + 1 == len(self.einsum.loops) and index in self.einsum.axes
+            steps = self.einsum.extents[index] * (VECTOR if across else 1.0) + MEET * sum(lengths)
         return times * (1 + steps)
+
+    def _gaps_at_once(self, entering: list[Read], reads: tuple[Read, ...], index: str) -> bool:
+        """Whether the indices between elements are one update: all differ only in elements that are not stored."""
+        reading = sum(index in read.axes for read in reads)
+        value = any(isinstance(node, ir.Index) and node.name == index for node in self._values())
+        return index not in self.einsum.axes and len(entering) == reading and not value
+
+    def _values(self) -> Iterator[ir.Node]:
+        """The nodes of the expression outside of subscripts."""
+        stack: list[ir.Node] = [self.einsum.expression]
+        while stack:
+            yield (top := stack.pop())
+            stack += () if isinstance(top, ir.Access) else top.children()
 
     def _sparsely(self, reads: tuple[Read, ...], inside: frozenset[str], index: str) -> Iterator[Read]:
         """The accesses of which the loop over an index enters a level that need not have all children."""
@@ -204,7 +218,9 @@ class Estimate:
                 sparse = self.idle(frozenset(read.operand.name for read in entering))
                 places *= self.einsum.extents[index]
                 made = occupied(places, updates) if updates < self._all(loops) else places
-                yield Axis(index, sparse, made < FEW * before * self.einsum.extents[index])
+                last = not any(inner in self.einsum.axes for inner in loops[depth + 1 :])
+                enough = FEW if last else 1 / HYPERSPARSE
+                yield Axis(index, sparse, made < enough * before * self.einsum.extents[index])
                 before = made
 
     def _all(self, loops: tuple[str, ...]) -> float:

@@ -186,6 +186,18 @@ def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> 
         return {"int": 0, "float": 0.0, "bool": False}[kind]
 
 
+def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statement:
+    """The update of an element of the output by a value; none where `ifelse` gives what leaves it unchanged.
+
+    A loop passes over indices at which a condition is false, and not over those at which it chooses a value.
+    """
+    idle = einsum.init if einsum.op == "=" else ir.Literal(algebra.IDENTITY.get(einsum.op, einsum.init.value))
+    match value:
+        case ir.Choice(condition=condition, then=then, otherwise=otherwise) if algebra.is_literal(otherwise, idle.value):
+            return ir.If(condition, update(einsum, output, then))
+    return ir.Assign(output, einsum.op, value)
+
+
 def filled(e: Any, operands: Mapping[str, Operand], missing: Any) -> Any:
     """An expression or update with the fill value in place of what it reads of tensors that may lack elements."""
 

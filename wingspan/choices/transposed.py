@@ -22,16 +22,16 @@ class Transposed:
 
     Attributes:
         stored: the tensor that is kept.
-        axes: its axes, from 0, in the order that they have here.
+        axes: its axes, from 0, in the order that they have here, each once. None is an axis of extent 1 that it lacks.
     """
 
     stored: Tensor
-    axes: tuple[int, ...]
+    axes: tuple[int | None, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
-        return tuple(self.stored.shape[axis] for axis in self.axes)
+        return tuple(1 if axis is None else self.stored.shape[axis] for axis in self.axes)
 
     @property
     def ndim(self) -> int:
@@ -54,13 +54,16 @@ class Transposed:
         return self.stored.fill
 
     @property
-    def order(self) -> Order:
-        """The axes, that of the root level first."""
+    def order(self) -> Order | None:
+        """The axes, that of the root level first; None if one has no level."""
+        if None in self.axes:
+            return None
         return tuple(self.axes.index(axis) for axis in reversed(range(len(self.axes))))
 
     def to_numpy(self) -> np.ndarray:
         """The dense array, as `Tensor.to_numpy`."""
-        return self.stored.to_numpy().transpose(self.axes)
+        array = self.stored.to_numpy().transpose([axis for axis in self.axes if axis is not None])
+        return np.expand_dims(array, tuple(k for k, axis in enumerate(self.axes) if axis is None))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The same for NumPy: `np.asarray`."""
@@ -76,16 +79,28 @@ class Transposed:
         Raises:
             ValueError: the fill value is not zero, or there are no axes.
         """
-        return transposed(self.stored.to_scipy(), self.axes)
+        if None not in self.axes:
+            return transposed(self.stored.to_scipy(), self.axes)
+        if self.fill != 0:
+            return self.stored.to_scipy()  # raises the error
+        return self._coo()
 
     def to_coo(self) -> Coordinates:
         """The stored elements, as `Tensor.to_coo`, in the order in which they are stored."""
         found = self.stored.to_coo()
-        return found._replace(subscripts=found.subscripts[list(self.axes)], shape=self.shape)
+        one: np.ndarray = np.zeros(len(found.values), dtype=np.int64)
+        rows = [one if axis is None else found.subscripts[axis] for axis in self.axes]
+        return found._replace(subscripts=np.array(rows, dtype=np.int64).reshape(len(rows), -1), shape=self.shape)
+
+    def _coo(self) -> Any:
+        at, values, _, shape = self.to_coo()
+        return scipy.sparse.coo_array((values, tuple(at)), shape=shape)
 
     def tensor(self, form: str) -> Tensor:
         """What is stored as a tensor with its axes in this order, in a format with the same fill value."""
-        return reordered(self.stored, self.axes, form)
+        if not self.axes:
+            return Tensor.from_numpy(form, self.stored.to_numpy())
+        return Tensor.from_scipy(form, self._coo(), borrow=True)
 
 
 def transposed(matrix: Any, axes: Sequence[int]) -> Any:
@@ -93,12 +108,3 @@ def transposed(matrix: Any, axes: Sequence[int]) -> Any:
     if tuple(axes) == tuple(range(matrix.ndim)):
         return matrix
     return matrix.T if matrix.ndim == 2 else matrix.transpose(axes)
-
-
-def reordered(tensor: Tensor, axes: Sequence[int], form: str) -> Tensor:
-    """What a tensor stores, with its axes in another order, in a format with the same fill value."""
-    at, values, _, shape = tensor.to_coo()
-    if not shape:
-        return Tensor.from_numpy(form, tensor.to_numpy())
-    coo = scipy.sparse.coo_array((values, tuple(at[axis] for axis in axes)), shape=[shape[axis] for axis in axes])
-    return Tensor.from_scipy(form, coo, borrow=True)
