@@ -55,7 +55,7 @@ AREAS = {
         "wingspan/runtime/lease.py", "wingspan/runtime/handed.py", "wingspan/runtime/spare.py",
         "wingspan/runtime/runtime.h",
         "wingspan/runtime/_memory.pyx", "wingspan/tensors/", "wingspan/written.py", "wingspan/api/running.py",
-        "wingspan/api/forecast.py", "wingspan/api/comparing.py", "wingspan/api/compiling.py",
+        "wingspan/api/forecast.py", "wingspan/choices/counts.py", "wingspan/api/comparing.py", "wingspan/api/compiling.py",
         "wingspan/testing/campaign.py", "wingspan/elaborate/entries.py", "wingspan/elaborate/opening.py",
         "wingspan/elaborate/extents.py", "wingspan/api/calls.py",
     ],
