@@ -49,8 +49,9 @@ class Operand:
         except InputError as error:
             raise InputError(f"{name}: {error.message}", error.span, fix=error.fix) from None
         self.shape: tuple[int, ...] = tuple(int(n) for n in self._data.shape)
-        self.sparse = not isinstance(self._data, np.ndarray)
-        self.stored = int(self._data.nnz if self.sparse else self._data.size)
+        dense = isinstance(self._data, np.ndarray)
+        self.stored = int(self._data.size if dense else self._data.nnz)
+        self.sparse = not (all(_lookups(self._data.stored)) if isinstance(self._data, Transposed) else dense)
         self.width: Width = BY_DTYPE[self._data.dtype.newbyteorder("=").name]
         self.native = _native(self._data)
         self._tensors: dict[Order, Tensor] = {}
@@ -116,7 +117,8 @@ def format_of(dense: Sequence[bool], form: str, sparse: str = "SparseList") -> s
 
 def leaf(fill: ir.Value, width: Width) -> str:
     """The leaf with a fill value, for elements of a width."""
-    return f"Element({show(ir.Literal(fill))}{f', {width}' if width.narrow else ''})"
+    value = ir.Literal(float(fill) if width.kind == "float" else fill)
+    return f"Element({show(value)}{f', {width}' if width.narrow else ''})"
 
 
 def occupied(places: float, elements: float) -> float:

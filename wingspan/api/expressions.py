@@ -13,6 +13,7 @@ from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.choices.nests import nests
 from wingspan.choices.operands import Operand
+from wingspan.choices.placements import placements
 from wingspan.choices.reading import read
 from wingspan.choices.transposed import Order, Transposed
 from wingspan.compiled import build
@@ -21,6 +22,7 @@ from wingspan.elaborate.einsum import Einsum
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.program import Program, parse
+from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
 
@@ -55,18 +57,21 @@ class Computed(Transposed):
 
 
 class Choice(NamedTuple):
-    """A program that was chosen for an expression with inputs of certain shapes."""
+    """A way to compute an expression that was chosen for inputs of certain shapes."""
 
-    kernel: Kernel
+    text: str
+    """of its serial program"""
     inputs: Mapping[str, tuple[str, Order]]
     """of the program: the operand, and the order of its axes"""
     axes: tuple[int, ...]
     """of what it returns, in the order that the expression has them"""
+    engine: str
     reason: str
 
 
 _choices: dict[Hashable, Choice] = {}
-_kernels: dict[tuple[str, str], Kernel] = {}
+_kernels: dict[Hashable, Kernel] = {}
+_placed: dict[Hashable, tuple[str, str]] = {}
 
 
 def einsum(
@@ -108,21 +113,38 @@ def einsum(
     if engine not in (AUTO, *ON_THREADS):
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
     found, operands = read(expression, inputs, init)
-    key = expression, format, repr(init), threads, engine, *(operand.traits for operand in operands.values())
+    key = expression, format, repr(init), engine, *(operand.traits for operand in operands.values())
     choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine))
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
-    kernel = choice.kernel
-    return Computed(kernel(**tensors), choice.axes, kernel.program, tensors, kernel.engine, choice.reason)
+    text, places = _parallel(choice, tensors, processors() if threads is None else threads)
+    at = text, choice.engine
+    kernel = _kernels.get(at) or kept(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    reason = f"{choice.reason}; {places}"
+    return Computed(kernel(**tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
 
 
 def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str) -> Choice:
-    """The program of the least estimated work."""
+    """The serial program of the least estimated work."""
     nest = nests(found, operands, form)[0]
     text, inputs = nest.program()
     if engine == AUTO:
         engine = "compiled" if nest.work >= WORTH and build.compiler() else "native"
-    key = text, engine
-    kernel = _kernels.get(key) or kept(_kernels, key, compile(parse(text, "<einsum>"), engine=engine))
     stored = nest.axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
-    return Choice(kernel, {name: (operand.name, order) for name, (operand, order) in inputs.items()}, axes, str(nest))
+    read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
+    return Choice(text, read_from, axes, engine, str(nest))
+
+
+def _parallel(choice: Choice, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:
+    """The program with the parallel loops, if any, with which it is expected to end first; and what these are.
+
+    It depends on sizes only roughly. What the register machine runs is not worth it.
+    """
+    if threads < 2 or choice.engine != "compiled":
+        return choice.text, "serial"
+    sizes = tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
+    key = choice.text, threads, sizes
+    if key not in _placed:
+        best = placements(parse(choice.text, "<einsum>"), threads, inputs=tensors)[0]
+        kept(_placed, key, (str(best.program), best.description))
+    return _placed[key]
