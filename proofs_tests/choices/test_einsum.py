@@ -9,7 +9,7 @@ import numpy as np
 
 from proofs_tests.effort import many
 from wingspan import api
-from wingspan.api.expressions import Computed, einsum
+from wingspan.api.expressions import einsum
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.elaborate import Elaborated
@@ -48,11 +48,11 @@ class Every(Chosen):
     name = "every"
 
     def results(self, text: str, init: Any, given: Mapping[str, Any]) -> Iterator[np.ndarray]:
-        found, operands = read(text, given, init)
+        found, operands = read(api.parse(text).tree, given, init)
         for nest in nests(found, operands):
             written, inputs = nest.program()
             kernel = api.compile(api.parse(written), engine="native")
-            stored = kernel(**{name: operand.tensor(order) for name, (operand, order) in inputs.items()})
+            stored = kernel.call({name: operand.tensor(order) for name, (operand, order) in inputs.items()})
             yield stored.to_numpy().transpose([nest.axes[::-1].index(index) for index in found.axes])
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.api.expressions import Computed, einsum
+from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
 from wingspan.choices.operands import Operand
 from wingspan.elaborate.kinds import kinds_of
@@ -305,7 +305,7 @@ def compute(
         return array._value
     text, names = _written(array)
     inputs = {names[x]: _given(leaf, threads, engine) for x, leaf in array._leaves.items()}
-    made = einsum(text, format=format, threads=threads, engine=engine, **inputs)
+    made = evaluated(text, inputs, format, None, threads, engine)
     axes = iter(made.axes)
     value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
     if format is None:
@@ -388,10 +388,8 @@ def _term(array: Any) -> LazyTensor:
         array = array.item()
     if isinstance(array, bool | int | float):
         return LazyTensor(ir.Literal(array), (), {}, {})
-    array = lazy(array)
-    if array._op == "=":
-        return array
-    return _fresh(_read(Leaf(array, array._kind), array._axes, array._extents))
+    made = lazy(array)
+    return made if made._op == "=" else _fresh(_read(Leaf(made, made._kind), made._axes, made._extents))
 
 
 def _fresh(array: LazyTensor) -> LazyTensor:
@@ -399,9 +397,7 @@ def _fresh(array: LazyTensor) -> LazyTensor:
     new = {index: f"i{next(_numbers)}" for index in array._extents}
     axes = tuple(None if index is None else new[index] for index in array._axes)
     extents = {new[index]: n for index, n in array._extents.items()}
-    return replace(
-        array, _expression=_renamed(array._expression, new, {}), _axes=axes, _extents=extents, _value=None
-    )
+    return replace(array, _expression=_renamed(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -410,7 +406,9 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         given = " and ".join(str(shape) for shape in shapes)
-        raise InputError(f"the shapes {given} do not fit each other", fix="use axes of equal extents, or of 1") from None
+        raise InputError(
+            f"the shapes {given} do not fit each other", fix="use axes of equal extents, or of 1"
+        ) from None
 
 
 def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:

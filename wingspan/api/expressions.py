@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from wingspan.api.calls import kept
+from wingspan.api.calls import KEPT, kept
 from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
@@ -97,10 +98,10 @@ def einsum(
             Dense levels where most indices get elements.
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
             with; of `=`, the value of the expression where no input stores anything.
-        threads: the number of threads; by default that of the processors.
+        threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
         engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
         inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
-            paths of files, or numbers.
+            paths of files, or numbers. No input can have the name of another argument.
 
     Returns:
         The tensor, with the program.
@@ -110,17 +111,36 @@ def einsum(
         InputError: it is more than one update, or an input or the format does not fit.
         Fault: the run met one, such as an overflow.
     """
+    return evaluated(expression, inputs, format, init, threads, engine)
+
+
+def evaluated(
+    expression: str,
+    inputs: Mapping[str, Any],
+    format: str | None,
+    init: ir.Value | None,
+    threads: int | None,
+    engine: str,
+) -> Computed:
+    """As `einsum`, with inputs under any names."""
     if engine not in (AUTO, *ON_THREADS):
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
-    found, operands = read(expression, inputs, init)
+    found, operands = read(_parsed(expression), inputs, init)
     key = expression, format, repr(init), engine, *(operand.traits for operand in operands.values())
     choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine))
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
-    text, places = _parallel(choice, tensors, processors() if threads is None else threads)
+    if threads is None:
+        threads = processors() if choice.engine == "compiled" else 1
+    text, places = _parallel(choice.text, tensors, threads)
     at = text, choice.engine
     kernel = _kernels.get(at) or kept(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
     reason = f"{choice.reason}; {places}"
-    return Computed(kernel(**tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+    return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+@lru_cache(maxsize=KEPT)
+def _parsed(text: str) -> ir.Program:
+    return parse(text, "<einsum>").tree
 
 
 def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str) -> Choice:
@@ -135,16 +155,15 @@ def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, en
     return Choice(text, read_from, axes, engine, str(nest))
 
 
-def _parallel(choice: Choice, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:
+def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:
     """The program with the parallel loops, if any, with which it is expected to end first; and what these are.
 
-    It depends on sizes only roughly. What the register machine runs is not worth it.
+    That depends on sizes, and roughly only.
     """
-    if threads < 2 or choice.engine != "compiled":
-        return choice.text, "serial"
-    sizes = tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
-    key = choice.text, threads, sizes
+    if threads < 2:
+        return text, "serial"
+    key = text, threads, tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
     if key not in _placed:
-        best = placements(parse(choice.text, "<einsum>"), threads, inputs=tensors)[0]
+        best = placements(parse(text, "<einsum>"), threads, inputs=tensors)[0]
         kept(_placed, key, (str(best.program), best.description))
     return _placed[key]

@@ -118,7 +118,7 @@ def squeeze(x: Any, /, axis: int | Sequence[int]) -> LazyTensor:
 __all__ = [
     "abs", "add", "all", "any", "asarray", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "divide", "equal", "expand_dims", "floor_divide", "greater", "greater_equal",
-    "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max",
-    "maximum", "min", "minimum", "multiply", "negative", "not_equal", "permute_dims", "positive", "pow", "prod",
+    "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose",
+    "max", "maximum", "min", "minimum", "multiply", "negative", "not_equal", "permute_dims", "positive", "pow", "prod",
     "remainder", "square", "squeeze", "subtract", "sum", "tensordot", "where",
 ]  # fmt: skip

@@ -92,9 +92,7 @@ def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
     return tuple(level for level in tower.levels if isinstance(level, Storage))
 
 
-def _nest(
-    einsum: Einsum, ordered: Ordered, width: Width, form: str | None, given: tuple[Storage, ...] | None
-) -> Nest:
+def _nest(einsum: Einsum, ordered: Ordered, width: Width, form: str | None, given: tuple[Storage, ...] | None) -> Nest:
     """The way to compute an einsum in this order, with a result in the format whose levels are given, if any."""
     end = leaf(einsum.init.value, width)
     if given is None:

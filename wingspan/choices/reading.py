@@ -1,9 +1,8 @@
-"""From the text of a whole expression, `C[i, j] += A[i, k] * B[k, j]`, and its inputs to the einsum that it means."""
+"""From a whole expression, `C[i, j] += A[i, k] * B[k, j]`, and its inputs to the einsum that it means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from wingspan.choices.operands import Operand
@@ -11,9 +10,10 @@ from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.kinds import BOOL, kinds_of
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.errors import Fault, InputError, Span
-from wingspan.lang import algebra, ir, parser
+from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL, Width
+from wingspan.lang.words import alike
 
 EXAMPLE = "write one update, such as C[i, j] += A[i, k] * B[k, j]"
 
@@ -24,17 +24,16 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
 """What min and max leave a value unchanged with, by the kind of the values."""
 
 
-def read(text: str, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Operand]]:
-    """The einsum that a text says of what is given for its names, and its operands by name.
+def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Operand]]:
+    """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
 
     A name without subscripts is a number: it becomes a tensor without axes. Without `init`, elements begin as the
     value that ⊕ leaves others unchanged with; those of `=`, as what the expression is where no input stores anything.
 
     Raises:
-        ParseError: the text is not a statement.
-        InputError: it is not one update, or what is given does not fit.
+        InputError: the expression is not one update, or what is given does not fit.
     """
-    update = _with_indices(_update(text))
+    update = _with_indices(_update(tree))
     output, axes = update.access.fiber.tensor, _axes(update.access)
     require_plain(update.value, output)
     operands = _operands(update, given)
@@ -52,9 +51,8 @@ def read(text: str, given: Mapping[str, Any], init: ir.Value | None = None) -> t
     return Einsum(output, axes, update.op, update.value, start, loops, extents), operands
 
 
-def _update(text: str) -> ir.Assign:
-    """The one statement of a text."""
-    tree = parser.parse(text, "<einsum>")
+def _update(tree: ir.Program) -> ir.Assign:
+    """The one statement of an expression."""
     match tree.body.statements:
         case (ir.Assign() as update,) if not tree.returns:
             return update
@@ -193,7 +191,9 @@ def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statem
     """
     idle = einsum.init if einsum.op == "=" else ir.Literal(algebra.IDENTITY.get(einsum.op, einsum.init.value))
     match value:
-        case ir.Choice(condition=condition, then=then, otherwise=otherwise) if algebra.is_literal(otherwise, idle.value):
+        case ir.Choice(condition=condition, then=then, otherwise=otherwise) if algebra.is_literal(
+            otherwise, idle.value
+        ):
             return ir.If(condition, update(einsum, output, then))
     return ir.Assign(output, einsum.op, value)
 

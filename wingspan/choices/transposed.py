@@ -79,11 +79,9 @@ class Transposed:
         Raises:
             ValueError: the fill value is not zero, or there are no axes.
         """
-        if None not in self.axes:
-            return transposed(self.stored.to_scipy(), self.axes)
-        if self.fill != 0:
-            return self.stored.to_scipy()  # raises the error
-        return self._coo()
+        kept = [axis for axis in self.axes if axis is not None]
+        found = transposed(self.stored.to_scipy(), kept)
+        return found if len(kept) == len(self.axes) else self._coo()
 
     def to_coo(self) -> Coordinates:
         """The stored elements, as `Tensor.to_coo`, in the order in which they are stored."""
