@@ -32,6 +32,9 @@ FEW = 0.5
 VECTOR = 0.5
 """An iteration of an innermost loop over every index, where each updates another element: sums are not reordered."""
 
+SHARED = 1.25
+"""So many times the work if the outermost loop, which is to be parallel, updates elements of the result repeatedly."""
+
 
 @dataclass(frozen=True)
 class Read:
@@ -206,6 +209,8 @@ class Estimate:
         reads = self.reads(loops)
         updates = self.iterations(loops, reads)
         moved = {(r.operand.name, r.order): r.operand for r in reads if r.order != r.operand.native}
+        if self.einsum.axes and loops[0] not in self.einsum.axes:
+            work *= SHARED
         work += sum(MOVE[operand.sparse] * operand.stored for operand in moved.values() if len(operand.shape) > 1)
         return Ordered(loops, reads, work, updates, tuple(self._outputs(loops, reads, updates)))
 

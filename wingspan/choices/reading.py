@@ -133,10 +133,6 @@ def _extents(update: ir.Assign, operands: Mapping[str, Operand]) -> dict[str, in
             if known != n:
                 message = f"{where} has extent {n}, and {first} has {known}: {index} runs over both"
                 raise InputError(message, _place(access, axis), fix="give inputs whose extents agree")
-    for node in update.value.walk():
-        if isinstance(node, ir.Index) and node.name not in found:
-            message = f"no input has an axis {node.name}, which the expression reads"
-            raise InputError(message, node.span, fix=f"use {node.name} as a subscript of an input")
     return {index: n for index, (n, _) in found.items()}
 
 
@@ -189,11 +185,9 @@ def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statem
 
     A loop passes over indices at which a condition is false, and not over those at which it chooses a value.
     """
-    idle = einsum.init if einsum.op == "=" else ir.Literal(algebra.IDENTITY.get(einsum.op, einsum.init.value))
+    idle = einsum.init.value if einsum.op == "=" else algebra.IDENTITY.get(einsum.op)
     match value:
-        case ir.Choice(condition=condition, then=then, otherwise=otherwise) if algebra.is_literal(
-            otherwise, idle.value
-        ):
+        case ir.Choice(condition=condition, then=then, otherwise=ir.Literal(value=z)) if alike(z, idle):
             return ir.If(condition, update(einsum, output, then))
     return ir.Assign(output, einsum.op, value)
 
