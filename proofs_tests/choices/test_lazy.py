@@ -93,7 +93,9 @@ def test_random_einsums_through_the_array_api_are_the_reference() -> None:
             form = f"{'Dense' if axis == len(shape) - 1 else 'SparseList'}({form})"
         return lazy(Tensor.from_scipy(form, coo))
 
-    engine = ArrayEngine("lazy", make, namespace, lambda array: compute(array) if isinstance(array, LazyTensor) else array)
+    engine = ArrayEngine(
+        "lazy", make, namespace, lambda array: compute(array) if isinstance(array, LazyTensor) else array
+    )
     done = campaign(["reference"], [engine], programs=einsums(), examples=many(100), first_seed=2)
     assert done.cases > many(100), done
 

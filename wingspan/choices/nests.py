@@ -17,14 +17,13 @@ from typing import Any
 from wingspan.choices.operands import Operand, format_of, leaf, occupied
 from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
-from wingspan.choices.transposed import Order
+from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
 from wingspan.levels import Storage, Tower, resolve
-from wingspan.tensors.tensor import parse_format
 
 ROOM = 2**22
 """A workspace with more places than this has a dictionary in place of a map of all indices."""
@@ -85,7 +84,7 @@ def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = No
 
 def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
     """The levels of a format with an axis, root first."""
-    tower = Tower.of(resolve(parse_format(form), {}), ())
+    tower = Tower.of(resolve(as_format(form), {}), ())
     if tower.rank != len(einsum.axes):
         axes, levels = (f"{n} ax{'is' if n == 1 else 'es'}" for n in (len(einsum.axes), tower.rank))
         raise InputError(f"{einsum.output} has {axes}, and {form} has {levels}", fix="give a level for each axis")

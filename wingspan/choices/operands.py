@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.choices.transposed import Order, Transposed, transposed
+from wingspan.choices.transposed import Order, Transposed, as_format, transposed
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
@@ -103,9 +103,9 @@ class Operand:
                 return data.stored
             return Transposed(data.stored, tuple(data.axes[axis] for axis in axes)).tensor(form)
         if isinstance(data, np.ndarray):
-            return Tensor.from_numpy(form, data.transpose(axes), borrow=True)
+            return Tensor.from_numpy(as_format(form), data.transpose(axes), borrow=True)
         turned = transposed(data, axes)
-        return Tensor.from_scipy(form, turned.tocsc() if turned.format == "csr" else turned, borrow=True)
+        return Tensor.from_scipy(as_format(form), turned.tocsc() if turned.format == "csr" else turned, borrow=True)
 
 
 def format_of(dense: Sequence[bool], form: str, sparse: str = "SparseList") -> str:

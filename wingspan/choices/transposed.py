@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from wingspan.lang import ir
-from wingspan.tensors.tensor import Coordinates, Tensor
+from wingspan.tensors.tensor import Coordinates, Tensor, parse_format
 
 Order = tuple[int, ...]
 """The axes of a tensor, from 0, that of the root level first."""
@@ -97,8 +98,12 @@ class Transposed:
     def tensor(self, form: str) -> Tensor:
         """What is stored as a tensor with its axes in this order, in a format with the same fill value."""
         if not self.axes:
-            return Tensor.from_numpy(form, self.stored.to_numpy())
-        return Tensor.from_scipy(form, self._coo(), borrow=True)
+            return Tensor.from_numpy(as_format(form), self.stored.to_numpy())
+        return Tensor.from_scipy(as_format(form), self._coo(), borrow=True)
+
+
+as_format = lru_cache(maxsize=1000)(parse_format)
+"""A format from its text. To parse it takes longer than a small kernel."""
 
 
 def transposed(matrix: Any, axes: Sequence[int]) -> Any:
