@@ -7,6 +7,7 @@ from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.expressions import Computed, einsum
 from .api.judging import Judged, judge
+from .api.parallelizing import Parallelized, parallelize
 from .api.printing import emit_c, passes, plan
 from .api.proving import prove
 from .api.running import Run, engine, run
@@ -39,6 +40,7 @@ __all__ = [
     "Kernel",
     "LazyTensor",
     "Limits",
+    "Parallelized",
     "ParseError",
     "Program",
     "ProgramError",
@@ -67,6 +69,7 @@ __all__ = [
     "lazy",
     "load",
     "load_ipython_extension",
+    "parallelize",
     "parse",
     "passes",
     "plan",

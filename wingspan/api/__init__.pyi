@@ -8,6 +8,7 @@ from .expressions import Computed, einsum
 from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
+from .parallelizing import Candidate, Parallelized, parallelize
 from .printing import emit_c, passes, plan
 from .proving import Proved, Refutation, prove
 from .running import BuiltIn, Run, engine, release, run
@@ -19,11 +20,13 @@ __all__ = [
     "MACHINES",
     "ON_THREADS",
     "BuiltIn",
+    "Candidate",
     "Computed",
     "Exploration",
     "Judged",
     "Kernel",
     "LazyTensor",
+    "Parallelized",
     "Point",
     "Program",
     "Progress",
@@ -52,6 +55,7 @@ __all__ = [
     "load",
     "machine_of",
     "native",
+    "parallelize",
     "parse",
     "passes",
     "plan",

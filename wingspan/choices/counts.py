@@ -91,7 +91,7 @@ class Counts:
         free = [isinstance(i, ir.Index) and i.name not in around for i in access.subscripts]
         known = free[::-1].index(True) if True in free else len(free)
         levels = [level for level in self.bound.towers[name].levels if not level.modifier][:known]
-        while levels and levels[-1].full:
+        while levels and levels[-1].lookup:
             levels.pop()
         if (name, len(levels)) not in self._found:
             self._found[name, len(levels)] = self._share(name, len(levels))
@@ -103,13 +103,14 @@ class Counts:
             return _stored(self.inputs[name], outer)
         levels = [level for level in self.bound.towers[name].levels if not level.modifier]
         if name not in self.filled:
-            return float(STORED ** sum(not level.full for level in levels[:outer]))
-        below = prod(self.extents(name)[outer : len(levels)])
+            return float(STORED ** sum(not level.lookup for level in levels[:outer]))
+        below = float(prod(self.extents(name)[outer : len(levels)]))
         return -float(np.expm1(below * np.log1p(-self.filled[name]))) if self.filled[name] < 1 else 1.0
 
     def extents(self, name: str) -> list[int]:
         """The extents of a tensor, outermost level first."""
-        return [max(round(self._value(e, {}) or 1), 0) for e in reversed(self.bound.extents[name])]
+        values = (self._value(e, {}) for e in reversed(self.bound.extents[name]))
+        return [1 if value is None else max(round(value), 0) for value in values]
 
     def falls_away(self, s: ir.Node, missing: Collection[str]) -> bool:
         """Whether nothing is left to do where these tensors store nothing."""
@@ -134,7 +135,8 @@ def _numbers(bound: Elaborated) -> dict[str, float]:
     """What is known of the extents that the program leaves open: those of its inputs."""
     found: dict[str, float] = {}
     for name, tensor in bound.inputs.items():
-        for extent, n in zip(bound.extents[name], tensor.shape, strict=True):
+        extents = bound.extents.get(name, ())  # none of an input that nothing reads
+        for extent, n in zip(extents, tensor.shape if extents else (), strict=True):
             if isinstance(extent, ir.Variable):
                 found[extent.name] = n
     return found

@@ -2,8 +2,8 @@
 
 The unit is one update of an element of dense levels in compiled C, about a nanosecond. A parallel loop takes as long as
 its busiest thread, which follows from how many elements its inputs store at each index of the loop, and never less than
-the work under one lock. What else parallelism costs, by the table of `COSTS`, is what `bench/parallelize.py --costs`
-measures. Only ratios of estimates mean anything, and only for programs with the same inputs.
+the work under one lock. What else parallelism costs, by the tables below, is what `bench/parallelize.py --costs`
+measures, rounded. Only ratios of estimates mean anything, and only for programs with the same inputs.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from wingspan.levels.base import Level
 COSTS = {
     "iteration": 1.0,
     "update": 1.0,
-    "start": 10_000.0,
-    "chunk": 50.0,
-    "Atomic": 6.0,
-    "Mutex": 20.0,
-    "Isolate": 60.0,
-    "Shard": 5.0,
-    "Merge": 2.0,
-    "merged": 2.0,
-    "met": 50.0,
+    "start": 5_000.0,
+    "chunk": 20.0,
+    "Atomic": 3.0,
+    "Mutex": 6.0,
+    "Isolate": 230.0,
+    "Shard": 2.0,
+    "met": 20.0,
     "SparseDict": 20.0,
     "SparseByteMap": 2.0,
 }
@@ -41,14 +39,22 @@ COSTS = {
 
 - `iteration` of a loop; `update` of an element;
 - `start`: the threads of a device start and end; `chunk`: a thread takes the next iterations of a dynamic loop;
-- a modifier by its name: what it adds to one visit of a fiber, or to one update if it is around the leaf or Atomic;
-- `merged`: one element of one copy is brought together with the others;
+- a modifier by its name: what it adds to one visit of a fiber, or to one update if it is around the leaf; Merge adds
+  nothing until copies are merged;
 - `met`: what a Mutex or an Atomic takes longer if another thread has just used it;
-- a level by its name: what it adds to the visit of a child; levels that are not in the table add `OTHERS`.
+- a level by its name: what it adds to the visit of a child; others that need not have all fibers add `OTHERS`.
 """
 
-OTHERS = 1.0
+OTHERS = 0.5
 """What other levels that need not have all fibers add to the visit of a child; those that have all add nothing."""
+
+MERGED = {"Dense": 50.0, "SparseByteMap": 2.0, "SparseDict": 40.0}
+"""What merging takes for one element of one copy, by the innermost level; others take `MERGED_OTHERS`."""
+
+MERGED_OTHERS = 150.0
+
+SORTED = {"SparseDict": 20.0}
+"""What an isolated fiber of such levels adds to each visit for each element that it has: it is sorted at its end."""
 
 THREADS = 2
 """What stands for a number of threads that is left open."""
@@ -124,10 +130,10 @@ class _Clock(Counts):
         iterations = self.times(s.body, inner)
         steps = _alone(self.visited(s, around, n, entered) * COSTS["iteration"])
         done = steps + self.of(s.body, inner, iterations)
-        for level, modifiers, positions in self.descended(s):
-            own = 0.0 if level.full else COSTS.get(level.name, OTHERS)
+        for T, (level, modifiers, positions) in self.descended(s):
+            own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
             done += _alone(own * iterations)
-            done += self.modified(modifiers, positions, entered * threads, done.time)
+            done += self.modified(T, modifiers, positions, entered * threads, done.time)
         return done
 
     def visited(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
@@ -156,7 +162,7 @@ class _Clock(Counts):
         shared = self.around.pop()
         entered = self.times(s, around)
         busiest, chunks = _busiest(shared.spread, threads, r.schedule)
-        path = max([done.time * busiest, *shared.locked])
+        path = float(max([done.time * busiest, *shared.locked]))
         extra = entered * (COSTS["start"] * (threads > 1) + COSTS["chunk"] * chunks / threads)
         return Estimate(done.work + extra, path + extra)
 
@@ -172,11 +178,11 @@ class _Clock(Counts):
         outside = prod(self.extents(T))
         tower = self.bound.towers[T].levels
         leaf = [level for level in tower if level.leaf]
-        done += self.modified([*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
+        done += self.modified(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
         for subscript, (level, modifiers, positions) in self.storage(s.access):
             if not (isinstance(subscript, ir.Index) and subscript.name in around):
-                own = 0.0 if level.full else COSTS.get(level.name, OTHERS)
-                done += _alone(times * own) + self.modified(modifiers, positions, times, done.time)
+                own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
+                done += _alone(times * own) + self.modified(T, modifiers, positions, times, done.time)
         return done
 
     def storage(self, access: ir.Access) -> Iterator[tuple[ir.Expression, tuple[Level, list[Level], int]]]:
@@ -188,18 +194,21 @@ class _Clock(Counts):
             yield subscript, (level, _around(tower, level), positions)
             positions *= n
 
-    def descended(self, s: ir.For) -> Iterator[tuple[Level, list[Level], int]]:
-        """The levels in which a loop updates children, the modifiers around each, and its number of fibers."""
+    def descended(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
+        """Where a loop updates children: the tensor, the level, the modifiers around it, and its number of fibers."""
         seen: set[tuple[str, int]] = set()
         for access, updates in ir.accesses(s.body):
             for depth, (subscript, found) in enumerate(self.storage(access)) if updates else ():
                 if subscript == ir.Index(s.index) and (access.fiber.tensor, depth) not in seen:
                     seen.add((access.fiber.tensor, depth))
-                    yield found
+                    yield access.fiber.tensor, found
 
-    def modified(self, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
-        """What modifiers add to so many visits of fibers, in which so much is done."""
+    def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
+        """What modifiers add to so many visits of a tensor's fibers, in which so much is done."""
         added = sum(COSTS.get(level.name, 0.0) for level in modifiers) * visits
+        if any(level.name == "Isolate" for level in modifiers):
+            held = min(self.updates[T], prod(self.extents(T))) / max(fibers, 1)
+            added += visits * held * sum(SORTED.get(level.name, 0.0) for level in self.bound.towers[T].levels)
         for level in modifiers:
             if level.name in ("Mutex", "Atomic") and self.around:
                 shared = self.around[-1]
@@ -237,7 +246,7 @@ class _Clock(Counts):
         """The end of a phase of updates: copies are brought together, and it is known how full the tensor is."""
         updates, cells = self.updates[T] / max(reached, 1.0), prod(self.extents(T))
         levels = self.bound.towers[T].levels
-        full = all(level.full for level in levels if not level.modifier and not level.leaf)
+        full = all(level.lookup for level in levels if not level.modifier and not level.leaf)
         if not full:
             self.filled[T] = _hit(updates, cells)
         done = _alone(reached)
@@ -245,8 +254,8 @@ class _Clock(Counts):
             if level.name == "Merge":
                 threads = THREADS if level.on.open else level.on.nthreads  # type: ignore[attr-defined]
                 entries = cells if full else cells * _hit(updates / threads, cells)
-                hashed = sum(COSTS.get(each.name, 0.0) for each in levels if not each.modifier)
-                done += _alone(reached * threads * entries * (COSTS["merged"] + hashed))
+                inner = next((each.name for each in reversed(levels) if not (each.modifier or each.leaf)), "Dense")
+                done += _alone(reached * threads * entries * MERGED.get(inner, MERGED_OTHERS))
         return done
 
 

@@ -33,7 +33,7 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import WingspanError
+from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.program import Program
@@ -68,12 +68,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class Rejected:
-    """Loops that cannot be parallel with a schedule, and the first thing that no format helped."""
+    """Loops that are parallel in no accepted program with a schedule."""
 
     loops: tuple[str, ...]
     schedule: str
-    report: Report
-    """what the test finds in the program with the fewest modifiers"""
+    reasons: tuple[str, ...]
+    """what the test finds where nothing has a modifier"""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,15 @@ class Choices:
         placements: the accepted programs, best first; the serial one is among them.
         rejected: sets of loops that are not parallel in any of them.
         complete: False if there were more sets of loops or combinations of formats than are tried.
+        params: those of the parameters that the serial program has, which all of them take.
+        assumed: inputs, parameters and extents that are open, for which estimates rest on assumptions.
     """
 
     placements: tuple[Placement, ...]
     rejected: tuple[Rejected, ...]
     complete: bool
+    params: Mapping[str, Any]
+    assumed: tuple[str, ...]
 
     @property
     def serial(self) -> Placement:
@@ -121,10 +125,12 @@ def choices(
         progress: called with the number of programs tried, and 0.
 
     Raises:
-        ProgramError: the program has no meaning, or is too large to compare its accesses.
+        ProgramError: the program has no meaning, or is too large to compare its accesses, or the test does not even
+            accept the serial program (topic `unsafe`).
         InputError: an input or a parameter does not fit.
     """
     search = _Search(program, threads, inputs or {}, params or {}, test, progress)
+    search.accept_serial()
     found = [search.placement(search.tree, (), "")]
     rejected: list[Rejected] = []
     sets = list(islice(_sets(headers(search.tree)), SETS + 1))
@@ -139,7 +145,8 @@ def choices(
             if len(loops) == 1 and rejected[-1:] == made:
                 hopeless.add((loops[0].number, schedule.kind))
     ranked = sorted(found, key=lambda each: (each.estimate.time, each.estimate.work))
-    return Choices(tuple(ranked), tuple(rejected), search.complete and len(sets) <= SETS)
+    complete = search.complete and len(sets) <= SETS
+    return Choices(tuple(ranked), tuple(rejected), complete, search.retest.params, search.data.symbols)
 
 
 def _sets(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
@@ -177,6 +184,14 @@ class _Search:
         self.counts = Counts(self.data)
         self.complete = True
         self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
+
+    def accept_serial(self) -> None:
+        """ProgramError unless the test accepts the serial program: then no placement helps."""
+        report = self.retest.report(self.retest.bind(self.tree))
+        if report.verdict != "safe":
+            first = report.findings[0]
+            message = f"the level dependence test does not accept the program even where it is serial: {first.reason}"
+            raise ProgramError(message, first.access, topic="unsafe", fix="use other formats: see `check` for some")
 
     def test(self, tree: ir.Program) -> tuple[Elaborated, Report] | None:
         """A program bound, and the report on it; None if it has no meaning."""
@@ -219,7 +234,8 @@ class _Search:
                 made += 1
                 yield self.placement(program, tuple(ranges), show(schedule))
         if not made:
-            yield Rejected(_shown(base, tuple(ranges)), show(schedule), report)
+            reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
+            yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
 
     def options(self, base: ir.Program, T: str, before: Report) -> Iterator[Layers]:
         """The formats with one or two modifiers in which the test finds nothing in a tensor."""
