@@ -71,6 +71,11 @@ AREAS = {
         "wingspan/tensors/files/", "wingspan/tensors/foreign.py", "wingspan/tensors/arrays.py", "wingspan/reading.py",
         "wingspan/written.py",
     ],
+    "expressions": [
+        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/nests.py",
+        "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
+        "wingspan/choices/transposed.py",
+    ],
     "proof": ["wingspan/proof/"],
     "stability": ["wingspan/levels/", "wingspan/buffers/level.py"],
     "teaching": [

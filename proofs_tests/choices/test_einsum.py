@@ -240,6 +240,13 @@ def test_elements_begin_as_init() -> None:
     np.testing.assert_allclose(made.to_numpy(), 10 + random((3, 3), density=0.5).sum(1))
 
 
+def test_a_result_that_begins_as_another_value_than_its_format_says_is_an_input() -> None:
+    given = random((3, 3), density=0.5)
+    made = einsum("C[i, j] += A[i, j]", A=given, init=10, format=ROWS)
+    assert made.nnz == given.nnz and made.fill == 10
+    np.testing.assert_allclose(einsum("y[i] += C[i, j]", C=made).to_numpy(), (10 + given.toarray()).sum(1))
+
+
 def test_the_axes_of_a_result_are_in_the_order_of_the_expression() -> None:
     """Whatever the order of its levels: as an array of NumPy, of SciPy, and as coordinates."""
     made = einsum("C[l, i, k] = T[i, k, l]", T=T, engine="native")

@@ -52,6 +52,8 @@ EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "the same axes crossed": lambda a, xp: a(A[:, :6]) + a(A[:, :6]).T,
     "one array crossed": lambda a, xp: (lambda y: y + y.T * y)(a(A[:, :6])),
     "where": lambda a, xp: xp.where(a(A) > 1, a(A), 0),
+    "a sum of choices": lambda a, xp: xp.sum(xp.where(a(A) > 1, a(A), 7), axis=1),
+    "a choice that is mostly 7": lambda a, xp: xp.where(a(A) > 1, a(A), 7),
     "minimum": lambda a, xp: xp.minimum(a(A), xp.maximum(a(A[::-1]), 1.5)),
     "powers": lambda a, xp: -(a(A) ** 3) + xp.square(a(A)),
     "integers": lambda a, xp: a(N) // 3 + a(N) % 3 - (a(N) << 2) * (a(N) >> 1),
@@ -110,6 +112,12 @@ def test_a_tree_of_operators_is_one_einsum() -> None:
     compute(z)
     assert y._value is not None
     assert compute(y) is compute(y)
+
+
+def test_the_transpose_of_a_computed_array_is_computed_anew() -> None:
+    a = lazy(scipy.sparse.csr_array(A)) + 1
+    np.testing.assert_allclose(np.asarray(a), A + 1)
+    np.testing.assert_allclose(np.asarray(a.T), (A + 1).T)
 
 
 def test_a_result_has_the_format_that_is_asked_for() -> None:
