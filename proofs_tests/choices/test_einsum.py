@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 import scipy.sparse
+import sparse
 
 from proofs_tests.effort import many
 from wingspan import api
@@ -108,11 +110,11 @@ return CT"""
 def test_a_product_of_sparse_matrices_is_gustavsons() -> None:
     """By rows for CSR, by columns for CSC; nothing is moved, and the result is as the inputs are."""
     by_rows = einsum("C[i, j] += A[i, k] * B[k, j]", A=A, B=A, engine="native")
-    assert str(by_rows) == GUSTAVSON
+    assert str(by_rows.program) == GUSTAVSON
     assert by_rows.to_scipy().format == "csr"
     assert (by_rows.to_scipy() != A @ A).nnz == 0
     by_columns = einsum("C[i, j] += A[i, k] * B[k, j]", A=A.tocsc(), B=A.tocsc(), engine="native")
-    assert "CT" not in str(by_columns) and "w[i] += A[i, k] * B[k, j]" in str(by_columns)
+    assert "CT" not in str(by_columns.program) and "w[i] += A[i, k] * B[k, j]" in str(by_columns.program)
     assert by_columns.to_scipy().format == "csc"
 
 
@@ -151,7 +153,7 @@ def test_large_work_is_compiled_and_runs_in_parallel() -> None:
     """As far as the level dependence test accepts it. Small work is not worth compiling it."""
     big = random((800, 800), density=0.2)
     made = einsum("y[i] += A[i, k] * x[k]", A=big, x=np.ones(800), threads=2)
-    assert made.engine == "compiled" and "for i = parallel(_, dev" in str(made)
+    assert made.engine == "compiled" and "for i = parallel(_, dev" in str(made.program)
     assert made.check().verdict == "safe"
     np.testing.assert_allclose(made.to_numpy(), big.sum(1))
     assert einsum("C[i] += A[i, k]", A=A).engine == "native"
@@ -193,11 +195,13 @@ def test_inputs_are_what_other_libraries_have() -> None:
     dense = small.toarray()
     given = [small, small.tocsc(), small.tocoo(), small.tobsr((3, 3)), small.todia(), small.tolil(), dense,
              np.asfortranarray(dense), dense[:, ::-1][:, ::-1], Tensor.from_scipy(ROWS, small.tocsc()),
-             einsum("C[j, i] = A[i, j]", A=small.T), dense.tolist()]  # fmt: skip
+             einsum("C[j, i] = A[i, j]", A=small.T), dense.tolist(), sparse.COO(dense), sparse.GCXS(dense)]  # fmt: skip
     ends = [einsum("y[i] += i * A[i, j] * j", A=each, engine="native").to_numpy() for each in given]
     i, j = np.indices(dense.shape) + 1
     for end in ends:
         np.testing.assert_allclose(end, (i * dense * j).sum(1))
+    runs = pyarrow.RunEndEncodedArray.from_arrays([2, 5], [1.5, 0.0])
+    assert float(einsum("s[] += A[i] * i", A=runs)) == 4.5
     filled = Tensor.from_numpy("Dense(SparseList(Element(2.0)))", np.where(dense, dense, 2.0))
     made = einsum("C[j, i] = A[i, j] * 3", A=filled, engine="native")
     assert made.fill == 6 and made.nnz == filled.nnz
@@ -208,7 +212,7 @@ def test_the_result_of_a_parallel_run_is_an_input_of_another_one() -> None:
     """Its format has modifiers and devices, which the next program does not name."""
     sharded = Tensor.from_scipy("Dense(Shard(d, SparseList(Element(0.0))))", A, devices={"d": 2})
     made = einsum("C[i, j] = A[j, i] + A[j, i]", A=sharded, engine="native")
-    assert "Shard" not in str(made)
+    assert "Shard" not in str(made.program)
     assert (made.to_scipy() != 2 * A.T).nnz == 0
 
 
@@ -236,6 +240,8 @@ def test_the_kind_of_the_result_follows_from_the_expression() -> None:
 
 
 def test_elements_begin_as_init() -> None:
+    """And an expression without indices is one element."""
+    assert float(einsum("s[] += 2.5", init=1)) == 3.5
     made = einsum("C[i] += A[i, j]", A=random((3, 3), density=0.5), init=10)
     np.testing.assert_allclose(made.to_numpy(), 10 + random((3, 3), density=0.5).sum(1))
 

@@ -53,9 +53,6 @@ class Computed(Transposed):
         extents = "×".join(map(str, self.shape)) or "a number"
         return f"<Computed {self.dtype} {extents}, {self.nnz:,} stored; {self.reason}>"
 
-    def __str__(self) -> str:
-        return str(self.program)
-
 
 class Choice(NamedTuple):
     """A way to compute an expression that was chosen for inputs of certain shapes."""
