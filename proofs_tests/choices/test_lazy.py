@@ -156,6 +156,8 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "a matrix product of a number": lambda: lazy(A) @ 2,
     "the exponent 0.5": lambda: lazy(A) ** 0.5,  # type: ignore[operator]
     "axes (0,) of (6, 8) and (0,) of (8,) differ": lambda: namespace.tensordot(lazy(A), lazy(X), axes=((0,), (0,))),
+    "'for' is no name": lambda: lazy(A, "for"),
+    "'A[i] + B' is no name": lambda: lazy(A, "A[i] + B"),
     "A: a tensor does not hold complex128 elements": lambda: lazy(A * 1j, "A"),
 }
 

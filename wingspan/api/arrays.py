@@ -22,10 +22,11 @@ from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
 from wingspan.choices.operands import Operand
 from wingspan.elaborate.kinds import kinds_of
-from wingspan.errors import InputError
+from wingspan.errors import InputError, ParseError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
+from wingspan.program import parse
 
 _numbers = count(1)
 
@@ -272,13 +273,25 @@ def lazy(array: Any, name: str | None = None) -> LazyTensor:
         name: what the program calls it, if nothing else has that name; by default x, x2 and so on.
 
     Raises:
-        InputError: it is no tensor.
+        InputError: it is no tensor, or the name is none of a tensor.
     """
     if isinstance(array, LazyTensor):
         return array
+    if name is not None:
+        _require_name(name)
     operand = Operand(name or "x", array, len(np.shape(array)))
     extents = {f"i{next(_numbers)}": n for n in operand.shape}
     return _read(Leaf(array, operand.kind, name), tuple(extents), extents)
+
+
+def _require_name(name: str) -> None:
+    """InputError if programs cannot call a tensor by a name."""
+    try:
+        usable = name.isidentifier() and bool(parse(f"{name}[] += 0"))
+    except ParseError:
+        usable = False
+    if not usable:
+        raise InputError(f"{name!r} is no name", fix="use letters, digits and _, and no word of the language")
 
 
 def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) -> LazyTensor:

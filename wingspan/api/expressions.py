@@ -91,8 +91,8 @@ def einsum(
     Args:
         expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
             numbers. Without a reduction it may be `C[i, j] = …`.
-        format: the format of the result, in which its last subscript is that of the root level; else it is chosen, with
-            Dense levels where most indices get elements.
+        format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
+            modifiers. By default it is chosen, with Dense levels where most indices get elements.
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
