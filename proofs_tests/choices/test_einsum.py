@@ -239,6 +239,16 @@ def test_the_kind_of_the_result_follows_from_the_expression() -> None:
     assert made["C[i] *= A[i, j] + 1"].to_numpy().tolist() == [3, 4]
 
 
+def test_a_choice_is_for_inputs_like_these() -> None:
+    """The same expression, then with doubles, another fill value and another order of axes."""
+    text, ints = "C[j, i] = A[i, j] + 1", np.array([[1, 0], [2, 3]])
+    filled = Tensor.from_numpy("Dense(SparseList(Element(2)))", ints)
+    for given in (ints, ints / 2, scipy.sparse.csr_array(ints), scipy.sparse.csc_array(ints / 2), filled, ints > 1):
+        wanted = np.asarray(given.todense() if scipy.sparse.issparse(given) else given).T + 1
+        made = einsum(text, A=given)
+        assert made.dtype == wanted.dtype and (made.to_numpy() == wanted).all()
+
+
 def test_elements_begin_as_init() -> None:
     """And an expression without indices is one element."""
     assert float(einsum("s[] += 2.5", init=1)) == 3.5
