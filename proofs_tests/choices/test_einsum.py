@@ -260,7 +260,9 @@ def test_a_result_that_begins_as_another_value_than_its_format_says_is_an_input(
     given = random((3, 3), density=0.5)
     made = einsum("C[i, j] += A[i, j]", A=given, init=10, format=ROWS)
     assert made.nnz == given.nnz and made.fill == 10
-    np.testing.assert_allclose(einsum("y[i] += C[i, j]", C=made).to_numpy(), (10 + given.toarray()).sum(1))
+    doubled = einsum("D[i, j] = C[i, j] * 2", C=made)
+    assert doubled.nnz == given.nnz and doubled.fill == 20
+    np.testing.assert_allclose(doubled.to_numpy(), 2 * (10 + given.toarray()))
 
 
 def test_the_axes_of_a_result_are_in_the_order_of_the_expression() -> None:
