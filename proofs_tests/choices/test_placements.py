@@ -182,6 +182,61 @@ def test_loops_with_few_iterations(data: str, threads: int) -> None:
         assert api.run(each.program, engine="native")["c"].to_numpy().tolist() == [total, 0]
 
 
+def test_two_modifiers_are_tried_where_one_does_not_suffice() -> None:
+    """Tasks meet in columns, whose hash tables share memory: a lock, and a table for each column.
+
+    Merge, which does all, is offered as well, and nothing that has it and more.
+    """
+    found = of(
+        """
+        C = Tensor(Dense(SparseDict(Element(0))), 2, 2)
+        C .= 0
+        for k = 1:2
+            for j = 1:2
+                for i = 1:2
+                    C[i, j] += k
+        return C
+        """
+    )
+    static = {each.formats for each in found.placements if each.loops == ("for k = parallel(1:2, dev)",)}
+    assert static == {
+        (f"C = Tensor({form}, 2, 2)",)
+        for form in (
+            "Merge(dev, Dense(SparseDict(Element(0))))",
+            "Dense(Merge(dev, SparseDict(Element(0))))",
+            "Mutex(Dense(Isolate(SparseDict(Element(0)))))",
+            "Mutex(Isolate(Dense(SparseDict(Element(0)))))",
+            "Dense(Mutex(Isolate(SparseDict(Element(0)))))",
+        )
+    }
+
+
+def test_formats_that_are_safe_apart_are_tested_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tasks lock c before d, and in another nest d before c: each may have a lock around it, but not both."""
+    monkeypatch.setattr(room, "_sets", lambda loops: iter([tuple(loops[:1])]))
+    found = of(
+        """
+        c = Tensor(Dense(Element(0)), 2)
+        d = Tensor(Dense(Element(0)), 2)
+        c .= 0
+        d .= 0
+        for i = 1:2
+            for j = 1:2
+                for k = 1:2
+                    c[j] += i
+                    d[k] += i
+            for k = 1:2
+                for j = 1:2
+                    d[k] += i
+                    c[j] += i
+        return c, d
+        """
+    )
+    texts = ["".join(each.formats) for each in found.placements]
+    locked = [{name for name in "cd" if f"{name} = Tensor(Mutex(" in text} for text in texts]
+    assert {"c"} in locked and {"d"} in locked and {"c", "d"} not in locked
+
+
 def test_two_nests_run_in_parallel_together() -> None:
     """Loops side by side are parallel one at a time and both; loops inside of each other never both."""
     found = of(
@@ -232,6 +287,14 @@ def test_parameters_of_devices_may_be_given_or_left_out() -> None:
     assert choices(program, 2, params=SETTINGS).placements == choices(program, 2).placements
     with pytest.raises(InputError, match="the program has no parameter threads"):
         choices(program, 2, params={"threads": 2})
+
+
+def test_a_parameter_may_be_an_extent() -> None:
+    """Also one that stands in no loop; the programs offered still have it."""
+    text = "c = Tensor(Dense(Element(0)), n)\nc .= 0\nfor i = 1:2\nc[1] += i\nend\nreturn c"
+    found = of(text, params={"n": 3})
+    assert len(found.placements) > 4 and found.params == {"n": 3}
+    assert all(", n)" in str(each.program) for each in found.placements)
 
 
 def test_a_program_that_is_not_even_safe_when_serial_is_refused() -> None:

@@ -27,7 +27,7 @@ TOP = 5
 SLOW = 10
 """A placement that takes so many times as long as the fastest by estimate is not run, one that does so is run twice."""
 
-FEWEST, MOST, ENOUGH = 5, 100, 1.0
+FEWEST, MOST, ENOUGH = 5, 500, 3.0
 """Others run at least so often more, and until all have run for so many seconds together, but at most so often."""
 
 

@@ -36,9 +36,10 @@ class Retest:
 
     def bind(self, tree: ir.Program) -> Elaborated:
         """A changed program, bound without data. ProgramError if it has no meaning."""
-        idle = _names(self.tree) - _names(tree)
+        bare = self._without_data(tree)
+        idle = _names(self.tree) - _names(bare)
         asked = {name: value for name, value in self.params.items() if name not in idle}
-        return elaborate(self._without_data(tree), self.folder, {}, asked, self.threads, symbolic=True)
+        return elaborate(bare, self.folder, {}, asked, self.threads, symbolic=True)
 
     def report(self, changed: Elaborated) -> Report:
         """The findings on a changed program that is bound, without examples."""
