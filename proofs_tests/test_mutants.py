@@ -75,6 +75,7 @@ AREAS = {
         "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/nests.py",
         "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
         "wingspan/choices/transposed.py",
+    ],
     "choices": [
         "wingspan/choices/counts.py", "wingspan/choices/estimate.py", "wingspan/choices/placements.py",
         "wingspan/api/forecast.py", "wingspan/api/parallelizing.py", "wingspan/dependence/changes.py",
