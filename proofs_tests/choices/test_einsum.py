@@ -243,7 +243,15 @@ def test_a_choice_is_for_inputs_like_these() -> None:
     """The same expression, then with doubles, another fill value and another order of axes."""
     text, ints = "C[j, i] = A[i, j] + 1", np.array([[1, 0], [2, 3]])
     filled = Tensor.from_numpy("Dense(SparseList(Element(2)))", ints)
-    for given in (ints, ints / 2, scipy.sparse.csr_array(ints), scipy.sparse.csc_array(ints / 2), filled, ints > 1):
+    inputs: list[Any] = [
+        ints,
+        ints / 2,
+        scipy.sparse.csr_array(ints),
+        scipy.sparse.csc_array(ints / 2),
+        filled,
+        ints > 1,
+    ]
+    for given in inputs:
         wanted = np.asarray(given.todense() if scipy.sparse.issparse(given) else given).T + 1
         made = einsum(text, A=given)
         assert made.dtype == wanted.dtype and (made.to_numpy() == wanted).all()
