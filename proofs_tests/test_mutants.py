@@ -71,6 +71,11 @@ AREAS = {
         "wingspan/tensors/files/", "wingspan/tensors/foreign.py", "wingspan/tensors/arrays.py", "wingspan/reading.py",
         "wingspan/written.py",
     ],
+    "expressions": [
+        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/nests.py",
+        "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
+        "wingspan/choices/transposed.py",
+    ],
     "choices": [
         "wingspan/choices/counts.py", "wingspan/choices/estimate.py", "wingspan/choices/placements.py",
         "wingspan/api/forecast.py", "wingspan/api/parallelizing.py", "wingspan/dependence/changes.py",

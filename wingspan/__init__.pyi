@@ -1,9 +1,11 @@
 from . import api
+from .api.arrays import LazyTensor, compute, lazy
 from .api.binding import bind
 from .api.checking import Unsafe, check
 from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
+from .api.expressions import Computed, einsum
 from .api.judging import Judged, judge
 from .api.parallelizing import Parallelized, parallelize
 from .api.printing import emit_c, passes, plan
@@ -28,6 +30,7 @@ from .version import __version__
 
 __all__ = [
     "Comparison",
+    "Computed",
     "Exploration",
     "Fault",
     "Histogram",
@@ -35,6 +38,7 @@ __all__ = [
     "InternalError",
     "Judged",
     "Kernel",
+    "LazyTensor",
     "Limits",
     "Parallelized",
     "ParseError",
@@ -55,11 +59,14 @@ __all__ = [
     "bind",
     "check",
     "compile",
+    "compute",
     "diff",
+    "einsum",
     "emit_c",
     "engine",
     "explore",
     "judge",
+    "lazy",
     "load",
     "load_ipython_extension",
     "parallelize",

@@ -1,8 +1,10 @@
+from .arrays import LazyTensor, compute, lazy
 from .binding import Program, Progress, bind, files_of, load, parse
 from .checking import Unsafe, check, guard
 from .comparing import diff, stress
 from .compiling import Kernel, compile
 from .exploring import Exploration, Sighting, explore, replay
+from .expressions import Computed, einsum
 from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
@@ -19,9 +21,11 @@ __all__ = [
     "ON_THREADS",
     "BuiltIn",
     "Candidate",
+    "Computed",
     "Exploration",
     "Judged",
     "Kernel",
+    "LazyTensor",
     "Parallelized",
     "Point",
     "Program",
@@ -38,13 +42,16 @@ __all__ = [
     "compile",
     "compiled",
     "compiled_c",
+    "compute",
     "diff",
+    "einsum",
     "emit_c",
     "engine",
     "explore",
     "files_of",
     "guard",
     "judge",
+    "lazy",
     "load",
     "machine_of",
     "native",

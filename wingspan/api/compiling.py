@@ -234,6 +234,10 @@ class Kernel(Shown):
             InputError: an input is missing or does not fit.
             Fault: the run met one, such as an overflow, or needs more memory than `limits` allows.
         """
+        return self.call(inputs, limits)
+
+    def call(self, inputs: Mapping[str, Any], limits: Limits | None = None) -> Any:
+        """Run the kernel with inputs under any names. Arguments, result and errors: as of a call."""
         return self._run(self._again.find(inputs) or self._checked(inputs), limits)
 
     def _checked(self, inputs: Mapping[str, Any]) -> Ready:

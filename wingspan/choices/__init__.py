@@ -1,1 +1,3 @@
-"""Choices that keep a program's meaning: where it runs in parallel, among what the level dependence test accepts."""
+"""What a program leaves open is chosen here, and its meaning kept: where it runs in parallel, among what the level
+dependence test accepts; and of a whole expression, the order of loops and the formats, by estimated work.
+"""

@@ -24,7 +24,7 @@ class Einsum:
     op: str
     """⊕, as in `ir.Assign`. It is `=` only if every loop runs over an axis of the output."""
     expression: ir.Expression
-    """calls, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""
+    """calls, choices, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""
     init: ir.Literal
     """what the output is declared with"""
     loops: tuple[str, ...]
@@ -62,7 +62,7 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
         raise _more("there is more than loops around one update", s.span)
     if s.access.fiber.tensor != output:
         raise _more(f"it declares {output} and updates {s.access.fiber.tensor}", s.span)
-    _require_plain(s.value, output)
+    require_plain(s.value, output)
     for access, _ in ir.accesses(s):
         _require_whole(access, extents, towers[access.fiber.tensor])
     axes = tuple(index.name for index in s.access.subscripts if isinstance(index, ir.Index))
@@ -73,12 +73,13 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
     return Einsum(output, axes, s.op, s.value, init, tuple(extents), extents)
 
 
-def _require_plain(expression: ir.Expression, output: str) -> None:
+def require_plain(expression: ir.Expression, output: str) -> None:
+    """InputError if an expression has parts that an einsum has not, or reads the output."""
     for node in expression.walk():
         match node:
             case ir.Access(fiber=ir.Fiber(tensor=name)) if name == output:
                 raise _more(f"it reads {output}, which it updates", node.span)
-            case ir.Call() | ir.Literal() | ir.Index() | ir.Access() | ir.Fiber():
+            case ir.Call() | ir.Choice() | ir.Literal() | ir.Index() | ir.Access() | ir.Fiber():
                 pass
             case _:
                 raise _more(f"it reads {show(node)}", node.span or expression.span)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from wingspan.errors import Mistakes, ProgramError
 from wingspan.lang import algebra, ir
@@ -30,6 +31,20 @@ LOGICAL = {"&": "&&", "|": "||", "⊻": "!=", "~": "!"}
 """What operators on bits are for booleans."""
 
 
+class Kinded(Protocol):
+    """What has elements of one kind."""
+
+    @property
+    def kind(self) -> str:
+        """int, float or bool."""
+
+
+def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
+    """The kinds that the value of an expression over tensors may have, with booleans as numbers where it needs them."""
+    walk = _Walk(tensors, {})
+    return walk.of(walk.expression(e))
+
+
 def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mistakes) -> ir.Statement:
     """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use."""
     kinds = {s.name: NONE for s in body.walk() if isinstance(s, ir.Set)}
@@ -44,7 +59,7 @@ def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mist
 class _Walk:
     """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
 
-    def __init__(self, towers: Mapping[str, Tower], kinds: Mapping[str, Kinds], mistakes: Mistakes | None = None):
+    def __init__(self, towers: Mapping[str, Kinded], kinds: Mapping[str, Kinds], mistakes: Mistakes | None = None):
         self.towers, self.kinds, self.mistakes = towers, kinds, mistakes
         self.given = dict(kinds)
 

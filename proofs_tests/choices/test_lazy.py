@@ -1,0 +1,173 @@
+"""Lazy arrays: they compute what NumPy does, reductions of the reference, and whole expressions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import wingspan
+from proofs_tests.effort import many
+from wingspan import InputError, LazyTensor, Tensor, compute, lazy
+from wingspan.api import namespace
+from wingspan.tensors.tensor import Coordinates
+from wingspan.testing import ArrayEngine, campaign, einsums
+
+
+def random(*shape: int) -> Any:
+    """An array of which two thirds are zeros."""
+    generator = np.random.default_rng(5)
+    return generator.integers(1, 9, shape) / 2 * (generator.random(shape) < 0.3)
+
+
+A, X, B, C = random(6, 8), np.arange(8.0), random(2, 3, 4), random(2, 4, 5)
+N = np.arange(12).reshape(3, 4) - 5
+
+EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "a @ x": lambda a, xp: a(A) @ a(X),
+    "a @ a.T": lambda a, xp: a(A) @ a(A).T,
+    "x @ a.T": lambda a, xp: xp.matmul(a(X), a(A).T),
+    "x @ x": lambda a, xp: a(X) @ a(X),
+    "stacks of matrices": lambda a, xp: a(B) @ a(C),
+    "a stack and a matrix": lambda a, xp: a(B) @ a(C[1]),
+    "a stack of one": lambda a, xp: a(B) @ a(C[:1]),
+    "tensordot over all": lambda a, xp: xp.tensordot(a(A), a(A), axes=((0, 1), (0, 1))),
+    "tensordot over one": lambda a, xp: xp.tensordot(a(B), a(C), axes=((0, 2), (0, 1))),
+    "an outer product": lambda a, xp: xp.tensordot(a(X), a(A), axes=0),
+    "numbers": lambda a, xp: 2 - a(A) * 3 + 1 / (a(A) + 1),
+    "rows that sum to 1": lambda a, xp: a(A) / (1 + xp.sum(a(A), axis=1, keepdims=True)),
+    "a reduction in an expression": lambda a, xp: xp.max(a(A) @ a(X)) + a(A),
+    "a reduction of a reduction": lambda a, xp: xp.sum(xp.sum(a(B), axis=1), axis=0),
+    "two reductions of one": lambda a, xp: xp.max(xp.sum(a(B), axis=1), axis=0),
+    "a column of counts": lambda a, xp: xp.sum(a(A) > 1, axis=1, keepdims=True),
+    "any and all": lambda a, xp: xp.any(a(A) > 3, axis=0) & xp.all(a(A) < 4, axis=0),
+    "all numbers": lambda a, xp: xp.all(a(A)),
+    "a product over axes": lambda a, xp: xp.prod(a(B) + 1, axis=(0, -1)),
+    "least": lambda a, xp: xp.min(a(A), axis=-2),
+    "broadcasting both": lambda a, xp: a(A)[:, None] + a(X) if a is np.asarray else xp.expand_dims(a(A), axis=1) + a(X),
+    "broadcasting one": lambda a, xp: a(A[:1]) * a(A) + a(A[:, :1]),
+    "the same axes crossed": lambda a, xp: a(A[:, :6]) + a(A[:, :6]).T,
+    "one array crossed": lambda a, xp: (lambda y: y + y.T * y)(a(A[:, :6])),
+    "where": lambda a, xp: xp.where(a(A) > 1, a(A), 0),
+    "a sum of choices": lambda a, xp: xp.sum(xp.where(a(A) > 1, a(A), 7), axis=1),
+    "a choice that is mostly 7": lambda a, xp: xp.where(a(A) > 1, a(A), 7),
+    "minimum": lambda a, xp: xp.minimum(a(A), xp.maximum(a(A[::-1]), 1.5)),
+    "powers": lambda a, xp: -(a(A) ** 3) + xp.square(a(A)),
+    "integers": lambda a, xp: a(N) // 3 + a(N) % 3 - (a(N) << 2) * (a(N) >> 1),
+    "bits": lambda a, xp: (a(N) & 6) | (~a(N) ^ 5),
+    "truth": lambda a, xp: xp.logical_not((a(A) > 1) ^ (a(A) == 2)) != (abs(a(A)) >= 1),
+    "an axis of one index": lambda a, xp: xp.squeeze(a(A[:1]), axis=0) + a(A),
+    "axes in another order": lambda a, xp: xp.permute_dims(a(B), (2, 0, 1)) * 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EXPRESSIONS)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_an_expression_is_what_numpy_makes_of_it(what: str, form: str) -> None:
+    """The same calls of functions with the same names; shape and type, too."""
+    names = {array.tobytes(): form for array in (A, X)}
+
+    def given(array: np.ndarray) -> LazyTensor:
+        sparse = form == "sparse" and array.ndim == 2 and array.tobytes() in names
+        return lazy(scipy.sparse.csr_array(array) if sparse else array)
+
+    wanted = np.asarray(EXPRESSIONS[what](np.asarray, np))
+    asked = EXPRESSIONS[what](given, namespace)
+    assert (asked.shape, asked.dtype) == (wanted.shape, wanted.dtype)
+    made = compute(asked)
+    assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
+    np.testing.assert_allclose(np.asarray(asked), wanted)
+
+
+def test_random_einsums_through_the_array_api_are_the_reference() -> None:
+    """The functions of the namespace as an engine: axes broadcast, and are permuted, reduced and contracted."""
+
+    def make(stored: Coordinates) -> LazyTensor:
+        at, values, fill, shape = stored
+        if not shape:
+            return lazy(values[0])
+        coo = scipy.sparse.coo_array((values, tuple(at)), shape=shape)
+        form = f"Element({str(fill).lower()})"
+        for axis in range(len(shape)):
+            form = f"{'Dense' if axis == len(shape) - 1 else 'SparseList'}({form})"
+        return lazy(Tensor.from_scipy(form, coo))
+
+    engine = ArrayEngine(
+        "lazy", make, namespace, lambda array: compute(array) if isinstance(array, LazyTensor) else array
+    )
+    done = campaign(["reference"], [engine], programs=einsums(), examples=many(100), first_seed=2)
+    assert done.cases > many(100), done
+
+
+def test_a_tree_of_operators_is_one_einsum() -> None:
+    """A reduction at its root is part of it; one inside is computed once, whoever reads it."""
+    a, x = lazy(scipy.sparse.csr_array(A), "A"), lazy(X, "x")
+    y = (a * 2 + a.T.T) @ x
+    assert repr(y) == "<LazyTensor float64 6: C[i] += (A[i, j] * 2 + A[i, j]) * x[j]>"
+    z = y - y.max()
+    assert repr(z) == "<LazyTensor float64 6: C[i] = x[i] - x2[]>"
+    compute(z)
+    assert y._value is not None
+    assert compute(y) is compute(y)
+
+
+def test_the_transpose_of_a_computed_array_is_computed_anew() -> None:
+    a = lazy(scipy.sparse.csr_array(A)) + 1
+    np.testing.assert_allclose(np.asarray(a), A + 1)
+    np.testing.assert_allclose(np.asarray(a.T), (A + 1).T)
+
+
+def test_a_result_has_the_format_that_is_asked_for() -> None:
+    a = lazy(scipy.sparse.csr_array(A), "A")
+    made = compute(a @ a.T, format="SparseList(SparseList(Element(0.0)))")
+    assert str(made.stored.tower) == "SparseList(SparseList(Element(0.0)))"
+    assert made.check().verdict == "safe"
+    np.testing.assert_allclose(made.to_scipy().toarray(), A @ A.T)
+
+
+def test_names_are_the_users_where_they_can_be() -> None:
+    """Also those of arguments of einsum, and those that others have, or indices."""
+    a, b, i = lazy(X, "format"), lazy(X, "format"), lazy(X, "i")
+    assert repr(a + b * i) == "<LazyTensor float64 8: C[i] = format[i] + format2[i] * i2[i]>"
+    np.testing.assert_allclose(np.asarray(a + b * i), X + X * X)
+
+
+def test_arrays_of_numpy_leave_operators_to_lazy_ones() -> None:
+    a = lazy(A)
+    for made, wanted in ((X + a, X + A), (X[0] * a, X[0] * A), (A.T @ a, A.T @ A), (np.float64(2) - a, 2 - A)):
+        assert isinstance(made, LazyTensor)
+        np.testing.assert_allclose(np.asarray(made), wanted)
+    assert a.__array_namespace__() is namespace
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(a == a)
+    assert float(a.sum()) == A.sum()
+
+
+ERRORS: dict[str, Callable[[], Any]] = {
+    "the shapes (6, 8) and (6,) do not fit each other": lambda: lazy(A) + lazy(X[:6]),
+    "the shapes (6, 8) and (6, 8) do not fit each other": lambda: lazy(A) @ lazy(A),
+    "axis 2 of an array with 2": lambda: lazy(A).sum(axis=2),
+    "axis 1 of an array with 2": lambda: lazy(A).sum(axis=(1, -1)),
+    "1 axes of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
+    "axis 1 has extent 8, not 1": lambda: namespace.squeeze(lazy(A), axis=1),
+    "a matrix product of a number": lambda: lazy(A) @ 2,
+    "the exponent 0.5": lambda: lazy(A) ** 0.5,  # type: ignore[operator]
+    "axes (0,) of (6, 8) and (0,) of (8,) differ": lambda: namespace.tensordot(lazy(A), lazy(X), axes=((0,), (0,))),
+    "'for' is no name": lambda: lazy(A, "for"),
+    "'A[i] + B' is no name": lambda: lazy(A, "A[i] + B"),
+    "A: a tensor does not hold complex128 elements": lambda: lazy(A * 1j, "A"),
+}
+
+
+@pytest.mark.parametrize("message", ERRORS)
+def test_a_mistake_is_one_message(message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ERRORS[message]()
+    assert message in caught.value.message and caught.value.fix
+
+
+def test_the_package_exports_the_front() -> None:
+    assert {"einsum", "lazy", "compute", "LazyTensor", "Computed"} <= {*wingspan.__all__}

@@ -1,0 +1,501 @@
+"""Lazy arrays: expressions over index axes, computed as a whole by `einsum`.
+
+An axis of a lazy array is the name of an index, and its value an expression of the language. An operator joins
+expressions, with the indices of the first one in place of those of the others; a reduction drops indices. So a tree of
+operators with one reduction at its root is one einsum. Whatever uses a reduction reads its value, computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from importlib import import_module
+from itertools import chain, count
+from math import prod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wingspan.api.expressions import Computed, evaluated
+from wingspan.api.names import AUTO
+from wingspan.choices.operands import Operand
+from wingspan.elaborate.kinds import kinds_of
+from wingspan.errors import InputError, ParseError
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+from wingspan.lang.widths import USUAL
+from wingspan.program import parse
+
+_numbers = count(1)
+
+POWERS = 8
+"""The largest exponent: a power is a product."""
+
+INDICES = "ijklmnpqr"
+"""What the first indices of an expression are called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """What a name in the expression of a lazy array stands for."""
+
+    source: Any
+    """what the user gave, or a lazy array that is a reduction"""
+    kind: str
+    """of its elements: int, float or bool"""
+    name: str | None = None
+    """what the user calls it"""
+
+
+@dataclass(eq=False, repr=False)
+class LazyTensor:
+    """An array that is computed when it is needed, by `wingspan.compute` or `numpy.asarray`. `wingspan.lazy` makes it.
+
+    It has the operators of NumPy's arrays, and methods and functions (`__array_namespace__`) of the array API standard,
+    https://data-apis.org/array-api/latest, with their meaning. Integers have 64 bits, and overflow is a fault; `/` and
+    `%` by zero are faults, too. What a sparse array does not store annihilates, as a literal 0: 0 · Inf is 0 there.
+    """
+
+    _expression: ir.Expression
+    _axes: tuple[str | None, ...]
+    """the index of each axis; None if it has extent 1, and the expression does not depend on it"""
+    _extents: Mapping[str, int]
+    """of all indices"""
+    _leaves: Mapping[str, Leaf]
+    _op: str = "="
+    """⊕ of the reduction over the indices that no axis has; `=` if there are none"""
+    _value: Computed | None = field(default=None)
+
+    __array_ufunc__ = None  # NumPy's arrays leave operators with lazy ones to these
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(1 if index is None else self._extents[index] for index in self._axes)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._axes)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements: int64, float64 or bool."""
+        return np.dtype(USUAL[self._kind].dtype)
+
+    @property
+    def _kind(self) -> str:
+        kinds = kinds_of(self._expression, self._leaves)
+        if kinds == {"bool"} and self._op in ("=", "&&", "||"):
+            return "bool"
+        return "float" if "float" in kinds else "int"
+
+    def __repr__(self) -> str:
+        extents = "×".join(map(str, self.shape)) or "a number"
+        return f"<LazyTensor {self.dtype} {extents}: {_written(self)[0]}>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The elements for NumPy: `np.asarray`."""
+        return np.asarray(compute(self), dtype=dtype)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """The functions of the array API that there are for lazy arrays."""
+        return import_module("wingspan.api.namespace")
+
+    def __float__(self) -> float:
+        """The element of an array without axes. TypeError if it has some."""
+        return float(compute(self))
+
+    # ------------------------------------------------------------------------------------------------------- operators
+
+    def __add__(self, other: Any) -> LazyTensor:
+        return joined("+", self, other)
+
+    def __radd__(self, other: Any) -> LazyTensor:
+        return joined("+", other, self)
+
+    def __sub__(self, other: Any) -> LazyTensor:
+        return joined("-", self, other)
+
+    def __rsub__(self, other: Any) -> LazyTensor:
+        return joined("-", other, self)
+
+    def __mul__(self, other: Any) -> LazyTensor:
+        return joined("*", self, other)
+
+    def __rmul__(self, other: Any) -> LazyTensor:
+        return joined("*", other, self)
+
+    def __truediv__(self, other: Any) -> LazyTensor:
+        return joined("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> LazyTensor:
+        return joined("/", other, self)
+
+    def __floordiv__(self, other: Any) -> LazyTensor:
+        return joined("÷", self, other)
+
+    def __rfloordiv__(self, other: Any) -> LazyTensor:
+        return joined("÷", other, self)
+
+    def __mod__(self, other: Any) -> LazyTensor:
+        return joined("%", self, other)
+
+    def __rmod__(self, other: Any) -> LazyTensor:
+        return joined("%", other, self)
+
+    def __pow__(self, exponent: int) -> LazyTensor:
+        if isinstance(exponent, bool) or not isinstance(exponent, int) or not 1 <= exponent <= POWERS:
+            raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 1 to {POWERS}")
+        return reduce(LazyTensor.__mul__, [self] * exponent)
+
+    def __matmul__(self, other: Any) -> LazyTensor:
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> LazyTensor:
+        return matmul(other, self)
+
+    def __and__(self, other: Any) -> LazyTensor:
+        return joined("&", self, other)
+
+    def __rand__(self, other: Any) -> LazyTensor:
+        return joined("&", other, self)
+
+    def __or__(self, other: Any) -> LazyTensor:
+        return joined("|", self, other)
+
+    def __ror__(self, other: Any) -> LazyTensor:
+        return joined("|", other, self)
+
+    def __xor__(self, other: Any) -> LazyTensor:
+        return joined("⊻", self, other)
+
+    def __rxor__(self, other: Any) -> LazyTensor:
+        return joined("⊻", other, self)
+
+    def __lshift__(self, other: Any) -> LazyTensor:
+        return joined("<<", self, other)
+
+    def __rlshift__(self, other: Any) -> LazyTensor:
+        return joined("<<", other, self)
+
+    def __rshift__(self, other: Any) -> LazyTensor:
+        return joined(">>", self, other)
+
+    def __rrshift__(self, other: Any) -> LazyTensor:
+        return joined(">>", other, self)
+
+    def __lt__(self, other: Any) -> LazyTensor:
+        return joined("<", self, other)
+
+    def __le__(self, other: Any) -> LazyTensor:
+        return joined("<=", self, other)
+
+    def __gt__(self, other: Any) -> LazyTensor:
+        return joined(">", self, other)
+
+    def __ge__(self, other: Any) -> LazyTensor:
+        return joined(">=", self, other)
+
+    def __eq__(self, other: Any) -> LazyTensor:  # type: ignore[override]
+        return joined("==", self, other)
+
+    def __ne__(self, other: Any) -> LazyTensor:  # type: ignore[override]
+        return joined("!=", self, other)
+
+    def __neg__(self) -> LazyTensor:
+        return joined("-", self)
+
+    def __pos__(self) -> LazyTensor:
+        return self
+
+    def __abs__(self) -> LazyTensor:
+        return joined("abs", self)
+
+    def __invert__(self) -> LazyTensor:
+        return joined("~", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a lazy array is neither true nor false: compute it first")
+
+    # ------------------------------------------------------------------------------------------------------------ axes
+
+    @property
+    def T(self) -> LazyTensor:
+        """The array with its axes in the opposite order."""
+        return permute_dims(self, range(self.ndim)[::-1])
+
+    @property
+    def mT(self) -> LazyTensor:
+        """The array with its last two axes exchanged."""
+        return permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """The sum over some axes, or all."""
+        return reduced("+", self, axis, keepdims)
+
+    def prod(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """The product."""
+        return reduced("*", self, axis, keepdims)
+
+    def min(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """The least element; of none, Inf or the largest integer."""
+        return reduced("min", self, axis, keepdims)
+
+    def max(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """The greatest element; of none, -Inf or the smallest integer."""
+        return reduced("max", self, axis, keepdims)
+
+    def any(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """Whether an element is true, or a number that is not 0."""
+        return reduced("||", self if self._kind == "bool" else self != 0, axis, keepdims)
+
+    def all(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+        """Whether all elements are."""
+        return reduced("&&", self if self._kind == "bool" else self != 0, axis, keepdims)
+
+
+# -------------------------------------------------------------------------------------------------- to and from arrays
+
+
+def lazy(array: Any, name: str | None = None) -> LazyTensor:
+    """An array as part of expressions that `compute` evaluates.
+
+    Args:
+        array: a number, or what `einsum` takes as an input. It must not change until the expression is computed.
+        name: what the program calls it, if nothing else has that name; by default x, x2 and so on.
+
+    Raises:
+        InputError: it is no tensor, or the name is none of a tensor.
+    """
+    if isinstance(array, LazyTensor):
+        return array
+    if name is not None:
+        _require_name(name)
+    operand = Operand(name or "x", array, len(np.shape(array)))
+    extents = {f"i{next(_numbers)}": n for n in operand.shape}
+    return _read(Leaf(array, operand.kind, name), tuple(extents), extents)
+
+
+def _require_name(name: str) -> None:
+    """InputError if programs cannot call a tensor by a name."""
+    try:
+        usable = name.isidentifier() and bool(parse(f"{name}[] += 0"))
+    except ParseError:
+        usable = False
+    if not usable:
+        raise InputError(f"{name!r} is no name", fix="use letters, digits and _, and no word of the language")
+
+
+def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) -> LazyTensor:
+    """What a leaf stands for, with these axes."""
+    name, real = f"x{next(_numbers)}", [index for index in axes if index is not None]
+    access = ir.Access(ir.Fiber(name, len(real) + 1), tuple(map(ir.Index, real)))
+    return LazyTensor(access, axes, {index: extents[index] for index in real}, {name: leaf})
+
+
+def compute(
+    array: LazyTensor, *, format: str | None = None, threads: int | None = None, engine: str = AUTO
+) -> Computed:
+    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept.
+
+    Args:
+        array: the lazy array.
+        format, threads, engine: as for `einsum`. Reductions that are needed first have formats of its choice.
+
+    Raises:
+        InputError: the format does not fit, or there is no such engine.
+        Fault: the run met one, such as an overflow.
+    """
+    if array._value is not None and format is None:
+        return array._value
+    text, names = _written(array)
+    inputs = {names[x]: _given(leaf, threads, engine) for x, leaf in array._leaves.items()}
+    made = evaluated(text, inputs, format, None, threads, engine)
+    axes = iter(made.axes)
+    value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
+    if format is None:
+        array._value = value
+    return value
+
+
+def _given(leaf: Leaf, threads: int | None, engine: str) -> Any:
+    """What a leaf stands for: what the user gave, or the value of a reduction, without the axes that it lacks."""
+    if not isinstance(leaf.source, LazyTensor):
+        return leaf.source
+    value = compute(leaf.source, threads=threads, engine=engine)
+    return replace(value, axes=tuple(axis for axis in value.axes if axis is not None))
+
+
+def _written(array: LazyTensor) -> tuple[str, dict[str, str]]:
+    """The expression as text, and what it calls its leaves."""
+    taken = {"C", *INDICES}
+    names: dict[str, str] = {}
+    for leaf, known in array._leaves.items():
+        wanted = known.name or "x"
+        names[leaf] = next(name for k in count(1) if (name := wanted if k == 1 else f"{wanted}{k}") not in taken)
+        taken.add(names[leaf])
+    axes = [index for index in array._axes if index is not None]
+    read = (node.name for node in array._expression.walk() if isinstance(node, ir.Index))
+    letters = chain(INDICES, (f"i{k}" for k in count(1)))
+    indices = dict(zip(dict.fromkeys((*axes, *read)), letters, strict=False))
+    output = ir.Access(ir.Fiber("C", len(axes) + 1), tuple(ir.Index(indices[index]) for index in axes))
+    return show(ir.Assign(output, array._op, _renamed(array._expression, indices, names))), names
+
+
+def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, str]) -> ir.Expression:
+    """An expression with other names of its indices and leaves."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case ir.Index(name=name):
+                return ir.Index(indices.get(name, name))
+            case ir.Fiber(tensor=name):
+                return replace(node, tensor=names.get(name, name))
+        return node
+
+    changed: ir.Expression = e.map(change)
+    return changed
+
+
+# ----------------------------------------------------------------------------------------------- expressions of arrays
+
+
+def joined(op: str, *arrays: Any) -> LazyTensor:
+    """An operator applied to the elements of arrays and numbers, which broadcast. InputError if their shapes differ."""
+    return _elementwise(lambda *args: ir.Call(op, args), arrays)
+
+
+def where(condition: Any, x: Any, y: Any) -> LazyTensor:
+    """The elements of x where a condition is true, else those of y, all of which broadcast."""
+    return _elementwise(lambda *args: ir.Choice(*args), (condition, x, y))
+
+
+def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> LazyTensor:
+    terms = [_term(array) for array in arrays]
+    terms = [terms[0], *map(_fresh, terms[1:])]
+    shape = _broadcast([term.shape for term in terms])
+    terms = [_without_units(term, shape) for term in terms]
+    axes: list[str | None] = []
+    renamed: dict[str, str] = {}
+    for k in range(-len(shape), 0):
+        here = [i for term in terms if term.ndim >= -k and (i := term._axes[k]) is not None]
+        axes.append(here[0] if here else None)
+        renamed |= {index: here[0] for index in here}
+    expressions = [_renamed(term._expression, renamed, {}) for term in terms]
+    extents = {index: n for term in terms for index, n in term._extents.items() if renamed.get(index) == index}
+    leaves = {name: leaf for term in terms for name, leaf in term._leaves.items()}
+    return LazyTensor(make(*expressions), tuple(axes), extents, leaves)
+
+
+def _term(array: Any) -> LazyTensor:
+    """An array as an expression of its elements; of a reduction, it reads the value."""
+    if isinstance(array, np.generic):
+        array = array.item()
+    if isinstance(array, bool | int | float):
+        return LazyTensor(ir.Literal(array), (), {}, {})
+    made = lazy(array)
+    return made if made._op == "=" else _fresh(_read(Leaf(made, made._kind), made._axes, made._extents))
+
+
+def _fresh(array: LazyTensor) -> LazyTensor:
+    """The same array with indices that no other one has."""
+    new = {index: f"i{next(_numbers)}" for index in array._extents}
+    axes = tuple(None if index is None else new[index] for index in array._axes)
+    extents = {new[index]: n for index, n in array._extents.items()}
+    return replace(array, _expression=_renamed(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all of these are broadcast to. InputError if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = " and ".join(str(shape) for shape in shapes)
+        raise InputError(
+            f"the shapes {given} do not fit each other", fix="use axes of equal extents, or of 1"
+        ) from None
+
+
+def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
+    """The array, reduced over those axes of extent 1 that are broadcast to more: it has one value for all of them."""
+    units = [k for k in range(-array.ndim, 0) if array._axes[k] is not None and array.shape[k] == 1 != shape[k]]
+    return _fresh(_term(squeeze(array, units, keepdims=True))) if units else array
+
+
+def squeeze(array: LazyTensor, axes: Sequence[int], keepdims: bool = False) -> LazyTensor:
+    """The array without some axes of extent 1, or with axes that it does not depend on in their place."""
+    if long := [k for k in _numbered(axes, array.ndim) if array.shape[k] != 1]:
+        raise InputError(f"axis {long[0]} has extent {array.shape[long[0]]}, not 1", fix="reduce it, as by sum")
+    return reduced("||" if array._kind == "bool" else "+", array, axes, keepdims)
+
+
+def reduced(op: str, array: LazyTensor, axis: int | Sequence[int] | None, keepdims: bool) -> LazyTensor:
+    """An array reduced over some axes. A reduction by the same operator goes on over more of them."""
+    numbers = range(array.ndim) if axis is None else _numbered([axis] if isinstance(axis, int) else axis, array.ndim)
+    if not any(array._axes[k] is not None for k in numbers):
+        term = array
+    else:
+        term = replace(array if array._op in ("=", op) else _term(array), _op=op, _value=None)
+    axes = (None if k in numbers else index for k, index in enumerate(term._axes) if keepdims or k not in numbers)
+    return replace(term, _axes=tuple(axes), _value=None)
+
+
+def _numbered(axes: Iterable[int], ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0. InputError if there is no such axis, or one comes twice."""
+    found = tuple(axis + ndim if axis < 0 else axis for axis in axes)
+    for axis in found:
+        if not 0 <= axis < ndim or found.count(axis) > 1:
+            raise InputError(f"axis {axis} of an array with {ndim}", fix="give each axis once, from 0 or back from -1")
+    return found
+
+
+def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
+    """The array with its axes in another order."""
+    numbers = _numbered(axes, array.ndim)
+    if len(numbers) != array.ndim:
+        raise InputError(f"{len(numbers)} axes of an array with {array.ndim}", fix="give each axis once")
+    return replace(array, _axes=tuple(array._axes[k] for k in numbers), _value=None)
+
+
+def expand_dims(array: LazyTensor, axis: int) -> LazyTensor:
+    """The array with one more axis, of extent 1, at a place."""
+    (at,) = _numbered([axis], array.ndim + 1)
+    return replace(array, _axes=(*array._axes[:at], None, *array._axes[at:]), _value=None)
+
+
+def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> LazyTensor:
+    """The sum of products over pairs of axes, or over the last of x and the first of y."""
+    x, y = _term(x), _fresh(_term(y))
+    pairs = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
+    left, right = _numbered(pairs[0], x.ndim), _numbered(pairs[1], y.ndim)
+    if [x.shape[k] for k in left] != [y.shape[k] for k in right]:
+        raise InputError(f"axes {left} of {x.shape} and {right} of {y.shape} differ", fix="sum over equal extents")
+    free = [k for k in range(y.ndim) if k not in right]
+    y = permute_dims(y, (*right, *free))
+    for _ in range(x.ndim - len(left)):
+        y = expand_dims(y, len(left))
+    x = permute_dims(x, (*left, *(k for k in range(x.ndim) if k not in left)))
+    for _ in free:
+        x = expand_dims(x, x.ndim)
+    return reduced("+", x * y, range(len(left)), False)
+
+
+def matmul(x: Any, y: Any) -> LazyTensor:
+    """The product of matrices, or of a vector; all axes before the last two broadcast."""
+    x, y = _term(x), _term(y)
+    if not (x.ndim and y.ndim):
+        raise InputError("a matrix product of a number", fix="use *")
+    if x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
+        raise InputError(f"the shapes {x.shape} and {y.shape} do not fit each other", fix="sum over equal extents")
+    rows = x.ndim > 1
+    x = expand_dims(x, -1) if y.ndim > 1 else x
+    y = expand_dims(y, -3) if rows and y.ndim > 1 else y
+    return reduced("+", x * y, -2 if y.ndim > 1 else -1, False)

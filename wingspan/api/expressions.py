@@ -1,0 +1,166 @@
+"""Whole expressions: `einsum` computes one by a program that it chooses, among safe ones only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from wingspan.api.calls import KEPT, kept
+from wingspan.api.checking import check
+from wingspan.api.compiling import Kernel, compile
+from wingspan.api.names import AUTO, ON_THREADS
+from wingspan.api.running import WORTH
+from wingspan.choices.nests import nests
+from wingspan.choices.operands import Operand
+from wingspan.choices.placements import placements
+from wingspan.choices.reading import read
+from wingspan.choices.transposed import Order, Transposed
+from wingspan.compiled import build
+from wingspan.dependence import Report
+from wingspan.elaborate.einsum import Einsum
+from wingspan.errors import InputError
+from wingspan.lang import ir
+from wingspan.program import Program, parse
+from wingspan.tensors.parallel import processors
+from wingspan.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Computed(Transposed):
+    """The value of a whole expression, as a tensor, and the program that was chosen for it.
+
+    Attributes:
+        stored: the tensor that the program returns. Its axes are those of this one, perhaps in another order.
+        axes: its axes, from 0, in the order that they have here.
+        program: the program.
+        inputs: the inputs of the program, by name: `wingspan.run(program, inputs=inputs)` runs it again.
+        engine: what has run it.
+        reason: the order of the loops, the formats, and the work that was expected.
+    """
+
+    program: Program
+    inputs: Mapping[str, Tensor] = field(repr=False)
+    engine: str
+    reason: str
+
+    def check(self) -> Report:
+        """Why the program is safe: the verdict of `wingspan.check`, for all inputs."""
+        return check(self.program, test="exact")
+
+    def __repr__(self) -> str:
+        extents = "×".join(map(str, self.shape)) or "a number"
+        return f"<Computed {self.dtype} {extents}, {self.nnz:,} stored; {self.reason}>"
+
+
+class Choice(NamedTuple):
+    """A way to compute an expression that was chosen for inputs of certain shapes."""
+
+    text: str
+    """of its serial program"""
+    inputs: Mapping[str, tuple[str, Order]]
+    """of the program: the operand, and the order of its axes"""
+    axes: tuple[int, ...]
+    """of what it returns, in the order that the expression has them"""
+    engine: str
+    reason: str
+
+
+_choices: dict[Hashable, Choice] = {}
+_kernels: dict[Hashable, Kernel] = {}
+_placed: dict[Hashable, tuple[str, str]] = {}
+
+
+def einsum(
+    expression: str,
+    /,
+    *,
+    format: str | None = None,
+    init: ir.Value | None = None,
+    threads: int | None = None,
+    engine: str = AUTO,
+    **inputs: Any,
+) -> Computed:
+    """Compute an expression over whole tensors, such as `C[i, j] += A[i, k] * B[k, j]`.
+
+    Chooses the order of the loops, the formats of the result and of a workspace, by the work that is estimated from the
+    extents and the numbers of stored elements. Inputs that lie in memory in another order than the loops visit them are
+    copied.
+
+    Args:
+        expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
+            numbers. Without a reduction it may be `C[i, j] = …`.
+        format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
+            modifiers. By default it is chosen, with Dense levels where most indices get elements.
+        init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
+            with; of `=`, the value of the expression where no input stores anything.
+        threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
+        engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
+        inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
+            paths of files, or numbers. No input can have the name of another argument.
+
+    Returns:
+        The tensor, with the program.
+
+    Raises:
+        ParseError: the expression is no statement.
+        InputError: it is more than one update, or an input or the format does not fit.
+        Fault: the run met one, such as an overflow.
+    """
+    return evaluated(expression, inputs, format, init, threads, engine)
+
+
+def evaluated(
+    expression: str,
+    inputs: Mapping[str, Any],
+    format: str | None,
+    init: ir.Value | None,
+    threads: int | None,
+    engine: str,
+) -> Computed:
+    """As `einsum`, with inputs under any names."""
+    if engine not in (AUTO, *ON_THREADS):
+        raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
+    found, operands = read(_parsed(expression), inputs, init)
+    key = expression, format, repr(init), engine, *(operand.traits for operand in operands.values())
+    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine))
+    tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
+    if threads is None:
+        threads = processors() if choice.engine == "compiled" else 1
+    text, places = _parallel(choice.text, tensors, threads)
+    at = text, choice.engine
+    kernel = _kernels.get(at) or kept(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    reason = f"{choice.reason}; {places}"
+    return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+@lru_cache(maxsize=KEPT)
+def _parsed(text: str) -> ir.Program:
+    return parse(text, "<einsum>").tree
+
+
+def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str) -> Choice:
+    """The serial program of the least estimated work."""
+    nest = nests(found, operands, form)[0]
+    text, inputs = nest.program()
+    if engine == AUTO:
+        engine = "compiled" if nest.work >= WORTH and build.compiler() else "native"
+    stored = nest.axes[::-1]
+    axes = tuple(stored.index(index) for index in found.axes)
+    read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
+    return Choice(text, read_from, axes, engine, str(nest))
+
+
+def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:
+    """The program with the parallel loops, if any, with which it is expected to end first; and what these are.
+
+    That depends on sizes, and roughly only.
+    """
+    if threads < 2:
+        return text, "serial"
+    key = text, threads, tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
+    if key not in _placed:
+        best = placements(parse(text, "<einsum>"), threads, inputs=tensors)[0]
+        kept(_placed, key, (str(best.program), best.description))
+    return _placed[key]

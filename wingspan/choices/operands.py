@@ -1,0 +1,178 @@
+"""The inputs of a whole expression: what is given for a name, in any order of its axes that a program may need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from math import exp
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.choices.transposed import Order, Transposed, as_format, transposed
+from wingspan.errors import InputError
+from wingspan.lang import ir
+from wingspan.lang.algebra import double
+from wingspan.lang.printer import show
+from wingspan.lang.widths import BY_DTYPE, Width
+from wingspan.lang.words import alike
+from wingspan.levels import Modifier, Storage
+from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.tensor import Tensor, checked
+
+KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
+"""What Python calls the elements of an array, by NumPy's letters."""
+
+HYPERSPARSE = 8
+"""Levels above others are SparseList if they have so many times more indices than elements, else they may be Dense."""
+
+
+class Operand:
+    """One input. Its tensors, one for each order of axes that a program reads, are made when they are needed.
+
+    Attributes:
+        name: what the expression calls it.
+        shape: the extents, in the order of the subscripts.
+        fill: the value of the elements that are not stored.
+        sparse: whether there may be such.
+        stored: the number of the others.
+        width: that of its elements.
+        native: the order in which its elements lie in memory; None if they lie in none.
+    """
+
+    def __init__(self, name: str, data: Any, rank: int) -> None:
+        """Args: the name, what the user gives for it, and how many subscripts it has. InputError if it is no tensor."""
+        self.name = name
+        try:
+            self._data, self.fill = _taken(data, rank)
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", error.span, fix=error.fix) from None
+        self.shape: tuple[int, ...] = tuple(int(n) for n in self._data.shape)
+        dense = isinstance(self._data, np.ndarray)
+        self.stored = int(self._data.size if dense else self._data.nnz)
+        self.sparse = not (all(_lookups(self._data.stored)) if isinstance(self._data, Transposed) else dense)
+        self.width: Width = BY_DTYPE[self._data.dtype.newbyteorder("=").name]
+        self.native = _native(self._data)
+        self._tensors: dict[Order, Tensor] = {}
+
+    @property
+    def kind(self) -> str:
+        """The kind of its elements: int, float or bool."""
+        return self.width.kind
+
+    @property
+    def traits(self) -> tuple[Any, ...]:
+        """All that choices depend on."""
+        native = None if self.native is None else self.format(self.native)
+        return self.name, self.shape, self.stored, self.sparse, self.native, native, self.width, repr(self.fill)
+
+    def dense(self, order: Order) -> tuple[bool, ...]:
+        """Whether each level, root first, has a child for every index."""
+        if isinstance(self._data, Transposed) and order == self.native:
+            return _lookups(self._data.stored)
+        if not self.sparse:
+            return (True,) * len(order)
+        return tuple(depth == 0 and self.shape[n] <= HYPERSPARSE * max(self.stored, 1) for depth, n in enumerate(order))
+
+    def format(self, order: Order) -> str:
+        """The format of the tensor with this order of axes."""
+        if isinstance(self._data, Transposed) and order == self.native:
+            return str(self._data.stored.tower)
+        return format_of(self.dense(order), leaf(self.fill, self.width))
+
+    def counts(self, order: Order) -> tuple[float, ...]:
+        """How many fibers there are at each level, and elements at the end, if elements are at random places."""
+        found, places = [1.0], 1
+        for dense, axis in zip(self.dense(order), order, strict=True):
+            places *= self.shape[axis]
+            most = found[-1] * self.shape[axis]
+            found.append(most if dense else min(most, occupied(places, self.stored)))
+        return tuple(found)
+
+    def tensor(self, order: Order) -> Tensor:
+        """The tensor whose axes are, root first, those of `order`: its last subscript is that of `order[0]`."""
+        if order not in self._tensors:
+            self._tensors[order] = self._made(order)
+        return self._tensors[order]
+
+    def _made(self, order: Order) -> Tensor:
+        axes, form, data = order[::-1], self.format(order), self._data
+        if isinstance(data, Transposed):
+            if order == self.native:
+                return data.stored
+            return Transposed(data.stored, tuple(data.axes[axis] for axis in axes)).tensor(form)
+        if isinstance(data, np.ndarray):
+            return Tensor.from_numpy(as_format(form), data.transpose(axes), borrow=True)
+        turned = transposed(data, axes)
+        return Tensor.from_scipy(as_format(form), turned.tocsc() if turned.format == "csr" else turned, borrow=True)
+
+
+def format_of(dense: Sequence[bool], form: str, sparse: str = "SparseList") -> str:
+    """A format of Dense levels and others, root first, around a leaf."""
+    for each in reversed(dense):
+        form = f"{'Dense' if each else sparse}({form})"
+    return form
+
+
+def leaf(fill: ir.Value, width: Width) -> str:
+    """The leaf with a fill value, for elements of a width."""
+    value = ir.Literal(float(fill) if width.kind == "float" else fill)
+    return f"Element({show(value)}{f', {width}' if width.narrow else ''})"
+
+
+def occupied(places: float, elements: float) -> float:
+    """How many of so many places are expected to have one of the elements, if each is at a random place."""
+    return places * (1 - exp(-elements / places)) if places else 0.0
+
+
+def _lookups(tensor: Tensor) -> tuple[bool, ...]:
+    return tuple(level.lookup for level in tensor.tower.levels if isinstance(level, Storage))
+
+
+def _native(data: Any) -> Order | None:
+    axes = tuple(range(len(data.shape)))
+    if isinstance(data, Transposed):
+        return data.order
+    if len(axes) < 2:
+        return axes
+    if scipy.sparse.issparse(data):
+        return {"csr": axes, "csc": axes[::-1]}.get(data.format)
+    return axes if data.flags.c_contiguous else axes[::-1] if data.flags.f_contiguous else None
+
+
+def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
+    """What is given as Transposed, a NumPy array or a SciPy sparse array, and the value of what is not stored."""
+    if isinstance(data, str | os.PathLike):
+        data = Tensor.from_file(None, data)
+    elif hasattr(data, "run_ends") or (hasattr(data, "chunks") and hasattr(data, "null_count")):
+        data = _in_runs(data)
+    if isinstance(data, Tensor):
+        data = Transposed(data, tuple(range(len(data.shape))))
+    if isinstance(data, Transposed):
+        return Transposed(_plain(data.stored), data.axes), double(data.fill)
+    fill = getattr(data, "fill_value", 0)
+    fill = fill.item() if isinstance(fill, np.generic) else fill
+    given = checked(adopt(data, "the format", rank, fill))
+    if given.dtype == object:
+        raise InputError("its elements are Python objects", fix="give an array of integers, doubles or booleans")
+    return given, KINDS[given.dtype.kind](fill if scipy.sparse.issparse(given) else 0)
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """The tensor without modifiers and patterns, in a format with its own fill value."""
+    tower, fill = tensor.tower, double(tensor.fill)
+    modified = any(isinstance(level, Modifier) for level in tower.levels)
+    if not (modified or tower.leaf.implied or not alike(tensor.fill, tower.fill)):
+        return tensor
+    form = format_of(_lookups(tensor), leaf(fill, tower.width))
+    return Transposed(tensor, tuple(range(tower.rank))).tensor(form)
+
+
+def _in_runs(data: Any) -> Any:
+    """An array of Arrow as a RunList if it is run-end encoded, else as a NumPy array."""
+    runs = adopt(data, "the format", 1, 0)
+    if not isinstance(runs, Runs):
+        return runs
+    zero = KINDS[runs.values.dtype.kind](0)
+    return Tensor.from_arrow(format_of([False], leaf(zero, BY_DTYPE[runs.values.dtype.name]), "RunList"), data)

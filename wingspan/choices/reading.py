@@ -1,0 +1,203 @@
+"""From a whole expression, `C[i, j] += A[i, k] * B[k, j]`, and its inputs to the einsum that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wingspan.choices.operands import Operand
+from wingspan.elaborate.einsum import Einsum, require_plain
+from wingspan.elaborate.kinds import BOOL, kinds_of
+from wingspan.elaborate.parameters import did_you_mean
+from wingspan.errors import Fault, InputError, Span
+from wingspan.lang import algebra, ir
+from wingspan.lang.printer import show
+from wingspan.lang.widths import USUAL, Width
+from wingspan.lang.words import alike
+
+EXAMPLE = "write one update, such as C[i, j] += A[i, k] * B[k, j]"
+
+EXTREMES: dict[tuple[str, str], ir.Value] = {
+    ("min", "float"): float("inf"), ("max", "float"): float("-inf"),
+    ("min", "int"): algebra.INT64[-1], ("max", "int"): algebra.INT64[0],
+}  # fmt: skip
+"""What min and max leave a value unchanged with, by the kind of the values."""
+
+
+def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Operand]]:
+    """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
+
+    A name without subscripts is a number: it becomes a tensor without axes. Without `init`, elements begin as the
+    value that ⊕ leaves others unchanged with; those of `=`, as what the expression is where no input stores anything.
+
+    Raises:
+        InputError: the expression is not one update, or what is given does not fit.
+    """
+    update = _with_indices(_update(tree))
+    output, axes = update.access.fiber.tensor, _axes(update.access)
+    require_plain(update.value, output)
+    operands = _operands(update, given)
+    extents = _extents(update, operands)
+    for index, subscript in zip(axes, update.access.subscripts, strict=True):
+        if index not in extents:
+            message = f"no input has an axis {index}, which {output} has"
+            raise InputError(message, subscript.span, fix=f"use {index} as a subscript of an input")
+    start = ir.Literal(_init(update, operands) if init is None else init)
+    loops = tuple(extents)
+    if update.op == "=" and set(axes) != set(loops):
+        lost = next(index for index in loops if index not in axes)
+        message = f"{output} has no axis {lost}, so its elements would be overwritten"
+        raise InputError(message, update.access.span, fix="reduce: write +=, or <<max>>=")
+    return Einsum(output, axes, update.op, update.value, start, loops, extents), operands
+
+
+def _update(tree: ir.Program) -> ir.Assign:
+    """The one statement of an expression."""
+    match tree.body.statements:
+        case (ir.Assign() as update,) if not tree.returns:
+            return update
+        case (first, *_):
+            raise InputError("an einsum is one update of a tensor", first.span, fix=EXAMPLE)
+    raise InputError("an einsum is one update of a tensor", fix=EXAMPLE)
+
+
+def _with_indices(update: ir.Assign) -> ir.Assign:
+    """The update with its names in their roles: bare subscripts are indices, others are tensors without axes."""
+    names = {
+        subscript.name
+        for access, _ in ir.accesses(update)
+        for subscript in access.subscripts
+        if isinstance(subscript, ir.Variable)
+    }
+
+    def role(node: Any) -> Any:
+        if not isinstance(node, ir.Variable):
+            return node
+        if node.name in names:
+            return ir.Index(node.name, span=node.span)
+        return ir.Access(ir.Fiber(node.name, 1), (), span=node.span)
+
+    changed: ir.Assign = update.map(role)
+    return changed
+
+
+def _axes(access: ir.Access) -> tuple[str, ...]:
+    """The indices of the output."""
+    axes = tuple(indices(access))
+    if len(set(axes)) < len(axes):
+        message = f"{access.fiber.tensor} has one index twice"
+        raise InputError(message, access.span, fix="give each axis of the result an index of its own")
+    return axes
+
+
+def indices(access: ir.Access) -> Iterator[str]:
+    """The indices of an access, in the order of its subscripts. InputError if a subscript is anything else."""
+    for subscript in access.subscripts:
+        if not isinstance(subscript, ir.Index):
+            message = f"the subscript {show(subscript)} is not an index alone"
+            raise InputError(message, subscript.span or access.span, fix="write a program for this: wingspan.compile")
+        yield subscript.name
+
+
+def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Operand]:
+    """The inputs by name, in reading order."""
+    uses: dict[str, ir.Access] = {}
+    for access, _ in ir.accesses(update.value):
+        first = uses.setdefault(access.fiber.tensor, access)
+        if len(first.subscripts) != len(access.subscripts):
+            raise InputError(f"{access.fiber.tensor} is read with different numbers of subscripts", access.span)
+    for name, use in uses.items():
+        if name not in given:
+            raise InputError(f"{name} is not given", use.span, fix=did_you_mean(name, given) or f"pass {name}=…")
+    for name in given:
+        if name not in uses:
+            fix = did_you_mean(name, uses) or f"it reads {', '.join(uses) or 'nothing'}"
+            raise InputError(f"the expression does not read {name}", fix=fix)
+    found = {name: Operand(name, given[name], len(use.subscripts)) for name, use in uses.items()}
+    for name, use in uses.items():
+        axes, have = len(use.subscripts), len(found[name].shape)
+        if axes != have:
+            has = f"{have} ax{'is' if have == 1 else 'es'}, and here {axes} subscript{'s' * (axes != 1)}"
+            raise InputError(f"{name} has {has}", use.span, fix="write one subscript for each axis")
+    return found
+
+
+def _extents(update: ir.Assign, operands: Mapping[str, Operand]) -> dict[str, int]:
+    """The extent of each index, in reading order of the expression. InputError if two inputs do not agree."""
+    found: dict[str, tuple[int, str]] = {}
+    for access, _ in ir.accesses(update.value):
+        operand = operands[access.fiber.tensor]
+        for axis, (index, n) in enumerate(zip(indices(access), operand.shape, strict=True)):
+            where = f"axis {axis + 1} of {operand.name}"
+            known, first = found.setdefault(index, (n, where))
+            if known != n:
+                message = f"{where} has extent {n}, and {first} has {known}: {index} runs over both"
+                raise InputError(message, _place(access, axis), fix="give inputs whose extents agree")
+    return {index: n for index, (n, _) in found.items()}
+
+
+def _place(access: ir.Access, axis: int) -> Span | None:
+    return access.subscripts[axis].span or access.span
+
+
+# ------------------------------------------------------------------------------------------- kinds and initial values
+
+
+def width_of(einsum: Einsum, operands: Mapping[str, Operand]) -> Width:
+    """The width of the result's elements: of 64 bits, and doubles if any value may be one."""
+    kind = _kind(einsum.op, einsum.expression, operands)
+    return USUAL["float" if kind == "int" and einsum.init.kind == "float" else kind]
+
+
+def _kind(op: str, e: ir.Expression, operands: Mapping[str, Operand]) -> str:
+    """The kind of elements that are updated by ⊕ with the values of an expression."""
+    kinds = kinds_of(e, operands)
+    if op in ("&&", "||") or (op == "=" and kinds == BOOL):
+        return "bool"
+    return "float" if "float" in kinds else "int"
+
+
+def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
+    """What elements begin as."""
+    kind = _kind(update.op, update.value, operands)
+    if update.op == "=":
+        return _elsewhere(update.value, operands, kind)
+    if update.op in ("min", "max"):
+        return EXTREMES[update.op, kind]
+    identity = algebra.IDENTITY[update.op]
+    return float(identity) if kind == "float" else identity
+
+
+def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> ir.Value:
+    """The value of an expression where no input stores anything, or a zero if there is not one value."""
+    made = algebra.simplify_expression(filled(e, operands, list(operands)))
+    if isinstance(made, ir.Choice) and made.then == made.otherwise:
+        made = made.then
+    value = made.value if isinstance(made, ir.Literal) else False
+    try:
+        return algebra.double(algebra.convert(algebra.exact(value), kind))
+    except Fault:
+        return {"int": 0, "float": 0.0, "bool": False}[kind]
+
+
+def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statement:
+    """The update of an element of the output by a value; none where `ifelse` gives what leaves it unchanged.
+
+    A loop passes over indices at which a condition is false, and not over those at which it chooses a value.
+    """
+    idle = einsum.init.value if einsum.op == "=" else algebra.IDENTITY.get(einsum.op)
+    match value:
+        case ir.Choice(condition=condition, then=then, otherwise=ir.Literal(value=z)) if alike(z, idle):
+            return ir.If(condition, update(einsum, output, then))
+    return ir.Assign(output, einsum.op, value)
+
+
+def filled(e: Any, operands: Mapping[str, Operand], missing: Any) -> Any:
+    """An expression or update with the fill value in place of what it reads of tensors that may lack elements."""
+
+    def fill(node: Any) -> Any:
+        if isinstance(node, ir.Access) and node.fiber.tensor in missing and operands[node.fiber.tensor].sparse:
+            return ir.Literal(algebra.exact(operands[node.fiber.tensor].fill), span=node.span)
+        return node
+
+    return e.map(fill)
