@@ -13,6 +13,7 @@ from typing import Any, cast
 from wingspan.lang import ir
 from wingspan.lang.algebra import literal
 from wingspan.lang.devices import Device, Schedule, Task
+from wingspan.lang.functions import TRUE_OR_NOT, VALUES
 
 INDENT = "    "
 
@@ -27,7 +28,7 @@ _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in
 _COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 7, 8
 
 
-def show(node: ir.Node) -> str:
+def show(node: ir.Node | ir.Function) -> str:
     """The canonical text of `node`, without a newline at its end.
 
     >>> show(ir.Call("*", (ir.Call("+", (ir.Variable("x"), ir.Literal(1))), ir.Literal(0.5))))
@@ -51,6 +52,8 @@ def show(node: ir.Node) -> str:
             return definition(node)
         case ir.StorageWidth(name):
             return name
+        case ir.Function():
+            return function(node)
     return "\n".join(lines(node))
 
 
@@ -171,6 +174,15 @@ def schedule(h: Schedule | ir.Variable | ir.ScheduleCall) -> str:
     return str(h) if isinstance(h, Schedule) else show(h)
 
 
+def function(f: ir.Function) -> str:
+    """The declaration of a function."""
+    known = f.algebra
+    flags = [name for name in TRUE_OR_NOT if getattr(known, name)]
+    values = ((name, getattr(known, name)) for name in VALUES)
+    properties = ", ".join([*flags, *(f"{name} = {show(e)}" for name, e in values if e is not None)])
+    return f"function {f}({', '.join(f.parameters)}{'; ' * bool(properties)}{properties}) = {show(f.body)}"
+
+
 def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
     """What a name is defined as, or a part of it."""
     match d:
@@ -243,6 +255,8 @@ def _simple(s: Any) -> str:
     match s:
         case ir.Set(name, e):
             return f"{name} = {show(e)}"
+        case ir.Define(_, ir.Function() as f):
+            return function(f)
         case ir.Define(name, d):
             return f"{name} = {definition(d)}"
         case ir.Assign(access, op, e):

@@ -11,12 +11,13 @@ from wingspan.buffers import ops
 from wingspan.buffers.linear import Code
 from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import Function, Operator
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder
-from wingspan.plan.lowering.expressions import to_float
+from wingspan.plan.lowering.expressions import call, to_float
 
 _OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
 """Operators that the buffer language and the language of programs write differently from a plan."""
@@ -202,10 +203,10 @@ class _Inliner:
                 return self.names[name]
             case ops.Op(op="thread", args=(ops.Const(value=device), _)):
                 return self.here.threads.get(device, Const(0))
+            case ops.Op(op="combine", args=(ops.Const(value=symbol), x, v)):
+                return combine(self.builder, symbol, self.expression(x), self.expression(v), self.here)
             case ops.Op(op=symbol, args=args):
                 values = tuple(self.expression(a) for a in args)
-                if symbol.startswith("combine "):
-                    return combine(self.builder, symbol.removeprefix("combine "), values[0], values[1], self.here)
                 folded = values[0]
                 if symbol in ("and", "or"):
                     for value in values[1:]:
@@ -255,8 +256,10 @@ class _Inliner:
         return Instance(layout, group, reg)
 
 
-def combine(builder: Builder, symbol: str, x: Expr, v: Expr, here: Here) -> Expr:
+def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) -> Expr:
     """x ⊕ v, or that many times; of integers it may overflow."""
+    if isinstance(symbol, Function):
+        return call(builder, symbol, (x, v), here.origin)
     if symbol == "=":
         return v
     args: tuple[Expr, ...] = (x, v)
