@@ -4,6 +4,7 @@ from .api.checking import Unsafe, check
 from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
+from .api.functions import function
 from .api.judging import Judged, judge
 from .api.printing import emit_c, passes, plan
 from .api.proving import prove
@@ -18,7 +19,7 @@ from .explorer.verdict import Verdict
 from .histogram import Histogram
 from .levels.registry import register, registered
 from .notebook import load_ipython_extension, step
-from .program import Program, load, parse
+from .program import Function, Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
 from .schemas import schema
@@ -29,6 +30,7 @@ __all__ = [
     "Comparison",
     "Exploration",
     "Fault",
+    "Function",
     "Histogram",
     "InputError",
     "InternalError",
@@ -57,6 +59,7 @@ __all__ = [
     "emit_c",
     "engine",
     "explore",
+    "function",
     "judge",
     "load",
     "load_ipython_extension",

@@ -3,6 +3,7 @@ from .checking import Unsafe, check, guard
 from .comparing import diff, stress
 from .compiling import Kernel, compile
 from .exploring import Exploration, Sighting, explore, replay
+from .functions import function
 from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
@@ -40,6 +41,7 @@ __all__ = [
     "engine",
     "explore",
     "files_of",
+    "function",
     "guard",
     "judge",
     "load",

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from wingspan.elaborate.kinds import BOOL, NUMBERS, Kinds, specialized
+from wingspan.elaborate.kinds import BOOL, NUMBERS, Kinds, given_by, specialized
 from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Call, Expression, Literal, Value, Variable
@@ -46,6 +46,8 @@ def refuted(f: ir.Function) -> tuple[str, str] | None:
         numeric = kinds is NUMBERS
         tried = tuple(dict.fromkeys((*(v for v in declared if isinstance(v, bool) != numeric), *values)))
         known = specialized(f, (kinds,) * len(f.parameters))
+        if not numeric and given_by(known, (kinds,) * len(f.parameters)) != BOOL:
+            break  # it counts booleans as numbers
         for what, words, left, right in _equations(known):
             names = sorted({node.name for node in (*left.walk(), *right.walk()) if isinstance(node, Variable)})
             for given in product(tried, repeat=len(names)):

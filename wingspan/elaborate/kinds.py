@@ -49,6 +49,11 @@ def specialized(f: ir.Function, kinds: tuple[Kinds, ...], mistakes: Mistakes | N
     return replace(f, body=algebra.simplify_expression(inner.expression(f.body), typed=True))
 
 
+def given_by(f: ir.Function, kinds: tuple[Kinds, ...]) -> Kinds:
+    """The kinds that a function may give for arguments of these kinds."""
+    return _Walk({}, dict(zip(f.parameters, kinds, strict=True))).of(f.body)
+
+
 class _Walk:
     """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
 
@@ -151,7 +156,7 @@ class _Walk:
             return op
         held: Kinds = frozenset({self.towers[T].kind})
         f = specialized(op, (held, held), self.mistakes)
-        made = _Walk({}, dict.fromkeys(f.parameters, held)).of(f.body)
+        made = given_by(f, (held, held))
         if made == INT and held == FLOAT:
             f = replace(f, body=_double(f.body, made))
         elif made != held:
@@ -200,7 +205,7 @@ class _Walk:
             case ir.Choice(then=then, otherwise=otherwise):
                 return self.of(then) | self.of(otherwise)
             case ir.Call(op=ir.Function() as f, args=args):
-                return _Walk({}, dict(zip(f.parameters, map(self.of, args), strict=True))).of(f.body)
+                return given_by(f, tuple(map(self.of, args)))
             case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
                 return BOOL
             case ir.Call(op=op) if op in ir.BITS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -33,13 +33,13 @@ _DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
 class Builder:
     """Builds the tree of one program."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, given: Sequence[ir.Function] = ()) -> None:
+        self.source, self.given = source, given
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.blocks = 0
         self.depth = 0
         self.conditions = 0  # how many have been given a name
-        self.functions: dict[str, ir.Function] = {}  # those declared so far
+        self.functions = {f.name: f for f in given}  # and those declared so far
         self.mistakes = Mistakes()
 
     # ---------------------------------------------------------------------------------------------------- places
@@ -75,7 +75,8 @@ class Builder:
             span = self.span(last)
             with self.mistakes.noted():
                 returns = tuple(map(self.name, last.children))
-        body = ir.Block(flat(map(self.statement, statements)))
+        before = [ir.Define(f.name, f, span=f.span) for f in self.given]
+        body = ir.Block((*before, *flat(map(self.statement, statements))))
         self.mistakes.tell()
         return ir.Program(body, returns, span=span)
 

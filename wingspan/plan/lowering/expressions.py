@@ -15,7 +15,7 @@ from wingspan.plan.layout import unsupported
 from wingspan.plan.lowering.build import Builder
 from wingspan.plan.ranges import applied, range_of
 
-_ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
+ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
 LOGIC = {"&&": "and", "||": "or", "!": "not"}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
@@ -23,7 +23,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
     """Emit a fault; what stands for a value that never comes."""
     builder.emit(Check(Const(False), message, tuple(values.items()), origin))
-    return _ZERO[kind]
+    return ZERO[kind]
 
 
 def to_float(e: Expr) -> Expr:
