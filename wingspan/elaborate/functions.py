@@ -48,7 +48,7 @@ def refuted(f: ir.Function) -> tuple[str, str] | None:
         known = specialized(f, (kinds,) * len(f.parameters))
         if not numeric and given_by(known, (kinds,) * len(f.parameters)) != BOOL:
             break  # it counts booleans as numbers
-        for what, words, left, right in _equations(known):
+        for what, words, left, right in _equations(known, numeric):
             names = sorted({node.name for node in (*left.walk(), *right.walk()) if isinstance(node, Variable)})
             for given in product(tried, repeat=len(names)):
                 if found := _differ(left, right, dict(zip(names, given, strict=True))):
@@ -56,12 +56,12 @@ def refuted(f: ir.Function) -> tuple[str, str] | None:
     return None
 
 
-def _equations(f: ir.Function) -> Iterator[Equation]:
-    """What is declared of a function."""
+def _equations(f: ir.Function, numeric: bool) -> Iterator[Equation]:
+    """What is declared of a function, as far as it is about numbers, or about booleans."""
     x, y, z = map(Variable, "xyz")
     known = f.algebra
     for name, e in (("identity", known.identity), ("annihilator", known.annihilator)):
-        if e is not None:
+        if e is not None and (e.kind != "bool") == numeric:
             words, made = f"to have the {name} {algebra.literal(e.value)}", x if name == "identity" else e
             yield name, words, Call(f, (x, e)), made
             yield name, words, Call(f, (e, x)), made
