@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from wingspan.errors import InputError, Source, Span
 from wingspan.lang import algebra, ir, parser
+from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
 from wingspan.paths import named
 from wingspan.reading import STEP, reading
@@ -58,7 +59,7 @@ class Function(Shown):
     def __call__(self, *args: Any) -> ir.Value:
         """What it gives for numbers or booleans, exactly: of doubles a fraction. A Fault if it is not defined."""
         if len(args) != len(self.declared.parameters):
-            raise InputError(f"{self.declared} takes {len(self.declared.parameters)} arguments, not {len(args)}")
+            raise InputError(misfit(self.declared, len(args)), fix=str(self))
         return algebra.apply(self.declared, *map(algebra.exact, args))
 
 

@@ -488,8 +488,10 @@ class _Evaluator:
         """Whether an update writes the element: one that changes nothing may be dropped."""
         if s.op == "=" and s.access.fiber.tensor not in self.formats.once:
             return WRITTEN
-        known = s.op.algebra.identity if isinstance(s.op, ir.Function) else None
-        idle = before if s.op == "=" else known.value if known is not None else IDLE.get(s.op)
+        if isinstance(s.op, ir.Function):
+            idle = s.op.algebra.identity.value if s.op.algebra.identity is not None else None
+        else:
+            idle = before if s.op == "=" else IDLE.get(s.op)
         if value != idle and (value == value or idle == idle):
             return WRITTEN
         return {True: UNTOUCHED, None: PERHAPS, False: WRITTEN}[self.literal(s.value, scope)]
@@ -512,7 +514,7 @@ class _Evaluator:
                 return binding.variables[name]
             case ir.Call(ir.Function() as f, args):
                 return self.called(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
-            case ir.Call(op, args):
+            case ir.Call(str() as op, args):
                 typed = typed or op == "isqrt" or op in ir.BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:

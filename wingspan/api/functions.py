@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from wingspan.elaborate.functions import refuted
 from wingspan.errors import ParseError, ProgramError
 from wingspan.lang import algebra, ir, parser
@@ -45,18 +43,16 @@ def function(
     tree = parser.parse(f"function {text}", "<function>")
     match tree.body.statements:
         case (ir.Define(value=ir.Function() as f),) if not tree.returns:
-            pass
+            if f.algebra != ir.Algebra():
+                raise ParseError("what holds of a function is given by name here", f.span, fix="associative=True")
         case _:
             raise ParseError("this is more than one function", tree.body.statements[0].span, fix="f(x, y) = x + y")
-    flags = {"associative": associative, "commutative": commutative, "idempotent": idempotent}
-    values = {"identity": identity, "annihilator": annihilator}
-    known = replace(
-        f.algebra,
-        **{name: True for name, given in flags.items() if given},
-        **{name: ir.Literal(algebra.exact(v)) for name, v in values.items() if v is not None},
-    )
-    properties = {name: getattr(known, name) for name in known.names if getattr(known, name)}
-    made = declared(f.name, f.parameters, properties, f.body, f.span)
+    said = {
+        "associative": associative, "commutative": commutative, "idempotent": idempotent,
+        "identity": None if identity is None else ir.Literal(algebra.exact(identity)),
+        "annihilator": None if annihilator is None else ir.Literal(algebra.exact(annihilator)),
+    }  # fmt: skip
+    made = declared(f.name, f.parameters, {name: given for name, given in said.items() if given}, f.body, f.span)
     if (found := refuted(made)) is not None:
         what, message = found
         raise ProgramError(message, made.span, topic="algebra", fix=f"leave {what} out, or change {made.name}")

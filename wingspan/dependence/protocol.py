@@ -394,8 +394,8 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 elif one is other and any(below.stretch == "run" for below in tower.levels[depth:]):
                     reason = f"runs do not tell which elements of {one.tensor} a thread has set, and copies are merged"
                     yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
-            elif one is other and (reason := _unmergeable(one, tower)) is not None:
-                yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
+            elif one is other and (why := _unmergeable(one, tower)) is not None:
+                yield Breach("merge", one, other, depth, why, _task(one, len(one.loops)))
             elif not any_order(one.op) and one.phase == other.phase:
                 found = _two_threads(one, other, tower, depth, element=True)
                 if found is not None:

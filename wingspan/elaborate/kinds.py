@@ -161,7 +161,9 @@ class _Walk:
             f = replace(f, body=_double(f.body, made))
         elif made != held:
             message = f"{T} holds {WORDS[self.towers[T].kind]}s, and {f} gives {_a(made)} for two of these"
-            self.mistake(message, access, "÷ divides integers" if "float" in made else f"write another function than {f}")
+            self.mistake(
+                message, access, "÷ divides integers" if "float" in made else f"write another function than {f}"
+            )
         return f
 
     def stored(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:

@@ -351,9 +351,9 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)
     zero = algebra_of(e.op).annihilator
-    for a in literals:
-        if zero is not None and is_literal(a, zero.value) and not (typed and (called or a.kind == "int")):
-            return Literal(a.value, span=e.span)
+    for known in literals:
+        if zero is not None and is_literal(known, zero.value) and not (typed and (called or known.kind == "int")):
+            return Literal(known.value, span=e.span)
     if len(literals) == len(args):
         return _folded(e, literals)
     if len(args) == 2:

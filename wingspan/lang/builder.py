@@ -169,7 +169,9 @@ class Builder:
         word, sign, value = (*tree.children, None, None)[:3]
         name = self.name(self.token(word))
         if name not in functions.PROPERTIES:
-            self.fail(f"{name} is nothing to declare of a function", tree, f"there are {', '.join(functions.PROPERTIES)}")
+            self.fail(
+                f"{name} is nothing to declare of a function", tree, f"there are {', '.join(functions.PROPERTIES)}"
+            )
         if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
             fix = f"{name} = 0" if name in functions.VALUES else name
             self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
@@ -415,8 +417,7 @@ class Builder:
                 self.fail("choose(z) takes one number or boolean, not NaN", first, "choose(0)(a, b)")
             op = functions.choose(z)
         if len(given) != len(op.parameters):
-            one = "one argument" if len(op.parameters) == 1 else f"{len(op.parameters)} arguments"
-            self.fail(f"{op} takes {one}, not {len(given)}", tree, f"{op}({', '.join(op.parameters)})")
+            self.fail(functions.misfit(op, len(given)), tree, f"{op}({', '.join(op.parameters)})")
         return ir.Call(op, tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
 
     def mask(self, tree: Branch) -> ir.Expression:

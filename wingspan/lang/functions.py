@@ -56,6 +56,12 @@ def size(e: ir.Expression) -> int:
     return sum(size(c.op.body) if isinstance(c, ir.Call) and isinstance(c.op, ir.Function) else 1 for c in calls)
 
 
+def misfit(f: ir.Function, given: int) -> str:
+    """What is said of a call with another number of arguments."""
+    wanted = "one argument" if len(f.parameters) == 1 else f"{len(f.parameters)} arguments"
+    return f"{f} takes {wanted}, not {given}"
+
+
 def choose(z: ir.Literal) -> ir.Function:
     """choose(z)(x, y): x, or y if x is z. As an update it keeps the first value that is not z, as in Finch.jl.
 

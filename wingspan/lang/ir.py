@@ -47,7 +47,9 @@ Shift = Hashable
 _T = TypeVar("_T")
 
 
-_PLAIN = frozenset({"str", "int", "bool", "Value", "Instance", "Operator", "Shift", "tuple[int, ...]", "tuple[str, ...]"})
+_PLAIN = frozenset(
+    {"str", "int", "bool", "Value", "Instance", "Operator", "Shift", "tuple[int, ...]", "tuple[str, ...]"}
+)
 """The types of parts, as written, that are no nodes and hold none."""
 
 

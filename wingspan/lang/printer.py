@@ -48,12 +48,12 @@ def show(node: ir.Node | ir.Function) -> str:
             return domain(node)
         case ir.Fiber():
             return fiber(node)
-        case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Format() | ir.Data() | ir.File():
+        case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Function():
+            return definition(node)
+        case ir.Format() | ir.Data() | ir.File():
             return definition(node)
         case ir.StorageWidth(name):
             return name
-        case ir.Function():
-            return function(node)
     return "\n".join(lines(node))
 
 
@@ -200,6 +200,8 @@ def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
             return f"{name}({commas(args)})"
         case ir.File(path):
             return f'"{path}"'
+        case ir.Function():
+            return function(d)
         case ir.Data(1, rows):
             return f"[{commas(rows[0])}]"
         case ir.Data(_, rows):
@@ -256,7 +258,7 @@ def _simple(s: Any) -> str:
         case ir.Set(name, e):
             return f"{name} = {show(e)}"
         case ir.Define(_, ir.Function() as f):
-            return function(f)
+            return definition(f)
         case ir.Define(name, d):
             return f"{name} = {definition(d)}"
         case ir.Assign(access, op, e):
@@ -267,11 +269,11 @@ def _simple(s: Any) -> str:
         case ir.Declare(tensor, init, "=", ()):
             return f"{tensor} .= {show(init)}"
         case ir.Declare(tensor, init, op, extents):
-            return f"declare({', '.join((tensor, show(init), op, *map(str, extents)))})"
+            return f"declare({', '.join((tensor, show(init), *map(str, (op, *extents))))})"
         case ir.Freeze(tensor, op):
-            return f"freeze({tensor}{', ' + op if op else ''})"
+            return f"freeze({tensor}{f', {op}' if op else ''})"
         case ir.Thaw(tensor, op):
-            return f"thaw({tensor}{', ' + op if op else ''})"
+            return f"thaw({tensor}{f', {op}' if op else ''})"
         case ir.Increment(f, op, e):
             return f"increment({fiber(f)}, {op}, {show(e)})"
         case ir.Unfurl(f):

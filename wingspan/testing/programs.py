@@ -146,7 +146,12 @@ class Writer:
             lines += self.by_hand(outputs, made, modes)
         text = "\n".join(lines)
         declared = [line for name, line in DECLARED.items() if re.search(rf"\b{name}\b", text)]
-        head = [*declared, *self.devices(), *map(self.data, inputs), *map(self.definition, (*outputs, *self.workspaces))]
+        head = [
+            *declared,
+            *self.devices(),
+            *map(self.data, inputs),
+            *map(self.definition, (*outputs, *self.workspaces)),
+        ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
 
     def by_hand(self, outputs: Sequence[Tensor], made: list[str], modes: dict[str, str]) -> list[str]:
@@ -234,7 +239,13 @@ class Writer:
 
     def leaves(self, t: Tensor) -> Sequence[str]:
         """The leaves that a tensor may have."""
-        held = t.kind == "bool" and t.rank and t.op in OPERATORS["bool"] and t.op != "&=" and fitting(self.options.levels, "Pattern()")
+        held = (
+            t.kind == "bool"
+            and t.rank
+            and t.op in OPERATORS["bool"]
+            and t.op != "&="
+            and fitting(self.options.levels, "Pattern()")
+        )
         return [leaf for leaf in self.options.leaves if held or leaf != "Pattern"]
 
     def gate(self, gated: Sequence[str], device: str, text: str) -> str:

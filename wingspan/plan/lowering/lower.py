@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated

@@ -8,10 +8,11 @@
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
 in which one child stands for all these indices, or of one that it updates, which is given the end of the run. Such an
 update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
-mentions, since the rules go down into that at each index. Any other update is repeated. One by an
-operator that is associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one
-of n single steps overflows if and only if x + n·v does. Others are done n times: a product may overflow on the way to
-something that fits, and sums that are rounded at each store to f32 would be rounded once.
+mentions, since the rules go down into that at each index. Any other update is repeated. One by an operator that is
+associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is
+`muladd`: x + k·v moves in one direction as k grows, so one of n single steps overflows if and only if x + n·v does.
+Others are done n times: a product may overflow on the way to something that fits, and sums that are rounded at each
+store to f32 would be rounded once.
 
 Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
 updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.

@@ -90,7 +90,9 @@ class _Walk:
                 return self.kind(then, known)
             case ir.Call(op=ir.Function(parameters=parameters, body=body), args=args):
                 inside = {x: ((x, None), 0) for x in parameters}
-                given = Variables(kinds={(x, None): {self.kind(a, known)} for x, a in zip(parameters, args, strict=True)})
+                given = Variables(
+                    kinds={(x, None): {self.kind(a, known)} for x, a in zip(parameters, args, strict=True)}
+                )
                 return _Walk(given, {}).kind(body, inside)
             case ir.Call(op=op, args=args):
                 if op in COMPARISONS or op in LOGIC:
