@@ -25,8 +25,9 @@ AREAS = {
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
-        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
-        "wingspan/dependence/advice.py", "wingspan/dependence/changes.py", "wingspan/views/check.py",
+        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/reuse.py",
+        "wingspan/dependence/alike.py", "wingspan/dependence/advice.py", "wingspan/dependence/changes.py",
+        "wingspan/views/check.py",
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
