@@ -78,7 +78,9 @@ KINDS = {
     "function f(x, y) = x + y\nb[1] <<f>>= true": Mistake(
         "6:1", "b holds booleans, and f gives an integer for two of these", "write another function than f"
     ),
-    "function f(x, y) = x || y\nb[1] <<f>>= 2": Mistake("6:13", "b holds booleans, and 2 is an integer", "write 2 != 0"),
+    "function f(x, y) = x || y\nb[1] <<f>>= 2": Mistake(
+        "6:13", "b holds booleans, and 2 is an integer", "write 2 != 0"
+    ),
     "function f(x) = !x\nc[1] = f(2)": Mistake("5:18", "! needs booleans, and x is an integer", "write x != 0"),
 }
 """What no value can be."""
@@ -138,7 +140,11 @@ def test_updates_by_the_identity_are_left_out_and_the_annihilator_skips_what_is_
 def test_an_update_is_offered_in_place_of_a_function_of_what_is_set() -> None:
     head = "function f(x, y; associative) = x + 0 * y\nfunction g(x, y; commutative, associative) = x + y\n"
     head += f"c = {VECTOR}, 3)\nc .= 0\nfor i = 1:3\n"
-    for value, update in (("f(c[i], i)", "<<f>>= i"), ("g(i, c[i])", "<<g>>= i"), ("f(f(c[i], 1), i)", "<<f>>= f(1, i)")):
+    for value, update in (
+        ("f(c[i], i)", "<<f>>= i"),
+        ("g(i, c[i])", "<<g>>= i"),
+        ("f(f(c[i], 1), i)", "<<f>>= f(1, i)"),
+    ):
         assert mistake(f"{head}c[i] = {value}\nend").fix == f"write c[i] {update}", value
     assert "write" not in mistake(f"{head}c[i] = f(i, c[i])\nend").fix
 

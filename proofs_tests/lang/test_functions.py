@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None
         ("f(x) = x", {"identity": 0}, ParseError, "identity: this is said of functions of two parameters"),
     ):
         with pytest.raises(kind) as caught:
-            wingspan.function(text, **known)  # type: ignore[arg-type]
+            wingspan.function(text, **known)
         assert caught.value.message.startswith(message), text
     with pytest.raises(InputError, match="f takes one argument, not 2"):
         wingspan.function("f(x) = x")(1, 2)

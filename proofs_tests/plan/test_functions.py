@@ -9,7 +9,7 @@ import pytest
 from proofs_tests.effort import many
 from proofs_tests.exploring import explored, outcomes
 from wingspan import api
-from wingspan.plan.ir import Load, Swap, While, walk
+from wingspan.plan.ir import Swap, While, walk
 from wingspan.plan.pipeline import lower
 from wingspan.plan.show import show
 from wingspan.testing import compare
