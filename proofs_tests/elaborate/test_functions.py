@@ -121,7 +121,7 @@ HEAD = """
 function f(x, y; associative, commutative, identity = 0) = x + y + x * y
 function both(x, y; commutative, annihilator = 0) = x * y * 2
 A = Tensor(Dense(SparseList(Element(0))), [0 5 0; 0 0 0; 0 0 7])
-B = Tensor(Dense(SparseList(Element(1))), [0 5 0; 0 0 0; 0 0 7])
+B = Tensor(Dense(SparseList(Element(1))), [1 5 1; 1 1 1; 1 1 7])
 C = Tensor(Dense(Element(0)), 3)
 C .= 0
 """
