@@ -15,7 +15,7 @@ from wingspan.explorer import Machine, Search, Verdict, explore
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.states import Progress
 from wingspan.lang import ir
-from wingspan.lang.algebra import IDENTITY, is_literal
+from wingspan.lang.algebra import any_order, is_identity
 from wingspan.levels.base import Level
 from wingspan.semantics.config import Config, Handle, State
 from wingspan.semantics.machine import Semantics
@@ -153,14 +153,14 @@ def foldable(bound: Elaborated) -> bool:
 
     The smallest or largest of elements that start from fill is never beyond it, if no other phase comes between.
     """
-    operators: dict[str, set[str]] = {T: set() for T, tower in bound.towers.items() if "Merge(" in str(tower)}
+    operators: dict[str, set[ir.Operator]] = {T: set() for T, tower in bound.towers.items() if "Merge(" in str(tower)}
     for s in bound.body.walk():
         if isinstance(s, ir.Assign) and s.access.fiber.tensor in operators:
             operators[s.access.fiber.tensor].add(s.op)
     for s in bound.body.walk():
         if isinstance(s, ir.Declare) and s.tensor in operators:
             ops = operators[s.tensor]
-            neutral = all(op in IDENTITY and is_literal(s.init, IDENTITY[op]) for op in ops)
+            neutral = all(any_order(op) and is_identity(s.init, op) for op in ops)
             if not neutral and not (len(ops) == 1 and ops < {"min", "max"}):
                 return False
     return True

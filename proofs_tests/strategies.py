@@ -9,6 +9,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from wingspan.lang import ir
+from wingspan.lang.functions import TRUE_OR_NOT, VALUES, choose, function
 
 TENSORS = ("A", "B", "C", "w", "Ω", "T_1")
 VARIABLES = ("x", "y", "n", "_t", "größe", "endless", "fortune", "i", "j")
@@ -143,3 +144,47 @@ programs: st.SearchStrategy[ir.Program] = st.builds(
     st.lists(top_level, min_size=1, max_size=4).map(lambda made: ir.Block(tuple(made))),
     st.lists(st.sampled_from(TENSORS), max_size=2).map(tuple),
 )
+
+
+@st.composite
+def functions(draw: st.DrawFn, known: tuple[ir.Function, ...] = ()) -> ir.Function:
+    """A function that may call others, with anything declared of it."""
+    parameters = draw(st.sampled_from((("x", "y"), ("y", "größe"), ("x",))))
+
+    def change(node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Variable() | ir.Access():
+                return ir.Variable(parameters[len(str(node)) % len(parameters)])
+            case ir.Call(op="max", args=(x, y)) if known:
+                return ir.Choice(ir.Call("<", (x, y)), ir.Call(known[0], (x, y)[: len(known[0].parameters)]), y)
+        return node
+
+    flags = st.sets(st.sampled_from(TRUE_OR_NOT)).map(lambda names: dict.fromkeys(sorted(names), True))
+    values = st.dictionaries(st.sampled_from(VALUES), literals, max_size=2)
+    properties = {**draw(flags), **draw(values)} if len(parameters) == 2 else {}
+    name = draw(st.sampled_from([name for name in ("f", "gcd", "h_1") if name not in {f.name for f in known}]))
+    return function(name, parameters, properties, draw(expressions((), 2)).map(change), None)
+
+
+@st.composite
+def with_functions(draw: st.DrawFn) -> ir.Program:
+    """A program that declares two functions, calls them in place of max, and updates by them in place of min."""
+    first = draw(functions())
+    second = draw(functions((first,)))
+    binary = [f for f in (first, second, choose(draw(literals))) if len(f.parameters) == 2]
+
+    def change(node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Call(op="max", args=args) if len(args) == 2:
+                return ir.Call(draw(st.sampled_from(binary)), args)
+            case ir.Assign(access=access, op="min" | "+", value=value):
+                return ir.Assign(access, draw(st.sampled_from(binary)), value)
+        return node
+
+    program = draw(programs)
+    changed = program.body.map(change)
+    declared = tuple(ir.Define(f.name, f) for f in (first, second))
+    return ir.Program(ir.Block((*declared, *changed.statements)), program.returns)
+
+
+programs_with_functions: st.SearchStrategy[ir.Program] = with_functions()

@@ -6,6 +6,7 @@ from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.expressions import Computed, einsum
+from .api.functions import function
 from .api.judging import Judged, judge
 from .api.parallelizing import Parallelized, parallelize
 from .api.printing import emit_c, passes, plan
@@ -21,7 +22,7 @@ from .explorer.verdict import Verdict
 from .histogram import Histogram
 from .levels.registry import register, registered
 from .notebook import load_ipython_extension, step
-from .program import Program, load, parse
+from .program import Function, Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
 from .schemas import schema
@@ -33,6 +34,7 @@ __all__ = [
     "Computed",
     "Exploration",
     "Fault",
+    "Function",
     "Histogram",
     "InputError",
     "InternalError",
@@ -65,6 +67,7 @@ __all__ = [
     "emit_c",
     "engine",
     "explore",
+    "function",
     "judge",
     "lazy",
     "load",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from wingspan.errors import InputError, Source, Span
-from wingspan.lang import ir, parser
+from wingspan.lang import algebra, ir, parser
+from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
 from wingspan.paths import named
 from wingspan.reading import STEP, reading
@@ -41,17 +43,38 @@ class Program(Shown):
         return show(self.tree)
 
 
-def parse(text: str, name: str = "<program>") -> Program:
+@dataclass(frozen=True, repr=False)
+class Function(Shown):
+    """A function for programs: give it to `parse`.
+
+    Attributes:
+        declared: the function as programs hold it.
+    """
+
+    declared: ir.Function
+
+    def __str__(self) -> str:
+        return show(self.declared)
+
+    def __call__(self, *args: Any) -> ir.Value:
+        """What it gives for numbers or booleans, exactly: of doubles a fraction. A Fault if it is not defined."""
+        if len(args) != len(self.declared.parameters):
+            raise InputError(misfit(self.declared, len(args)), fix=str(self))
+        return algebra.apply(self.declared, *map(algebra.exact, args))
+
+
+def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()) -> Program:
     """Read a program from its text.
 
     Args:
         text: the program.
         name: what messages call it.
+        functions: made by `function`; the program uses them as if it declared them in its first lines.
 
     Raises:
         ParseError: the text is not a program. It has all independent mistakes, with their places.
     """
-    return Program(parser.parse(text, name), name)
+    return Program(parser.parse(text, name, [f.declared for f in functions]), name)
 
 
 def load(path: str | os.PathLike[str]) -> Program:

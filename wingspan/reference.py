@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -209,6 +209,10 @@ def _extended(op: str, a: Value, b: Value) -> Value:
     with np.errstate(invalid="ignore"):
         made = float(x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y)
     return ir.NAN if made != made else made if math.isinf(made) else Fraction(0)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    return a == b or (a != a and b != b)
 
 
 def _floored(a: Value, b: Value) -> Value:
@@ -444,12 +448,35 @@ class _Evaluator:
             self.require_kept(s, value, self.writes(s, value, before, scope))
         if name in self.formats.partial:
             scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
-        made = value if s.op == "=" else _binary(s.op, before, value, s.span)
+        made = self.updated(s, before, value)
         array[index] = self.stored(name, made, s.value.span or s.span)
+
+    def updated(self, s: ir.Assign, before: Value, value: Value) -> Value:
+        """What an element is after an update. A function combines values of the tensor's kind."""
+        if not isinstance(s.op, ir.Function):
+            return value if s.op == "=" else _binary(s.op, before, value, s.span)
+        kind = self.kinds[s.access.fiber.tensor]
+        kind = "int" if kind in RANGES else "float" if kind == "f32" else kind
+        given = _converted(value, kind)
+        if given is None:
+            raise Fault(_unfit(show(value), kind), s.value.span or s.span)
+        return self.called(s.op, (before, given), s.span)
+
+    def called(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
+        """What a function gives. Undecided if that is not what it is declared to give: Inf and NaN may disobey."""
+        made = self.value(f.body, _Scope(None, dict(zip(f.parameters, args, strict=True))), typed=True)
+        if any(map(_beyond, args)) and len(args) == 2:
+            for e, other in (args, args[::-1]):
+                known = f.algebra
+                at_once = ((known.identity, other), (known.annihilator, e))
+                if any(z is not None and z.value == e and not _alike(made, declared) for z, declared in at_once):
+                    message = f"{f} of {show(other)} and {show(e)} is {show(made)}, and declared otherwise"
+                    raise Undecided(message, span, fix="use another engine")
+        return made
 
     def require_kept(self, s: ir.Assign, value: Value, how: int) -> None:
         """A Fault if an update would make true false where only true is stored; Undecided if it may be dropped."""
-        if value if s.op == "=" else _binary(s.op, True, value, s.span):
+        if self.updated(s, True, value):
             return
         message = f"{s.access.fiber.tensor}: an element that may be true is set to false, which its format cannot"
         if how == WRITTEN:
@@ -461,7 +488,10 @@ class _Evaluator:
         """Whether an update writes the element: one that changes nothing may be dropped."""
         if s.op == "=" and s.access.fiber.tensor not in self.formats.once:
             return WRITTEN
-        idle = before if s.op == "=" else IDLE.get(s.op)
+        if isinstance(s.op, ir.Function):
+            idle = s.op.algebra.identity.value if s.op.algebra.identity is not None else None
+        else:
+            idle = before if s.op == "=" else IDLE.get(s.op)
         if value != idle and (value == value or idle == idle):
             return WRITTEN
         return {True: UNTOUCHED, None: PERHAPS, False: WRITTEN}[self.literal(s.value, scope)]
@@ -482,7 +512,9 @@ class _Evaluator:
                 if binding is None:
                     raise Fault(f"{name} has no value", e.span)
                 return binding.variables[name]
-            case ir.Call(op, args):
+            case ir.Call(ir.Function() as f, args):
+                return self.called(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
+            case ir.Call(str() as op, args):
                 typed = typed or op == "isqrt" or op in ir.BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
@@ -526,7 +558,11 @@ class _Evaluator:
                 return self.formats.kept is not None and not self.formats.kept(T)[index]
             case ir.Call(op=op, args=args):
                 found = [self.literal(arg, scope) for arg in args]
-                if op == "*" and any(f and self.value(arg, scope) == 0 for f, arg in zip(found, args, strict=True)):
+                known = op.algebra.annihilator if isinstance(op, ir.Function) else None
+                zero = 0 if op == "*" else None if known is None else known.value
+                if zero is not None and any(
+                    f and self.value(arg, scope) == zero for f, arg in zip(found, args, strict=True)
+                ):
                     return True
                 return False if False in found else None if None in found else True
         return False

@@ -149,7 +149,7 @@ def test_a_mode_misused_is_told_with_its_place_and_a_remedy(text):
 # ------------------------------------------------------------------------------------------------------- any program
 
 
-def misused(s: ir.Node, outer: dict[str, str], own: dict[str, str]) -> list[str]:
+def misused(s: ir.Node, outer: dict[str, ir.Operator], own: dict[str, ir.Operator]) -> list[str]:
     """The modes that an access or a change of mode does not find, by running the modes alone.
 
     `own` holds the modes of the tensors that this scope declares, `outer` those of all others: `read`, or the operator
@@ -163,7 +163,7 @@ def misused(s: ir.Node, outer: dict[str, str], own: dict[str, str]) -> list[str]
                 found += misused(each, outer, own)
         case ir.For(body=body) | ir.If(body=body):
             head = s.range if isinstance(s, ir.For) else s.condition
-            inner: dict[str, str] = {}
+            inner: dict[str, ir.Operator] = {}
             found += misused(head, outer, own) + misused(body, modes, inner)
             found += [f"{T} is left in an update" for T, mode in inner.items() if mode != "read"]
         case ir.Declare(tensor=T, op=op):
@@ -194,7 +194,7 @@ def misused(s: ir.Node, outer: dict[str, str], own: dict[str, str]) -> list[str]
 @given(programs())
 def test_every_access_finds_its_mode_and_every_scope_ends_frozen(text):
     bound = elaborated(text)
-    own = dict.fromkeys(bound.inputs, "read")
+    own: dict[str, ir.Operator] = dict.fromkeys(bound.inputs, "read")
     assert not misused(bound.body, {}, own)
     assert set(own.values()) == {"read"}
 

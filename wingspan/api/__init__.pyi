@@ -5,6 +5,7 @@ from .comparing import diff, stress
 from .compiling import Kernel, compile
 from .exploring import Exploration, Sighting, explore, replay
 from .expressions import Computed, einsum
+from .functions import function
 from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
@@ -49,6 +50,7 @@ __all__ = [
     "engine",
     "explore",
     "files_of",
+    "function",
     "guard",
     "judge",
     "lazy",

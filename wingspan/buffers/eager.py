@@ -14,6 +14,7 @@ from wingspan.buffers.ops import (
     Acquire,
     Atomic,
     Check,
+    Const,
     Each,
     Expr,
     Keys,
@@ -99,10 +100,8 @@ class _Writer:
             case Store(ref=ref, index=index, value=value):
                 put(f"cells[{self.cell(ref, self.text(index))}] = {self.text(value)}")
             case Atomic(ref=ref, index=index, op=op, value=value, width=width):
-                made, place = (
-                    f"apply({op!r}, cells.get(cell, 0), {self.text(value)})",
-                    place_of(self.code.tower, ref.depth),
-                )
+                made = f"apply({self.text(Const(op))}, cells.get(cell, 0), {self.text(value)})"
+                place = place_of(self.code.tower, ref.depth)
                 self.constants[f"width_{width}"] = width
                 put(f"cell = {self.cell(ref, self.text(index))}")
                 put(f"cells[cell] = fitting({made}, width_{width}, {place!r}, tensor)")

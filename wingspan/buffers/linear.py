@@ -31,6 +31,7 @@ from wingspan.buffers.ops import (
 )  # fmt: skip
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
+from wingspan.lang.ir import Operator
 from wingspan.lang.widths import Width, f32
 from wingspan.lang.words import FUNCTIONS
 
@@ -56,7 +57,7 @@ class Instruction:
     index: Compute | None = None
     target: int = 0
     message: str = ""
-    op: str = ""
+    op: Operator = ""
     width: Width | None = None
     rests: bool = field(init=False)
     """whether a frame stops before this instruction"""
@@ -113,8 +114,8 @@ def python_of(value: Expr, register: Callable[[str], str], constants: dict[str, 
             match op.split(), parts:
                 case ["thread"], [device, task]:
                     return f"{task}.thread({device})"
-                case ["combine", symbol], [x, v]:
-                    return f"apply({symbol!r}, {x}, {v})"
+                case ["combine"], [symbol, x, v]:
+                    return f"apply({symbol}, {x}, {v})"
                 case ["f32"], [x]:
                     constants["f32"] = f32
                     return f"f32({x})"
@@ -232,7 +233,7 @@ class _Linearizer:
         value: Expr | None,
         *,
         writes: int | None = None,
-        op: str = "",
+        op: Operator = "",
         width: Width | None = None,
     ) -> None:
         keys = tuple((tag, self.compute(key)) for tag, key in ref.keys)

@@ -53,6 +53,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import Operator
 from wingspan.lang.widths import Width, f32
 from wingspan.lang.words import FUNCTIONS
 
@@ -61,7 +62,7 @@ from wingspan.lang.words import FUNCTIONS
 
 @dataclass(frozen=True)
 class Const:
-    """A number, a truth value or a device, known when the program is staged."""
+    """A number, a truth value, a device or an operator, known when the program is staged."""
 
     value: Any
 
@@ -75,7 +76,7 @@ class Reg:
 
 @dataclass(frozen=True)
 class Op:
-    """An operator over private values: Python's by its symbol, and `combine`, `thread`, `select`, `f32`."""
+    """An operator over private values: Python's by its symbol, and `combine` (⊕ itself), `thread`, `select`, `f32`."""
 
     op: str
     args: tuple[Expr, ...]
@@ -141,7 +142,7 @@ class Atomic:
 
     ref: Ref
     index: Expr
-    op: str
+    op: Operator
     value: Expr
     place: Place
     width: Width | None = None

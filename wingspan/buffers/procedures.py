@@ -18,6 +18,7 @@ from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.buffers.staging import Stager, definitions, extent_register, threads_register
 from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import Operator
 from wingspan.once import Once
 
 ALWAYS = ("z", "task")
@@ -239,7 +240,7 @@ def unwrap(tower: Tower) -> Code:
 
 
 @procedure
-def open_(tower: Tower, number: int, op: str = "=") -> Code:
+def open_(tower: Tower, number: int, op: Operator = "=") -> Code:
     """position, start → cursor: begin to update a fiber, in a phase of ⊕."""
     stager = Stager(tower, op)
     late = tower.late(number)
@@ -250,7 +251,7 @@ def open_(tower: Tower, number: int, op: str = "=") -> Code:
 
 
 @procedure
-def enter(tower: Tower, number: int, op: str = "=") -> Code:
+def enter(tower: Tower, number: int, op: Operator = "=") -> Code:
     """cursor, index → position, cursor, bindings of the child's modifiers: make the child exist, to update it."""
     stager = Stager(tower, op)
     keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
@@ -263,7 +264,7 @@ def enter(tower: Tower, number: int, op: str = "=") -> Code:
 
 
 @procedure
-def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
+def leave(tower: Tower, number: int, written: bool, op: Operator = "=") -> Code:
     """cursor, index, bindings of the child's modifiers → cursor: end the update of the child at the index."""
     stager = Stager(tower, op)
     keys = _keys(tower, tower.late(number))
@@ -275,7 +276,7 @@ def leave(tower: Tower, number: int, written: bool, op: str = "=") -> Code:
 
 
 @procedure
-def close(tower: Tower, number: int, op: str = "=") -> Code:
+def close(tower: Tower, number: int, op: Operator = "=") -> Code:
     """cursor → nothing: end the update of a fiber."""
     stager = Stager(tower, op)
     late = tower.late(number)
@@ -302,7 +303,7 @@ VISIT = Visit(open_, enter, leave, close)
 
 
 @procedure
-def increment(tower: Tower, op: str) -> Code:
+def increment(tower: Tower, op: Operator) -> Code:
     """position, value → written, if not always: update an element."""
     stager = Stager(tower, op)
     late = tower.late(1)
@@ -316,7 +317,7 @@ def increment(tower: Tower, op: str) -> Code:
 
 
 @procedure
-def whole(tower: Tower, operation: str, op: str = "=") -> Code:
+def whole(tower: Tower, operation: str, op: Operator = "=") -> Code:
     """→ nothing: `declare`, `freeze` or `thaw` all of a tensor, in a phase of ⊕."""
     stager = Stager(tower, op)
     if operation == "declare":
@@ -328,7 +329,7 @@ def whole(tower: Tower, operation: str, op: str = "=") -> Code:
 
 
 @procedure
-def transfer(tower: Tower, number: int, operation: str, op: str = "=") -> Code:
+def transfer(tower: Tower, number: int, operation: str, op: Operator = "=") -> Code:
     """→ nothing: `checkout` or `commit` the levels from this number down, with the modifiers not yet in effect."""
     stager = Stager(tower, op)
     stager.call(tower.late(number).start, operation, (), ())

@@ -33,7 +33,9 @@ from wingspan.buffers.ops import (
     fold,
 )  # fmt: skip
 from wingspan.errors import InternalError
+from wingspan.lang.algebra import merging
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import Operator
 from wingspan.lang.words import FUNCTIONS
 from wingspan.once import Once
 
@@ -84,7 +86,7 @@ def definitions(text: str) -> Mapping[str, ast.FunctionDef]:
 class Stager:
     """Collects the statements of one procedure while operations are inlined into it."""
 
-    def __init__(self, tower: Tower, op: str = "=") -> None:
+    def __init__(self, tower: Tower, op: Operator = "=") -> None:
         self.tower = tower
         self.op = op
         self.out: list[Stmt] = []
@@ -380,10 +382,9 @@ class _Inliner:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.private(e, "select", [test, body, orelse])
             case ast.Call(func=ast.Name(id="combine"), args=[x, v], keywords=[]):
-                return Op(f"combine {self.stager.op}", (self.expression(x), self.expression(v)))
+                return Op("combine", (Const(self.stager.op), self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
-                merging = "+" if self.stager.op == "-" else self.stager.op
-                return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
+                return Op("combine", (Const(merging(self.stager.op)), self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
                 return self.fit(x)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:

@@ -352,6 +352,11 @@ class Function:
                 message = origin.prefix + message
                 site = self.printing.site(origin.span, message, "II", s)
                 return [f"WS_TRY({call}, {site});"]
+            case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
+                before, to = self.address(s, reg)
+                kind = "bool" if reg.type == "bool" else ref.buffer.width
+                told = ", ".join(map(self.text, (index, old, value)))
+                return [*before, self.fails("WS_TRY", f"ws_swap_{kind}(t, {self.buffer(ref)}, {told}, {to})", s)]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)
                 call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {self.text(step)}, {to})"

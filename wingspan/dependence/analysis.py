@@ -18,6 +18,7 @@ from wingspan.dependence.sets import differ, pairs_of
 from wingspan.dependence.sites import Life, Loop, Site, Use, collect
 from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
+from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
 
 TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact": level_test.exact}
@@ -103,14 +104,20 @@ class Analysis:
                     yield from self.overwrites(pair, towers[pair.one.tensor])
 
     def overwrites(self, pair: Together, tower: Tower) -> Iterator[Breach]:
-        """An element that tasks set to different values without a race: the last one wins."""
+        """An element that tasks update without a race, but by ⊕ that depends on the order: of `=`, the last one wins.
+
+        To set an element to one literal twice does not.
+        """
         one, other = pair.one, pair.other
         values = {one.statement.value, other.statement.value}
-        if one.op != "=" or (len(values) == 1 and isinstance(one.statement.value, ir.Literal)):
+        same = one.op == "=" and len(values) == 1 and isinstance(one.statement.value, ir.Literal)
+        if any_order(one.op) or same:
             return
         told = (differ(pair.p), pair.same(1), *pair.pairs.guards())
         if pair.pairs.some(pair.pairs.all, *told):
-            reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
+            reason = f"tasks update one element of {one.tensor} by {one.op}, and the order matters to it"
+            if one.op == "=":
+                reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
             yield Breach(
                 "order-dependence", one, other, tower.depths[1], reason, pair.loop, pair.pairs, pair.pairs.all, told
             )

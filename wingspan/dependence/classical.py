@@ -59,7 +59,7 @@ def linear(e: ir.Expression) -> Linear | None:
             return Linear(int(value))
         case ir.Index(name=name) | ir.Variable(name=name):
             return Linear(0, {name: 1})
-        case ir.Call(op=op, args=args):
+        case ir.Call(op=str() as op, args=args):
             forms = [form for form in map(linear, args) if form is not None]
             return _called(op, *forms) if len(forms) == len(args) else None
     return None

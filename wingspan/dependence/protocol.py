@@ -17,15 +17,13 @@ from wingspan.dependence.reuse import reused_below, unwritten
 from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
-from wingspan.lang.algebra import IDENTITY, is_literal
+from wingspan.lang.algebra import algebra_of, any_order, is_identity, merging, repeatable
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.shard import Shard
-
-IDEMPOTENT = frozenset({"min", "max", "&&", "||"})
 
 
 @dataclass(frozen=True)
@@ -396,6 +394,8 @@ def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
 def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """Copies under a Merge start as fill: ⊕ must leave values unchanged by it, or take in equal values once.
 
+    They are joined by ⊕, which must be associative for that, and commutative where two threads update one element.
+
     By =, copies are merged in the order of the threads, and of each copy the elements that its thread has set. That is
     the serial order if no two threads set one element in one phase; phases are merged one after the other. A run may be
     joined with one of equal elements that were not set, or that were where others were not.
@@ -412,19 +412,24 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 elif one is other and any(below.stretch == "run" for below in tower.levels[depth:]):
                     reason = f"runs do not tell which elements of {one.tensor} a thread has set, and copies are merged"
                     yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
-            elif one is other and not _foldable(one, tower):
-                z = ir.Literal(tower.fill) if one.life.z is None else one.life.z
-                reason = (
-                    f"copies of {one.tensor} start from {show(z)}, and {one.op} does not leave it out of the result"
-                )
-                yield Breach("merge", one, other, depth, reason, _task(one, len(one.loops)))
+            elif one is other and (why := _unmergeable(one, tower)) is not None:
+                yield Breach("merge", one, other, depth, why, _task(one, len(one.loops)))
+            elif not any_order(one.op) and one.phase == other.phase:
+                found = _two_threads(one, other, tower, depth, element=True)
+                if found is not None:
+                    reason = f"two threads update an element of {one.tensor}, and the order matters to {one.op}"
+                    yield Breach("merge", one, other, depth, reason, *found)
 
 
-def _foldable(site: Site, tower: Tower) -> bool:
+def _unmergeable(site: Site, tower: Tower) -> str | None:
+    """Why copies do not give what their updates would give one after the other, even if one thread has made all."""
+    if not algebra_of(merging(site.op)).associative:
+        return f"copies of {site.tensor} are merged by {site.op}, which is not declared associative"
     z = ir.Literal(tower.fill) if site.life.z is None else site.life.z
-    if site.op in IDENTITY and is_literal(z, IDENTITY[site.op]):
-        return True
-    return site.op in IDEMPOTENT and site.life.z is not None and set(site.life.operators) == {site.op}
+    once = site.life.z is not None and set(site.life.operators) == {site.op}
+    if is_identity(z, site.op) or (once and any_order(site.op) and repeatable(site.op)):
+        return None
+    return f"copies of {site.tensor} start from {show(z)}, and {site.op} does not leave it out of the result"
 
 
 def level_name(tower: Tower, depth: int) -> str:

@@ -77,7 +77,7 @@ class Life:
     """how many loops stand around the declaration"""
     z: ir.Expression | None
     """what it is declared with; None for an input"""
-    operators: list[str]
+    operators: list[ir.Operator]
     """the ⊕ of each phase, added by the walk when it reaches the phase"""
 
 
@@ -103,7 +103,7 @@ class Site:
         return self.life.tensor
 
     @property
-    def op(self) -> str:
+    def op(self) -> ir.Operator:
         """⊕"""
         return self.statement.op
 

@@ -14,6 +14,7 @@ from wingspan.elaborate.borders import fills_of, settle_borders
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.einsum import Einsum, einsum_of
 from wingspan.elaborate.extents import settle_extents
+from wingspan.elaborate.functions import check_functions
 from wingspan.elaborate.inputs import load_tensors, reload
 from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
@@ -74,6 +75,7 @@ def elaborate(
     devices and schedules are as `devices.SOME` and `devices.ANY` say.
     """
     mistakes = Mistakes()
+    check_functions(tree, mistakes)
     names = resolve_names(tree, params, threads, mistakes, symbolic)
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
     plain, towers, extents = settle_extents(names.body, sources, names.symbols, mistakes)

@@ -21,7 +21,7 @@ class Einsum:
     output: str
     axes: tuple[str, ...]
     """of the output, in the order of its subscripts; no index comes twice"""
-    op: str
+    op: ir.Operator
     """⊕, as in `ir.Assign`. It is `=` only if every loop runs over an axis of the output."""
     expression: ir.Expression
     """calls, choices, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""

@@ -23,6 +23,8 @@ NONE: Kinds = frozenset()
 ANY: Kinds = frozenset(algebra.KINDS)
 INT: Kinds = frozenset({"int"})
 BOOL: Kinds = frozenset({"bool"})
+FLOAT: Kinds = frozenset({"float"})
+NUMBERS: Kinds = frozenset({"int", "float"})
 
 EQUALITIES = frozenset({"==", "!="})
 COMPARISONS = EQUALITIES | {"<", "<=", ">", ">="}
@@ -56,6 +58,17 @@ def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mist
         kinds = walk.given
 
 
+def specialized(f: ir.Function, kinds: tuple[Kinds, ...], mistakes: Mistakes | None = None) -> ir.Function:
+    """A function for arguments of these kinds: with booleans as numbers where it needs numbers."""
+    inner = _Walk({}, dict(zip(f.parameters, kinds, strict=True)), mistakes)
+    return replace(f, body=algebra.simplify_expression(inner.expression(f.body), typed=True))
+
+
+def given_by(f: ir.Function, kinds: tuple[Kinds, ...]) -> Kinds:
+    """The kinds that a function may give for arguments of these kinds."""
+    return _Walk({}, dict(zip(f.parameters, kinds, strict=True))).of(f.body)
+
+
 class _Walk:
     """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
 
@@ -76,7 +89,8 @@ class _Walk:
                 self.given[name] |= self.of(e)
                 return replace(s, value=e)
             case ir.Assign(access=access, op=op, value=e):
-                return replace(s, access=self.access(access), value=self.stored(access, op, self.expression(e)))
+                value = self.stored(access, op, self.expression(e))
+                return ir.Assign(self.access(access), self.updating(access, op), value, span=s.span)
         return s
 
     def range(self, r: ir.RangeLike) -> ir.RangeLike:
@@ -92,6 +106,9 @@ class _Walk:
 
     def expression(self, e: ir.Expression) -> ir.Expression:
         match e:
+            case ir.Call(op=ir.Function() as f, args=args):
+                made = tuple(map(self.expression, args))
+                return ir.Call(specialized(f, tuple(map(self.of, made)), self.mistakes), made, span=e.span)
             case ir.Call(op=op, args=args):
                 made = tuple(map(self.expression, args))
                 if op in LOGICAL and all(self.of(a) == BOOL for a in made):
@@ -147,14 +164,32 @@ class _Walk:
             return e
         return ir.Choice(e, ir.Literal(1, span=e.span), ir.Literal(0, span=e.span), span=e.span)
 
-    def stored(self, access: ir.Access, op: str, e: ir.Expression) -> ir.Expression:
+    def updating(self, access: ir.Access, op: ir.Operator) -> ir.Operator:
+        """A function for elements of a tensor; what it gives is one again."""
+        T = access.fiber.tensor
+        if not isinstance(op, ir.Function) or T not in self.towers:
+            return op
+        held: Kinds = frozenset({self.towers[T].kind})
+        f = specialized(op, (held, held), self.mistakes)
+        made = given_by(f, (held, held))
+        if made == INT and held == FLOAT:
+            f = replace(f, body=_double(f.body, made))
+        elif made != held:
+            message = f"{T} holds {WORDS[self.towers[T].kind]}s, and {f} gives {_a(made)} for two of these"
+            self.mistake(
+                message, access, "÷ divides integers" if "float" in made else f"write another function than {f}"
+            )
+        return f
+
+    def stored(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """A value as what a tensor holds."""
         T = access.fiber.tensor
         if T not in self.towers:
             return e
         if self.towers[T].kind != "bool":
             return self.number(e)
-        return e if op not in ("=", "&&", "||") else self.truth(e, f"{T} holds booleans")
+        truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")
+        return self.truth(e, f"{T} holds booleans") if truths else e
 
     def alike(self, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
@@ -186,6 +221,8 @@ class _Walk:
                 return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
             case ir.Choice(then=then, otherwise=otherwise):
                 return self.of(then) | self.of(otherwise)
+            case ir.Call(op=ir.Function() as f, args=args):
+                return given_by(f, tuple(map(self.of, args)))
             case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
                 return BOOL
             case ir.Call(op=op) if op in ir.BITS:

@@ -81,7 +81,7 @@ class _Scope:
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
         """where the scope's own tensors are declared"""
-        self.operators: dict[str, set[str]] = {}
+        self.operators: dict[str, set[ir.Operator]] = {}
         """by what the scope's own tensors have been updated in the phase that goes on"""
         self.out: list[ir.Statement] = []
 
@@ -168,9 +168,9 @@ class _Scope:
         return s
 
 
-def _operators(s: ir.Statement) -> dict[str, set[str]]:
+def _operators(s: ir.Statement) -> dict[str, set[ir.Operator]]:
     """The operators by which a statement updates each tensor."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[ir.Operator]] = {}
     for node in s.walk():
         if isinstance(node, ir.Assign):
             found.setdefault(node.access.fiber.tensor, set()).add(node.op)
@@ -202,7 +202,7 @@ def _with_operators(statements: list[ir.Statement], own: Collection[str], mistak
     return out
 
 
-def _operator(T: str, updates: list[ir.Assign], mistakes: Mistakes) -> str:
+def _operator(T: str, updates: list[ir.Assign], mistakes: Mistakes) -> ir.Operator:
     """The operator of a tensor's phase with these updates, `=` if there are none; two are a mistake."""
     for update in updates[1:]:
         if update.op != updates[0].op:

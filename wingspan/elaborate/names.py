@@ -68,7 +68,10 @@ def resolve_names(
 
 # ------------------------------------------------------------------------------------------------- what names stand for
 
-DEFINED = {ir.Cpu: "a device", ir.ScheduleCall: "a schedule", ir.TensorCall: "a tensor", ir.ScalarCall: "a tensor"}
+DEFINED = {
+    ir.Cpu: "a device", ir.ScheduleCall: "a schedule", ir.TensorCall: "a tensor", ir.ScalarCall: "a tensor",
+    ir.Function: "a function",
+}  # fmt: skip
 
 
 def _definitions(tree: ir.Program, given: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, ir.Define]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wingspan.lang import ir
-
-COMMUTATIVE = frozenset({"+", "*", "min", "max", "&&", "||"})
-"""The operators ⊕ for which the element may be any operand of `c[i] = … ⊕ … ⊕ …`. Of `-` it must be the first."""
+from wingspan.lang.algebra import algebra_of, any_order
 
 
 def as_update(s: ir.Assign) -> ir.Assign | None:
@@ -15,9 +13,12 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
     if s.op != "=" or not isinstance(s.value, ir.Call):
         return None
     op = s.value.op
-    operands = [s.value.args[0], *s.value.args[1:]] if op == "-" else _operands(s.value, op)
+    if not isinstance(op, ir.Function) and op not in ir.REDUCTIONS:
+        return None
+    operands = _operands(s.value, op) if algebra_of(op).associative else [*s.value.args]
     found = [k for k, e in enumerate(operands) if e == s.access]
-    if len(operands) < 2 or not found or not (op in COMMUTATIVE or (op == "-" and found[0] == 0)):
+    moves = op != "-" and any_order(op)
+    if len(operands) < 2 or not found or not (moves or found[0] == 0):
         return None
     first, *others = [e for k, e in enumerate(operands) if k != found[0]]
     value = first
@@ -27,7 +28,7 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
     return None if s.access.fiber.tensor in reads else replace(s, op=op, value=value)
 
 
-def _operands(e: ir.Expression, op: str) -> list[ir.Expression]:
+def _operands(e: ir.Expression, op: ir.Operator) -> list[ir.Expression]:
     """What an expression combines by an associative operator, from left to right."""
     if isinstance(e, ir.Call) and e.op == op and len(e.args) > 1:
         return [operand for arg in e.args for operand in _operands(arg, op)]

@@ -12,7 +12,7 @@ literal 0 times Inf is 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
@@ -20,23 +20,27 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.errors import Fault, InternalError
 from wingspan.lang.ir import (
     BITS,
     NAN,
     SKIP,
+    Algebra,
     Assign,
     Block,
     Call,
     Choice,
     Expression,
     For,
+    Function,
     If,
     Literal,
+    Operator,
     Set,
     Skip,
     Statement,
     Value,
+    Variable,
     kind_of,
     seq,
 )  # fmt: skip
@@ -186,8 +190,10 @@ _LOGIC: dict[str, Callable[..., bool]] = {
 }  # fmt: skip
 
 
-def apply(op: str, *args: Value) -> Value:
+def apply(op: Operator, *args: Value) -> Value:
     """⊗ applied to values; also ⊕, of which `=` gives its second argument. A Fault where ⊗ is not defined."""
+    if isinstance(op, Function):
+        return _worth(op.body, dict(zip(op.parameters, args, strict=True)))
     if op == "=":
         return args[1]
     if op in ("==", "!="):
@@ -216,6 +222,22 @@ def apply(op: str, *args: Value) -> Value:
     return _int64(result) if isinstance(result, int) else result
 
 
+def _worth(e: Expression, given: Mapping[str, Value]) -> Value:
+    """The value of a function's body, or a part of it, for these arguments."""
+    match e:
+        case Literal(value=value):
+            return exact(value)
+        case Variable(name=name):
+            return given[name]
+        case Call(op=op, args=args):
+            return apply(op, *(_worth(a, given) for a in args))
+        case Choice(condition=condition, then=then, otherwise=otherwise):
+            test = _worth(condition, given)
+            _require("ifelse", (test,), "a boolean", lambda a: isinstance(a, bool))
+            return _worth(then if test else otherwise, given)
+    raise InternalError(f"a function is made of {type(e).__name__}")
+
+
 def _beyond(op: str, x: Value, *y: Value) -> Value:
     """What arithmetic gives where an operand is infinite or NaN: of the finite ones at most the sign matters."""
     if op in ("min", "max", "abs") or not y:
@@ -236,10 +258,45 @@ def _require(op: str, args: tuple[Value, ...], what: str, good: Callable[[Value]
 
 # ---------------------------------------------------------------------------------------------------- simplification
 
-IDENTITY: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False}
-"""What ⊕ leaves a value unchanged with, on the right (and, except for -, on the left)."""
+ALGEBRA: dict[str, Algebra] = {
+    "=": Algebra(associative=True, idempotent=True),
+    "+": Algebra(associative=True, commutative=True, identity=Literal(0)),
+    "-": Algebra(identity=Literal(0)),
+    "*": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
+    "min": Algebra(associative=True, commutative=True, idempotent=True),
+    "max": Algebra(associative=True, commutative=True, idempotent=True),
+    "&&": Algebra(True, True, True, identity=Literal(True), annihilator=Literal(False)),
+    "||": Algebra(True, True, True, identity=Literal(False), annihilator=Literal(True)),
+}
+"""What is known of the operators that are built in; of others nothing. All questions about ⊕ are answered by this."""
 
-ANNIHILATOR: dict[str, Value] = {"*": 0, "&&": False, "||": True}
+
+def algebra_of(op: Operator) -> Algebra:
+    """What is known of an operator; of a function, what is declared."""
+    return op.algebra if isinstance(op, Function) else ALGEBRA.get(op, Algebra())
+
+
+def is_identity(e: Expression, op: Operator) -> bool:
+    """Whether `e` is a literal that leaves what is updated by it with ⊕ as it is."""
+    e0 = algebra_of(op).identity
+    return e0 is not None and is_literal(e, e0.value)
+
+
+def any_order(op: Operator) -> bool:
+    """Whether updates may be exchanged, (x ⊕ v) ⊕ w = (x ⊕ w) ⊕ v: ⊕ is associative and commutative, or `-`."""
+    known = algebra_of(op)
+    return op == "-" or (known.associative and known.commutative)
+
+
+def repeatable(op: Operator) -> bool:
+    """Whether an update has the effect of two, (x ⊕ v) ⊕ v = x ⊕ v: ⊕ is associative and idempotent."""
+    known = algebra_of(op)
+    return known.associative and known.idempotent
+
+
+def merging(op: Operator) -> Operator:
+    """The operator that joins what was updated by ⊕ apart: + if that is -."""
+    return "+" if op == "-" else op
 
 
 def is_literal(e: Expression, value: Value) -> bool:
@@ -255,7 +312,7 @@ def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False
     match s:
         case Assign(access=access, op=op, value=value):
             reduced = simplify_expression(value)
-            if op in IDENTITY and is_literal(reduced, IDENTITY[op]):
+            if is_identity(reduced, op):
                 return SKIP
             changed = s if reduced is value else Assign(access, op, reduced, span=s.span)
             return SKIP if op == "=" and isinstance(reduced, Literal) and droppable(changed) else changed
@@ -281,25 +338,28 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
 
     An integer times 1.0 is a double, and 0 times a double is 0.0: where the type of the result matters and not only its
     value (`typed`), no identity that could change it is used. Inside of another call (`nested`) no double is dropped:
-    what is left could be an integer, and overflow.
+    what is left could be an integer, and overflow. What a function gives may have another type than its arguments.
     """
     if isinstance(e, Choice):
         return _simpler_choice(e)
     if not isinstance(e, Call):
         return e
-    args = tuple(simplify_expression(a, typed or e.op == "isqrt" or e.op in BITS, nested=True) for a in e.args)
+    called = isinstance(e.op, Function)
+    strict = typed or called or e.op == "isqrt" or e.op in BITS
+    args = tuple(simplify_expression(a, strict, nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)
-    for zero in literals:
-        if e.op in ANNIHILATOR and is_literal(zero, ANNIHILATOR[e.op]) and not (typed and zero.kind == "int"):
-            return Literal(zero.value, span=e.span)
+    zero = algebra_of(e.op).annihilator
+    for known in literals:
+        if zero is not None and is_literal(known, zero.value) and not (typed and (called or known.kind == "int")):
+            return Literal(known.value, span=e.span)
     if len(literals) == len(args):
         return _folded(e, literals)
-    if len(args) == 2 and e.op in IDENTITY:
+    if len(args) == 2:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
-            drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op != "-")
-            if drops and not ((typed or nested) and isinstance(a, Literal) and a.kind == "float"):
+            drops = is_identity(a, e.op) and (a is args[1] or e.op != "-")
+            if drops and not ((typed or nested) and isinstance(a, Literal) and (called or a.kind == "float")):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)
 

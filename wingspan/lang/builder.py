@@ -7,18 +7,20 @@ A name bound by an enclosing `for` is an index, any other a variable; definition
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from lark import Token, Tree
 
 from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
-from wingspan.lang import branches, ir
+from wingspan.lang import branches, functions, ir
 from wingspan.lang.data import matrix
 from wingspan.lang.ir import accesses
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
+from wingspan.lang.mistakes import REDUCTIONS, RESERVED
 from wingspan.lang.printer import show
 from wingspan.paths import named
 
@@ -31,12 +33,13 @@ _DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
 class Builder:
     """Builds the tree of one program."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, given: Sequence[ir.Function] = ()) -> None:
+        self.source, self.given = source, given
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.blocks = 0
         self.depth = 0
         self.conditions = 0  # how many have been given a name
+        self.functions = {f.name: f for f in given}  # and those declared so far
         self.mistakes = Mistakes()
 
     # ---------------------------------------------------------------------------------------------------- places
@@ -72,7 +75,8 @@ class Builder:
             span = self.span(last)
             with self.mistakes.noted():
                 returns = tuple(map(self.name, last.children))
-        body = ir.Block(flat(map(self.statement, statements)))
+        before = [ir.Define(f.name, f, span=f.span) for f in self.given]
+        body = ir.Block((*before, *flat(map(self.statement, statements))))
         self.mistakes.tell()
         return ir.Program(body, returns, span=span)
 
@@ -98,6 +102,8 @@ class Builder:
                 return ir.Thaw(self.bindable(first), span=span)
             case "skip":
                 return ir.Skip(span=span)
+            case "function":
+                return self.function(tree)
             case "for":
                 return self.loop(tree)
             case "if":
@@ -110,7 +116,7 @@ class Builder:
         target, sign, value = tree.children
         assert isinstance(target, Tree) and isinstance(sign, Token) and isinstance(value, Tree)
         word = sign[:-1].strip("<> \t")
-        op = _REDUCTION.get(word, word)
+        op = self.reduction(word, sign)
         defines = value.data in _DEFINITIONS
         if target.data == "access":
             if defines:
@@ -120,7 +126,7 @@ class Builder:
         token: Any = target.children[0]
         name = self.bindable(token)
         if op != "=":
-            called = f"{op}({name}, e)" if op in ir.FUNCTIONS else f"{name} {op} e"
+            called = f"{op}({name}, e)" if op in ir.FUNCTIONS or isinstance(op, ir.Function) else f"{name} {op} e"
             fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
             self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
         if not defines:
@@ -128,6 +134,64 @@ class Builder:
         if self.blocks:
             self.fail("a definition stands at the top level only", tree, "move it before the outermost block")
         return ir.Define(name, self.definition(value), span=self.span(tree))
+
+    def reduction(self, word: str, sign: Token) -> ir.Operator:
+        """The operator in `⊕=` or `<<⊕>>=`."""
+        op = _REDUCTION.get(word, word)
+        if op in ir.REDUCTIONS:
+            return op
+        if found := re.fullmatch(r"choose\((.*)\)", word):
+            return self.chooser(found[1].strip(), sign)
+        if op in RESERVED:
+            self.fail("this is no reduction", sign, REDUCTIONS)
+        known = self.known(op, sign)
+        if len(known.parameters) != 2:
+            fix = f"declare a function of two: what the element holds, and what {op} combines it with"
+            self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
+        return known
+
+    def function(self, tree: Branch) -> ir.Define:
+        """The declaration of a function."""
+        word, head, sign, value = tree.children
+        name = self.name(self.token(word))
+        if self.blocks:
+            self.fail("a function is declared at the top level only", tree, "move it before the outermost block")
+        if sign != "=":
+            self.fail("a function is declared by `=`", self.token(sign), f"function {name}(x, y) = x + y")
+        parameters = tuple(self.name(each) for each in self.tree(head).children if isinstance(each, Token))
+        properties = dict(self.property(each) for each in self.tree(head).children if isinstance(each, Tree))
+        body, span = self.expression(self.tree(value)), self.span(tree)
+        self.functions[name] = made = functions.function(name, parameters, properties, body, span)
+        return ir.Define(name, made, span=span)
+
+    def property(self, tree: Branch) -> tuple[str, bool | ir.Literal]:
+        """What is declared of a function."""
+        word, sign, value = (*tree.children, None, None)[:3]
+        name = self.name(self.token(word))
+        if name not in functions.PROPERTIES:
+            self.fail(
+                f"{name} is nothing to declare of a function", tree, f"there are {', '.join(functions.PROPERTIES)}"
+            )
+        if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
+            fix = f"{name} = 0" if name in functions.VALUES else name
+            self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
+        return name, True if value is None else self.literal(self.tree(value))
+
+    def known(self, name: str, at: Token) -> ir.Function:
+        """A function that is declared before."""
+        if name in self.functions:
+            return self.functions[name]
+        if name[0].isupper():
+            self.fail(f"a format such as {name}(…) stands inside Tensor(…)", at, f"C = Tensor({name}(…))")
+        self.fail(f"there is no function {name}", at, f"declare it before: function {name}(x, y) = x + y")
+
+    def chooser(self, text: str, at: Token) -> ir.Function:
+        """choose(z) in `<<choose(z)>>=`."""
+        if text in ("true", "false"):
+            return functions.choose(ir.Literal(text == "true"))
+        if not re.fullmatch(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf)", text):
+            self.fail("choose(z) takes one number or boolean, not NaN", at, "<<choose(0)>>=")
+        return functions.choose(ir.Literal(self.number(text, self.span(at))))
 
     def loop(self, tree: Branch) -> ir.For:
         header, index, sign, domain, *body = [c for c in tree.children if not ended(c)]
@@ -294,6 +358,8 @@ class Builder:
                 return ir.Call(str(sign), (self.expression(self.tree(operand)),), span=self.span(tree))
             case "call":
                 return self.call(tree)
+            case "applied" | "chosen":
+                return self.applied(tree)
             case "coalesce":
                 return self.coalesce(tree)
             case "mask":
@@ -339,6 +405,20 @@ class Builder:
             self.fail(f"{function} takes one argument", tree, f"{function}(a)")
         arguments = tuple(self.expression(self.tree(g)) for g in given)
         return ir.Call("⊻" if function == "xor" else str(function), arguments, span=self.span(tree))
+
+    def applied(self, tree: Branch) -> ir.Call:
+        """The call of a declared function, or of choose(z)."""
+        first, *given = tree.children
+        if isinstance(first, Token):
+            op = self.known(str(first), first)
+        else:
+            z = self.literal(first)
+            if z.value != z.value:
+                self.fail("choose(z) takes one number or boolean, not NaN", first, "choose(0)(a, b)")
+            op = functions.choose(z)
+        if len(given) != len(op.parameters):
+            self.fail(functions.misfit(op, len(given)), tree, f"{op}({', '.join(op.parameters)})")
+        return ir.Call(op, tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
 
     def mask(self, tree: Branch) -> ir.Expression:
         name, *groups = tree.children

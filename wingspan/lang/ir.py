@@ -47,7 +47,9 @@ Shift = Hashable
 _T = TypeVar("_T")
 
 
-_PLAIN = frozenset({"str", "int", "bool", "Value", "Instance", "Shift", "tuple[int, ...]", "tuple[str, ...]"})
+_PLAIN = frozenset(
+    {"str", "int", "bool", "Value", "Instance", "Operator", "Shift", "tuple[int, ...]", "tuple[str, ...]"}
+)
 """The types of parts, as written, that are no nodes and hold none."""
 
 
@@ -232,10 +234,47 @@ REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||")
 
 
 @node
+class Algebra(Term):
+    """What holds of ⊕ wherever both sides of an equation have a value. Ours: the paper takes it for granted."""
+
+    associative: bool = False
+    """(x ⊕ y) ⊕ z = x ⊕ (y ⊕ z)"""
+    commutative: bool = False
+    """x ⊕ y = y ⊕ x"""
+    idempotent: bool = False
+    """x ⊕ x = x"""
+    identity: Literal | None = None
+    """e with x ⊕ e = x = e ⊕ x; of `-` only the first holds"""
+    annihilator: Literal | None = None
+    """a with x ⊕ a = a = a ⊕ x"""
+
+
+@node
+class Function(Term):
+    """f(x…) = e over its parameters alone, and what is declared of it (ours): an operator of `Call` and of `Assign`.
+
+    It is no node, and so no part of the trees that use it: its parameters are no names of the program.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Expression
+    algebra: Algebra = Algebra()
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Operator = str | Function
+"""What is built in has its sign or name."""
+
+
+@node
 class Call(Node):
     """call(⊗, e…). `-e` is a call of `-` with one argument."""
 
-    op: str
+    op: Operator
     args: tuple[Expression, ...]
 
 
@@ -366,7 +405,7 @@ class Assign(Node):
     """assign(A, ⊕, e)"""
 
     access: Access
-    op: str
+    op: Operator
     value: Expression
 
 
@@ -380,7 +419,7 @@ class Increment(Node):
     """increment(F, ⊕, e) (*run-time*), with the suspended program of its level"""
 
     fiber: Fiber
-    op: str
+    op: Operator
     value: Literal
     frame: Hashable = None
 
@@ -400,7 +439,7 @@ class Declare(Node):
 
     tensor: str
     init: Expression
-    op: str = "="
+    op: Operator = "="
     extents: tuple[int, ...] = ()
     frame: Hashable = None
 
@@ -410,7 +449,7 @@ class Freeze(Node):
     """freeze(T, ⊕)"""
 
     tensor: str
-    op: str = ""
+    op: Operator = ""
     frame: Hashable = None
 
 
@@ -419,7 +458,7 @@ class Thaw(Node):
     """thaw(T, ⊕)"""
 
     tensor: str
-    op: str = ""
+    op: Operator = ""
     frame: Hashable = None
 
 
@@ -595,12 +634,12 @@ class ScalarCall(Node):
     init: Literal
 
 
-Definable = Cpu | ScheduleCall | TensorCall | ScalarCall
+Definable = Cpu | ScheduleCall | TensorCall | ScalarCall | Function
 
 
 @node
 class Define(Node):
-    """`dev = cpu(:t, 2)`, `C = Tensor(…)`, `sch = dynamic_schedule(2)`: a name for a device, a schedule or a tensor"""
+    """A name for a device, a schedule, a tensor or a function: `dev = cpu(:t, 2)`, `function f(x, y) = x + y`"""
 
     name: str
     value: Definable

@@ -20,6 +20,7 @@ RESERVED = frozenset(
         "else",
         "elseif",
         "end",
+        "function",
         "return",
         "parallel",
         "true",
@@ -31,6 +32,7 @@ RESERVED = frozenset(
         "isqrt",
         "abs",
         "xor",
+        "choose",
         "coalesce",
         "skip",
         "freeze",
@@ -43,6 +45,9 @@ RESERVED = frozenset(
         *MASKS,
     ]
 )
+
+REDUCTIONS = "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>= <<choose(0)>>=, or declare a function"
+"""The remedy for what is no reduction."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ HINTS = (
     Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes an access and a value", "coalesce(A[~(i + 1)], 0)"),
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
     Hint("", r"[/÷%^]=", "this is no reduction", "write A[i] = A[i] / e; there are += -= *= <<min>>= <<max>>= &= |="),
-    Hint("", r"<<", "this is no reduction", "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>="),
+    Hint("", r"<<", "this is no reduction", REDUCTIONS),
     Hint(r"\belseif\s*$", r"(#|$)", "`elseif` needs a condition", "elseif x > 0, or else"),
     Hint(r"\d$", r"[^\W\d]", "a number and a name stand together", "put an operator between them: 2 * i"),
     Hint(r"\d$", r"\.", "digits must follow the point", "write 0.0 for 0."),

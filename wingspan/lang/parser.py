@@ -6,6 +6,8 @@ makes the tree and checks what a grammar cannot; `mistakes.py` puts what the gra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
@@ -17,8 +19,8 @@ from wingspan.lang.mistakes import explain
 from wingspan.once import Once
 
 
-def parse(text: str, name: str = "<program>") -> ir.Program:
-    """The program that `text` says; `name` is what messages call it.
+def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] = ()) -> ir.Program:
+    """The program that `text` says; `name` is what messages call it. It begins with the declarations of `functions`.
 
     >>> parse("for i = 1:3; c[i] += 1; end").body.statements[0].index
     'i'
@@ -37,7 +39,7 @@ def parse(text: str, name: str = "<program>") -> ir.Program:
         raise explain(source, error) from None
     if not tree.children:
         raise ParseError("the program is empty", Span(source, 1, 1, 1, 1), fix="write a statement, such as x = 1")
-    return Builder(source).program(tree)
+    return Builder(source, functions).program(tree)
 
 
 @Once

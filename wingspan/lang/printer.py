@@ -13,6 +13,7 @@ from typing import Any, cast
 from wingspan.lang import ir
 from wingspan.lang.algebra import literal
 from wingspan.lang.devices import Device, Schedule, Task
+from wingspan.lang.functions import TRUE_OR_NOT, VALUES
 
 INDENT = "    "
 
@@ -27,7 +28,7 @@ _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in
 _COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 7, 8
 
 
-def show(node: ir.Node) -> str:
+def show(node: ir.Node | ir.Function) -> str:
     """The canonical text of `node`, without a newline at its end.
 
     >>> show(ir.Call("*", (ir.Call("+", (ir.Variable("x"), ir.Literal(1))), ir.Literal(0.5))))
@@ -47,7 +48,9 @@ def show(node: ir.Node) -> str:
             return domain(node)
         case ir.Fiber():
             return fiber(node)
-        case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Format() | ir.Data() | ir.File():
+        case ir.Cpu() | ir.ScheduleCall() | ir.TensorCall() | ir.ScalarCall() | ir.Function():
+            return definition(node)
+        case ir.Format() | ir.Data() | ir.File():
             return definition(node)
         case ir.StorageWidth(name):
             return name
@@ -171,6 +174,15 @@ def schedule(h: Schedule | ir.Variable | ir.ScheduleCall) -> str:
     return str(h) if isinstance(h, Schedule) else show(h)
 
 
+def function(f: ir.Function) -> str:
+    """The declaration of a function."""
+    known = f.algebra
+    flags = [name for name in TRUE_OR_NOT if getattr(known, name)]
+    values = ((name, getattr(known, name)) for name in VALUES)
+    properties = ", ".join([*flags, *(f"{name} = {show(e)}" for name, e in values if e is not None)])
+    return f"function {f}({', '.join(f.parameters)}{'; ' * bool(properties)}{properties}) = {show(f.body)}"
+
+
 def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
     """What a name is defined as, or a part of it."""
     match d:
@@ -188,6 +200,8 @@ def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
             return f"{name}({commas(args)})"
         case ir.File(path):
             return f'"{path}"'
+        case ir.Function():
+            return function(d)
         case ir.Data(1, rows):
             return f"[{commas(rows[0])}]"
         case ir.Data(_, rows):
@@ -243,6 +257,8 @@ def _simple(s: Any) -> str:
     match s:
         case ir.Set(name, e):
             return f"{name} = {show(e)}"
+        case ir.Define(_, ir.Function() as f):
+            return definition(f)
         case ir.Define(name, d):
             return f"{name} = {definition(d)}"
         case ir.Assign(access, op, e):
@@ -253,11 +269,11 @@ def _simple(s: Any) -> str:
         case ir.Declare(tensor, init, "=", ()):
             return f"{tensor} .= {show(init)}"
         case ir.Declare(tensor, init, op, extents):
-            return f"declare({', '.join((tensor, show(init), op, *map(str, extents)))})"
+            return f"declare({', '.join((tensor, show(init), *map(str, (op, *extents))))})"
         case ir.Freeze(tensor, op):
-            return f"freeze({tensor}{', ' + op if op else ''})"
+            return f"freeze({tensor}{f', {op}' if op else ''})"
         case ir.Thaw(tensor, op):
-            return f"thaw({tensor}{', ' + op if op else ''})"
+            return f"thaw({tensor}{f', {op}' if op else ''})"
         case ir.Increment(f, op, e):
             return f"increment({fiber(f)}, {op}, {show(e)})"
         case ir.Unfurl(f):

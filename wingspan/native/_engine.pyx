@@ -29,7 +29,7 @@ cdef enum:  # in the order of assemble.OPCODES
     TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
     CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
-    LOAD, STORE, ATOMIC, ATOMIC_MULADD, CLAIM, ACQUIRE, RELEASE, SORT
+    LOAD, STORE, ATOMIC, ATOMIC_MULADD, SWAP, CLAIM, ACQUIRE, RELEASE, SORT
     CHILD, FRESH, DROP
     PAR, DONE, JOINED, HALT
     COUNT_OF_OPCODES
@@ -206,6 +206,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             good = ws_atomic(t, buffer(r, row), r[row[3]].i, <ws_reduction>row[5], r[row[1]])
         elif op == ATOMIC_MULADD:
             good = ws_atomic_muladd(t, buffer(r, row), r[row[3]].i, r[row[5]].i, r[row[1]])
+        elif op == SWAP:
+            good = ws_swap(t, buffer(r, row), r[row[3]].i, &r[row[1]], r[row[5]])
         elif op == CLAIM:
             good = ws_claim(t, buffer(r, row), r[row[3]].i, r[row[5]].i, &r[row[1]].i)
         elif op == ACQUIRE:

@@ -49,6 +49,7 @@ from wingspan.plan.ir import (
     Sort,
     Stmt,
     Store,
+    Swap,
     Tile,
     Type,
     Unite,
@@ -86,6 +87,7 @@ OPCODES = {
     "store": "uuu.",  # buffer[b] = r
     "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
     "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
+    "swap": "wuu.u",  # r was put there before; if buffer[b] is r to the bit, it becomes d; r = what it was
     "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
     "acquire": ".uu.", "release": ".uu.",  # lock buffer[b]
     "sort": ".uu.",  # buffer[1] to buffer[b]
@@ -105,7 +107,7 @@ instruction's opcode is its place in this list.
 
 NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
-_ACCESSES = ("load", "store", "atomic", "atomic muladd", "claim", "acquire", "release", "sort")
+_ACCESSES = ("load", "store", "atomic", "atomic muladd", "swap", "claim", "acquire", "release", "sort")
 _RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
 _HELPED = frozenset(NUMBER[name] for name in ("child", "fresh", "drop"))
 _BOOLEAN = frozenset({"and", "or", "not"})
@@ -387,7 +389,7 @@ class _Assembler:
         for reg in s.joined:
             self.emit("joined", None, self.slot(reg))
 
-    def access(self, s: Load | Store | Atomic | Claim | Acquire | Release | Sort) -> None:
+    def access(self, s: Access) -> None:
         a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used(s)
         match s:
             case Load(reg=reg, index=index):
@@ -401,6 +403,10 @@ class _Assembler:
             case Atomic(index=index, value=value, signed=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
                 self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
+            case Swap(reg=reg, index=index, old=old, value=value):
+                b, d = self.operand(index), self.operand(value)
+                self.emit("move", None, self.slot(reg), self.operand(old))
+                self.emit("swap", s, self.slot(reg), a, b, c, d, uses=(*uses, reg))
             case Claim(reg=reg, stop=stop, step=step):
                 b, d = self.operand(stop), self.operand(step)
                 self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)

@@ -17,6 +17,7 @@ from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
 from wingspan.lang.widths import WIDTHS
+from wingspan.lang.words import same
 from wingspan.levels import Tower
 from wingspan.native.assemble import Code
 from wingspan.plan.ir import (
@@ -31,6 +32,7 @@ from wingspan.plan.ir import (
     Release,
     Sort,
     Store,
+    Swap,
     Type,
     muladd,
 )
@@ -128,6 +130,14 @@ class Memory:
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
+            case Swap(reg=reg, index=index, old=old, value=new):
+                cell = self._cell(s.ref, value(index), registers)
+                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                if same(found, value(old)):
+                    self._write(cell, s.ref, "atomic", value(new), *at)
+                else:
+                    self._touch(cell, s.ref, "look", found, *at)
+                return self.code.put(registers, reg, found)
             case Claim(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)

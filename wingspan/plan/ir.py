@@ -290,6 +290,22 @@ class Atomic:
 
 
 @part
+class Swap:
+    """reg = ref[index]; if that is `old` to the bit, ref[index] = value, all in one step (compare and exchange).
+
+    By it a cell is updated with a function: the new value is made aside, and made anew if another task was faster.
+    """
+
+    reg: Reg
+    ref: Ref
+    index: Expr
+    old: Expr
+    value: Expr
+    place: Place
+    origin: Origin
+
+
+@part
 class Claim:
     """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
 
@@ -496,7 +512,7 @@ class Par:
         return self.count or Const(self.device.nthreads)
 
 
-Access = Load | Store | Atomic | Claim | Acquire | Release | Sort
+Access = Load | Store | Atomic | Swap | Claim | Acquire | Release | Sort
 Nested = When | While | Meet | Unite | Unpack | Tile
 Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
 

@@ -100,6 +100,8 @@ def _simple(s: Stmt) -> str:
         case plan.Atomic(ref=ref, index=index, op=op, value=value, times=times):
             often = "" if times is None else f", {text(times)} times"
             return f"atomic {cell(ref, index)} {op}= {text(value)}{often}"
+        case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
+            return f"swap {reg.name} = {cell(ref, index)}, {text(value)} there if it is {text(old)}"
         case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
             return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {text(step)}"
         case plan.Acquire(ref=ref, index=index):

@@ -24,7 +24,7 @@ def registers(e: Expr) -> Iterator[Reg]:
 def sets(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
     match s:
-        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Claim(reg=reg):
+        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Swap(reg=reg) | plan.Claim(reg=reg):
             return (reg,)
         case plan.Child(reg=reg) | plan.Fresh(reg=reg):
             return (reg,)
@@ -64,6 +64,8 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield from (index, value)
             if times is not None:
                 yield times
+        case plan.Swap(index=index, old=old, value=value):
+            yield from (index, old, value)
         case plan.Claim(stop=stop, step=step):
             yield from (stop, step)
         case plan.Child(parent=parent, key=key):

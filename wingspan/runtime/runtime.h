@@ -646,6 +646,45 @@ WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int
     WS_OF_WIDTH(b, ws_atomic_muladd, n)
 }
 
+/* ws_swap_i64(t, b, index, old, x, found) and the like: *found = the cell, which becomes x if it is old, to the bit, all
+ * in one step; false with a fault recorded. */
+#define WS_SWAP(name, type, value)                                                                                     \
+    WS_API inline bool ws_swap_##name(ws_task *t, ws_buffer *b, int64_t index, value old, value x, value *found) {     \
+        type held = (type)old, new_ = (type)x;                                                                         \
+        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
+        for (;;)                                                                                                       \
+            WS_CELL(b, type, index,                                                                                    \
+                    __atomic_compare_exchange(cell, &held, &new_, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
+                    *found = (value)held; return true,                                                                 \
+                    if (!ws_grow(t, b, index)) return false);                                                          \
+    }
+WS_SWAP(i64, int64_t, int64_t)
+WS_SWAP(f64, double, double)
+WS_SWAP(f32, float, double)
+WS_SWAP(bool, uint8_t, bool)
+WS_SWAP(u8, uint8_t, int64_t)
+WS_SWAP(i8, int8_t, int64_t)
+WS_SWAP(u16, uint16_t, int64_t)
+WS_SWAP(i16, int16_t, int64_t)
+WS_SWAP(u32, uint32_t, int64_t)
+WS_SWAP(i32, int32_t, int64_t)
+
+/* The same for any buffer but hash tables, with old in *found. */
+WS_API inline bool ws_swap(ws_task *t, ws_buffer *b, int64_t index, ws_value *found, ws_value x) {
+    switch (b->width) {
+        case WS_I64: return ws_swap_i64(t, b, index, found->i, x.i, &found->i);
+        case WS_F64: return ws_swap_f64(t, b, index, found->f, x.f, &found->f);
+        case WS_F32: return ws_swap_f32(t, b, index, found->f, x.f, &found->f);
+        case WS_U8: return ws_swap_u8(t, b, index, found->i, x.i, &found->i);
+        case WS_I8: return ws_swap_i8(t, b, index, found->i, x.i, &found->i);
+        case WS_U16: return ws_swap_u16(t, b, index, found->i, x.i, &found->i);
+        case WS_I16: return ws_swap_i16(t, b, index, found->i, x.i, &found->i);
+        case WS_U32: return ws_swap_u32(t, b, index, found->i, x.i, &found->i);
+        case WS_I32: return ws_swap_i32(t, b, index, found->i, x.i, &found->i);
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    }
+}
+
 /* *claimed = cell 1, which is then increased by step unless it is beyond stop already. */
 WS_API inline bool ws_claim(ws_task *t, ws_buffer *b, int64_t stop, int64_t step, int64_t *claimed) {
     if (WS_UNLIKELY(b->borrowed || __atomic_load_n(&b->cells, __ATOMIC_RELAXED) == 0) && !ws_grow(t, b, 1)) return false;

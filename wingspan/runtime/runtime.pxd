@@ -77,6 +77,7 @@ cdef extern from "runtime.h" nogil:
     double ws_max_f64(double, double)
     bint ws_alike(double, double)
     bint ws_muladd_i64(int64_t, int64_t, int64_t, int64_t *)
+    bint ws_swap(ws_task *, ws_buffer *, int64_t, ws_value *, ws_value)
     bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
     bint ws_acquire(ws_task *, ws_buffer *, int64_t)
     void ws_release(ws_task *, ws_buffer *, int64_t)

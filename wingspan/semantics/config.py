@@ -22,7 +22,7 @@ from wingspan.buffers.heap import Heap
 from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
-from wingspan.lang.ir import Instance, Literal, Term, node
+from wingspan.lang.ir import Instance, Literal, Operator, Term, node
 from wingspan.lang.printer import copy, fiber, value
 
 Store = immutables.Map[Any, Any]
@@ -39,7 +39,7 @@ class Handle(Term):
     """A tensor's entry in σ: its mode, the operator of its phase, its fill value and the instance of its root."""
 
     mode: str
-    op: str
+    op: Operator
     fill: ir.Value
     instance: Instance = ()
 

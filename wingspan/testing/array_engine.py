@@ -59,6 +59,8 @@ class ArrayEngine:
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """The output of an einsum."""
         einsum, tensors = program.einsum(), dict(program.inputs)
+        if isinstance(einsum.op, ir.Function):
+            raise NotImplementedError(f"updates by {einsum.op}")
         tower = program.towers[einsum.output]
         reduced = Evaluation(self, einsum, tensors).reduced()
         init = np.full(tower.shape, double(einsum.init.value))
@@ -112,6 +114,7 @@ class Evaluation:
         """The expression, reduced over the loops that the output has no axis for; extent 1 where it has no loop."""
         einsum = self.einsum
         lost = [index for index in einsum.loops if index not in einsum.axes]
+        assert isinstance(einsum.op, str)
         if einsum.op in ("min", "max") and not all(einsum.extents[index] for index in lost):
             return np.full((1,) * len(einsum.axes), double(einsum.init.value))
         value = self.contracted()
@@ -155,7 +158,7 @@ class Evaluation:
                 return Axes(self.engine.make(_counting(self.einsum.extents[name])), (name,))
             case ir.Access():
                 return self.access(expression)
-            case ir.Call(op=op, args=args):
+            case ir.Call(op=str() as op, args=args):
                 return self.applied(op, [self.value(each) for each in args])
         raise NotImplementedError(f"{type(expression).__name__} in an einsum")
 

@@ -126,6 +126,7 @@ SAFER = Options(
     levels=(*("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList") * 3, *RUNS, *BOUNDED, "SparseCOO"),
     leaves=("Element", "Element", "Atomic", "Pattern"),
     shifted=6,
+    functions=8,
 )
 """Programs with a parallel loop. The test accepts about a third of them."""
 

@@ -9,6 +9,7 @@ or an isolated fiber loaded twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -33,6 +34,18 @@ WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
 NEUTRAL = {"*=": "1", "&=": "true", "|=": "false"}
 """The neutral fill value for merging copies by an operator; 0 for operators without one."""
+DECLARED = {
+    "grown": "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
+    "twice": "function twice(x, y) = 2 * x - y",
+    "larger": "function larger(x, y; associative, commutative, idempotent) = ifelse(y > x, y, x)",
+    "other": "function other(p, q; associative, commutative, identity = false) = p != q",
+}
+FUNCTIONS = {
+    "int": ("grown", "twice", "larger", "choose(0)"),
+    "float": ("grown", "twice", "larger", "choose(0.0)"),
+    "bool": ("other", "choose(false)"),
+}
+"""Functions of two values of a kind."""
 INDICES = ("i", "j", "k", "l")
 
 
@@ -60,6 +73,8 @@ class Options:
     """one in this many leaves is narrow; 0: none"""
     shifted: int = 0
     """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
+    functions: int = 0
+    """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -129,7 +144,14 @@ class Writer:
             made, here = self.statement(place)
             lines += made
             lines += self.by_hand(outputs, made, modes)
-        head = [*self.devices(), *map(self.data, inputs), *map(self.definition, (*outputs, *self.workspaces))]
+        text = "\n".join(lines)
+        declared = [line for name, line in DECLARED.items() if re.search(rf"\b{name}\b", text)]
+        head = [
+            *declared,
+            *self.devices(),
+            *map(self.data, inputs),
+            *map(self.definition, (*outputs, *self.workspaces)),
+        ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
 
     def by_hand(self, outputs: Sequence[Tensor], made: list[str], modes: dict[str, str]) -> list[str]:
@@ -154,7 +176,13 @@ class Writer:
     def output(self, name: str) -> Tensor:
         kind = self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
-        return self.deciding(self.stored(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(2)), "dev"))
+        return self.deciding(self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
+
+    def operator(self, kind: str) -> str:
+        """What updates a tensor of a kind."""
+        if self.options.functions and self.chance(self.options.functions):
+            return f"<<{self.pick(FUNCTIONS[kind])}>>="
+        return self.pick(OPERATORS[kind])
 
     def start(self, t: Tensor) -> str:
         """The value that a tensor is declared with."""
@@ -211,7 +239,13 @@ class Writer:
 
     def leaves(self, t: Tensor) -> Sequence[str]:
         """The leaves that a tensor may have."""
-        held = t.kind == "bool" and t.rank and t.op != "&=" and fitting(self.options.levels, "Pattern()")
+        held = (
+            t.kind == "bool"
+            and t.rank
+            and t.op in OPERATORS["bool"]
+            and t.op != "&="
+            and fitting(self.options.levels, "Pattern()")
+        )
         return [leaf for leaf in self.options.leaves if held or leaf != "Pattern"]
 
     def gate(self, gated: Sequence[str], device: str, text: str) -> str:
@@ -276,7 +310,7 @@ class Writer:
             kind = self.pick(("int", "float"))
             name, rank = f"w{len(self.workspaces)}", self.pick((1, 1, 0))
             inside = {(): "dev", ("dev",): "dev2"}.get(here.around, "")
-            w = self.stored(Tensor(name, rank, kind, self.pick(OPERATORS[kind]), self.chance(3)), inside)
+            w = self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
             self.workspaces.append(self.deciding(w))
             lines.append(f"{w.name} .= {self.start(w) if 'Merge(' in w.form else self.pick(LITERALS[kind])}")
         for _ in range(self.draw(st.integers(1, self.options.statements))):
@@ -428,6 +462,9 @@ class Writer:
             leaves.append(lambda: self.pick(here.indices)[0])
         if depth == 0 or self.chance(2):
             return self.pick(leaves)()
+        if self.options.functions and self.chance(self.options.functions):
+            x, y = (self.expression(here, kind, depth - 1) for _ in range(2))
+            return f"{self.pick(FUNCTIONS[kind])}({x}, {y})"
         a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":

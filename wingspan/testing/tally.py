@@ -119,5 +119,5 @@ def shape(message: str) -> str:
 
 def _operators(tree: ir.Program) -> list[str]:
     """The operators of a program, without repetition, those of updates first."""
-    updates = {f"{node.op.removesuffix('=')}=" for node in tree.walk() if isinstance(node, ir.Assign)}
-    return sorted(updates) + sorted({node.op for node in tree.walk() if isinstance(node, ir.Call)})
+    updates = {f"{str(node.op).removesuffix('=')}=" for node in tree.walk() if isinstance(node, ir.Assign)}
+    return sorted(updates) + sorted({str(node.op) for node in tree.walk() if isinstance(node, ir.Call)})

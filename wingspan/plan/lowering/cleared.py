@@ -79,7 +79,9 @@ class Cleared:
     def _idle(self, s: ir.Assign, known: Known) -> bool:
         """Whether an update of nothing leaves no trace: there is nothing to note, or the rules do not reach it."""
         levels = self.bound.towers[s.access.fiber.tensor].levels
-        if s.op in algebra.IDENTITY and all(level.lookup for level in levels if isinstance(level, Storage)):
+        if algebra.algebra_of(s.op).identity is not None and all(
+            level.lookup for level in levels if isinstance(level, Storage)
+        ):
             return True
         read = {access.fiber.tensor for access, _ in ir.accesses(s.value)} & known.keys()
         found = (self.bound.towers[T].levels for T in read)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
 
-from wingspan.lang import algebra
-from wingspan.lang.ir import BITS
-from wingspan.plan.fold import op
-from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Type
+from wingspan.errors import InternalError
+from wingspan.lang import algebra, ir
+from wingspan.lang.ir import BITS, Operator
+from wingspan.lang.printer import show
+from wingspan.plan.fold import constant, op
+from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Set, Type, When
+from wingspan.plan.layout import unsupported
 from wingspan.plan.lowering.build import Builder
 from wingspan.plan.ranges import applied, range_of
 
-_ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
+ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
 LOGIC = {"&&": "and", "||": "or", "!": "not"}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
@@ -19,7 +23,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
     """Emit a fault; what stands for a value that never comes."""
     builder.emit(Check(Const(False), message, tuple(values.items()), origin))
-    return _ZERO[kind]
+    return ZERO[kind]
 
 
 def to_float(e: Expr) -> Expr:
@@ -61,8 +65,11 @@ _HINTS = {
 }
 
 
-def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
+def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origin) -> Expr:
     """⊗ applied to evaluated arguments: `algebra.apply`."""
+    if isinstance(name, ir.Function):
+        given = {x: builder.keep(x, a, origin) for x, a in zip(name.parameters, args, strict=True)}
+        return _inside(builder, name.body, given, origin)
     if name in ("==", "!="):
         return _equality(name, args)
     if name in LOGIC:
@@ -83,6 +90,34 @@ def call(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) ->
     if name in COMPARISONS:
         return op(name, *args)
     return _arithmetic(builder, name, args, floats, origin)
+
+
+def _inside(builder: Builder, e: ir.Expression, given: Mapping[str, Expr], origin: Origin) -> Expr:
+    """The body of a function, or a part of it, for these arguments."""
+    match e:
+        case ir.Literal(value=value):
+            return constant(value)
+        case ir.Variable(name=name):
+            return given[name]
+        case ir.Call(op=name, args=args):
+            return call(builder, name, tuple(_inside(builder, a, given, origin) for a in args), origin)
+        case ir.Choice():
+            return choice(builder, e, lambda part: _inside(builder, part, given, origin), origin)
+    raise InternalError(f"a function is made of {type(e).__name__}")
+
+
+def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr], origin: Origin) -> Expr:
+    """The value of one of two expressions, of which the other one is not evaluated; `value` writes an expression."""
+    test = value(e.condition)
+    if isinstance(test, Const):
+        return value(e.then if test.value else e.otherwise)
+    (then, yes), (otherwise, no) = (builder.nested(partial(value, s)) for s in (e.then, e.otherwise))
+    if then.type != otherwise.type:
+        message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and {show(e.otherwise)} is none"
+        raise unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
+    made = builder.fresh("chosen", then.type)
+    builder.emit(When(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
+    return made
 
 
 def _arithmetic(builder: Builder, name: str, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:

@@ -11,12 +11,14 @@ from wingspan.buffers import ops
 from wingspan.buffers.linear import Code
 from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
+from wingspan.lang.ir import Function, Operator
+from wingspan.lang.widths import Width
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder
-from wingspan.plan.lowering.expressions import to_float
+from wingspan.plan.lowering.expressions import ZERO, call, to_float
 
 _OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
 """Operators that the buffer language and the language of programs write differently from a plan."""
@@ -121,7 +123,9 @@ class _Inliner:
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
-            case ops.Atomic(ref=ref, index=index, op=symbol, value=value, place=place):
+            case ops.Atomic(op=Function()):
+                self.swap(s)
+            case ops.Atomic(ref=ref, index=index, op=str() as symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 stored = self.typed(given, into.buffer.type)
@@ -147,6 +151,36 @@ class _Inliner:
 
             case ops.Each():
                 self.each(s)
+
+    def swap(self, s: ops.Atomic) -> None:
+        """An update by a function in one step: if the cell is not what the new value was made of, that is made anew."""
+        builder, origin, ref, f = self.builder, self.here.origin, self.ref(s.ref), s.op
+        assert isinstance(f, Function)
+        at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
+        value, place = builder.keep("value", self.typed(given, ref.buffer.type), origin), self.place(s.place)
+        found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
+        builder.emit(plan.Swap(found, ref, at, ZERO[old.type], ZERO[old.type], place, origin))
+
+        def attempt() -> None:
+            builder.set(old, found, origin)
+            made = call(builder, f, (old, value), origin)
+            if s.width is not None:
+                made = self.fitting(made, s.width, ref.buffer.place)
+            builder.emit(plan.Swap(found, ref, at, old, made, place, origin))
+
+        again = op("not", op("same" if old.type == "float" else "==", found, old))
+        builder.emit(plan.While(builder.block(attempt), again, ()))
+
+    def fitting(self, made: Expr, width: Width, place: str) -> Expr:
+        """A value as a narrow cell stores it, after a check that it fits."""
+        if width.rounds:
+            return op("f32", made)
+        made = self.builder.keep("made", made, self.here.origin)
+        least, most = Const(width.range[0]), Const(width.range[-1])
+        fits = op("and", op("<=", least, made), op("<=", made, most))
+        message = f"{place}{{value}} does not fit {width}"
+        self.builder.emit(plan.Check(fits, message, (("value", made),), self.here.origin))
+        return made
 
     def each(self, s: ops.Each) -> None:
         """A loop whose iterations are independent: where it pays, each thread of the device takes an equal share."""
@@ -202,10 +236,10 @@ class _Inliner:
                 return self.names[name]
             case ops.Op(op="thread", args=(ops.Const(value=device), _)):
                 return self.here.threads.get(device, Const(0))
+            case ops.Op(op="combine", args=(ops.Const(value=symbol), x, v)):
+                return combine(self.builder, symbol, self.expression(x), self.expression(v), self.here)
             case ops.Op(op=symbol, args=args):
                 values = tuple(self.expression(a) for a in args)
-                if symbol.startswith("combine "):
-                    return combine(self.builder, symbol.removeprefix("combine "), values[0], values[1], self.here)
                 folded = values[0]
                 if symbol in ("and", "or"):
                     for value in values[1:]:
@@ -255,8 +289,10 @@ class _Inliner:
         return Instance(layout, group, reg)
 
 
-def combine(builder: Builder, symbol: str, x: Expr, v: Expr, here: Here) -> Expr:
+def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) -> Expr:
     """x ⊕ v, or that many times; of integers it may overflow."""
+    if isinstance(symbol, Function):
+        return call(builder, symbol, (x, v), here.origin)
     if symbol == "=":
         return v
     args: tuple[Expr, ...] = (x, v)

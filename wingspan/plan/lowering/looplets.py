@@ -124,7 +124,7 @@ class Coiteration:
         match e:
             case ir.Index(name=name):
                 return self.builder.indices[name]
-            case ir.Call(op=name, args=args):
+            case ir.Call(op=str() as name, args=args):
                 return op(name, *map(self.bound, args))
             case ir.Literal(value=value):
                 return Const(value)

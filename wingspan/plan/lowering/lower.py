@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
@@ -206,7 +205,9 @@ class Lowering(State):
             case ir.Call(op=name, args=args):
                 values = tuple(self.expression(a) for a in args)
                 kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
-                if "float" not in kinds and name not in (*expressions.COMPARISONS, "/"):
+                if isinstance(name, ir.Function) or (
+                    "float" not in kinds and name not in (*expressions.COMPARISONS, "/")
+                ):
                     for a in args:
                         self.require_decided(a)
                 return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
@@ -218,18 +219,7 @@ class Lowering(State):
 
     def choice(self, e: ir.Choice) -> Expr:
         """The value of one of two expressions, of which the other one is not evaluated."""
-        test = self.expression(e.condition)
-        if isinstance(test, Const):
-            return self.expression(e.then if test.value else e.otherwise)
-        (then, yes), (otherwise, no) = (self.builder.nested(partial(self.expression, s)) for s in (e.then, e.otherwise))
-        if then.type != otherwise.type:
-            message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and {show(e.otherwise)} is none"
-            raise layout.unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
-        made, origin = self.builder.fresh("chosen", then.type), self.builder.origin(e.span, "Choose")
-        self.builder.emit(
-            plan.When(test, (*yes, plan.Set(made, then, origin)), (*no, plan.Set(made, otherwise, origin)))
-        )
-        return made
+        return expressions.choice(self.builder, e, self.expression, self.builder.origin(e.span, "Choose"))
 
     def access(self, a: ir.Access) -> Expr:
         """The element that an access reads."""

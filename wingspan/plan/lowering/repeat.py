@@ -8,10 +8,11 @@
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
 in which one child stands for all these indices, or of one that it updates, which is given the end of the run. Such an
 update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
-mentions, since the rules go down into that at each index. Any other update is repeated. One by `=`, `min`, `max`, `&&`
-or `||` leaves what the first leaves. For + and - there is `muladd`: x + k·v moves in one direction as k grows, so one
-of n single steps overflows if and only if x + n·v does. Others are done n times: a product may overflow on the way to
-something that fits, and sums that are rounded at each store to f32 would be rounded once.
+mentions, since the rules go down into that at each index. Any other update is repeated. One by an operator that is
+associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is
+`muladd`: x + k·v moves in one direction as k grows, so one of n single steps overflows if and only if x + n·v does.
+Others are done n times: a product may overflow on the way to something that fits, and sums that are rounded at each
+store to f32 would be rounded once.
 
 Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
 updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.
@@ -23,7 +24,7 @@ from collections.abc import Callable
 from math import prod
 
 from wingspan.lang import ir
-from wingspan.lang.algebra import INT64
+from wingspan.lang.algebra import INT64, repeatable
 from wingspan.lang.terms import mentions
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.element import Element
@@ -35,9 +36,6 @@ from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Repetition, Shared
 from wingspan.plan.lowering.state import State
 from wingspan.plan.ranges import range_of
-
-IDEMPOTENT = frozenset({"=", "min", "max", "&&", "||"})
-"""Operators by which to update twice is to update once."""
 
 
 def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
@@ -115,10 +113,10 @@ def times(state: State, tensor: str) -> Expr:
     return made
 
 
-def update(state: State, F: ir.Fiber, symbol: str, write: Callable[[Expr | None], None]) -> None:
+def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr | None], None]) -> None:
     """Update an element, as often as its body is repeated; `write` does so once, or by + and - so many times."""
     often, builder = times(state, F.tensor), state.builder
-    if symbol in IDEMPOTENT or often == Const(1):
+    if repeatable(symbol) or often == Const(1):
         write(None)
     elif symbol in ADDING and type(leaf := state.tower(F).leaf) in (Element, Atomic) and not leaf.width.rounds:
         write(often)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wingspan.lang import ir
+from wingspan.lang.ir import Operator
 from wingspan.plan.ir import Expr, Group, Reg
 from wingspan.plan.lowering.inline import Instance
 
@@ -14,7 +15,7 @@ class Handle:
     """A tensor in a scope: its mode, the operator of its phase, its fill value (in program and plan), its root."""
 
     mode: str
-    op: str
+    op: Operator
     fill: ir.Expression
     z: Expr
     root: Instance

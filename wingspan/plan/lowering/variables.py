@@ -88,6 +88,12 @@ class _Walk:
                 return self.towers[F.tensor].kind  # type: ignore[return-value]
             case ir.Choice(then=then):
                 return self.kind(then, known)
+            case ir.Call(op=ir.Function(parameters=parameters, body=body), args=args):
+                inside = {x: ((x, None), 0) for x in parameters}
+                given = Variables(
+                    kinds={(x, None): {self.kind(a, known)} for x, a in zip(parameters, args, strict=True)}
+                )
+                return _Walk(given, {}).kind(body, inside)
             case ir.Call(op=op, args=args):
                 if op in COMPARISONS or op in LOGIC:
                     return "bool"

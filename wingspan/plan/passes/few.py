@@ -75,7 +75,7 @@ LARGEST = Const(2**31 - 1)
 """What a cell of 32 bits holds at most."""
 
 ONE = Const(1)
-SHARED = plan.Atomic | plan.Claim | plan.Acquire | plan.Release | plan.Child | plan.Fresh | plan.Drop | Par
+SHARED = plan.Atomic | plan.Swap | plan.Claim | plan.Acquire | plan.Release | plan.Child | plan.Fresh | plan.Drop | Par
 Block = tuple[Stmt, ...]
 
 

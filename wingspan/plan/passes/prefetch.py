@@ -58,6 +58,7 @@ from wingspan.plan.ir import (
     Reg,
     Set,
     Stmt,
+    Swap,
     Tile,
     When,
     While,
@@ -267,7 +268,7 @@ class _Later:
         """The later round comes past a statement."""
         value = self.result(s)
         for each in walk((s,)):
-            self.sure = self.sure and not isinstance(each, Check | Compute | Atomic)
+            self.sure = self.sure and not isinstance(each, Check | Compute | Atomic | Swap)
             for reg in sets(each):
                 self.known.pop(reg, None)
         if value is not None and isinstance(s, Set | Load):

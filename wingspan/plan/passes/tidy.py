@@ -17,6 +17,7 @@ READS: dict[type, tuple[str, ...]] = {
     plan.Load: ("ref", "index", "place", "origin"),
     plan.Store: ("ref", "index", "value", "place", "origin"),
     plan.Atomic: ("ref", "index", "value", "times", "place", "origin"),
+    plan.Swap: ("ref", "index", "old", "value", "place", "origin"),
     plan.Claim: ("ref", "stop", "step", "origin"),
     plan.Acquire: ("ref", "index", "place", "origin"),
     plan.Release: ("ref", "index", "place", "origin"),

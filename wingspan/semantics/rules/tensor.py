@@ -85,7 +85,7 @@ def assign(C: Config, μ: Memory) -> Config | None:
     return C.to(ir.SKIP)
 
 
-def _require_update(C: Config, μ: Memory, tensor: str, op: str) -> None:
+def _require_update(C: Config, μ: Memory, tensor: str, op: ir.Operator) -> None:
     handle = μ.handle(C, tensor)
     fault_unless(handle.mode == "update", f"{tensor} is updated while it is in {handle.mode} mode", C)
     fault_unless(handle.op == op, f"{tensor} is updated with {op} in a phase of {handle.op}", C)

@@ -76,13 +76,14 @@ def _text(expression: ir.Expression) -> str:
     raise NotImplementedError(f"{type(expression).__name__} in an einsum")
 
 
-def _call(op: str, *args: str) -> str:
+def _call(op: ir.Operator, *args: str) -> str:
     if op in ("min", "max", "abs"):
         return f"{op}({', '.join(args)})"
     if op == "!":
         return f"not {args[0]}"
     if op not in INFIX:
         raise NotImplementedError(f"the operator {op}")
+    assert isinstance(op, str)
     return f" {WORDS.get(op, op)} ".join(args) if len(args) == 2 else f"{op}{args[0]}"
 
 

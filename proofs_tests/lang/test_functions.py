@@ -1,0 +1,103 @@
+"""Functions that programs declare: what may be written, what it means, and the same from Python."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import wingspan
+from proofs_tests.effort import many
+from proofs_tests.strategies import programs_with_functions
+from wingspan.errors import Fault, InputError, ParseError, ProgramError
+from wingspan.lang import algebra, ir
+from wingspan.lang.functions import choose
+from wingspan.lang.parser import parse
+from wingspan.lang.printer import show
+
+MISTAKES = {
+    "function f(x) = y": ("y is no parameter of f", 1, 17),
+    "function f(x) = A[x]": ("f computes with its parameters alone, and reads A here", 1, 17),
+    "function f(x) = f(x)": ("there is no function f", 1, 17),
+    "function f(x, x) = x": ("two parameters of f have one name", 1, 1),
+    "function f(x; associative) = x": (
+        "associative: this is said of functions of two parameters, and f has 1", 1, 1,
+    ),
+    "function f(x, y; identity) = x": ("identity needs a value", 1, 18),
+    "function f(x, y; associative = 1) = x": ("associative takes no value", 1, 18),
+    "function f(x, y; assoc) = x": ("assoc is nothing to declare of a function", 1, 18),
+    "function f(x) += x": ("a function is declared by `=`", 1, 15),
+    "if true\nfunction f(x) = x\nend": ("a function is declared at the top level only", 2, 1),
+    "function f(x) = x\ny = f(1, 2)": ("f takes one argument, not 2", 2, 5),
+    "y = g(1)\nfunction g(x) = x": ("there is no function g", 1, 5),
+    "function f(x) = x\nc[1] <<f>>= 2": ("an update is by a function of two parameters, and f has 1", 2, 6),
+    "c[1] <<g>>= 2": ("there is no function g", 1, 6),
+    "c[1] <<xor>>= 2": ("this is no reduction", 1, 6),
+    "c <<choose(0)>>= 2": ("`<<choose(0)>>=` updates an element of a tensor, and c is a bare name", 1, 3),
+    "c[1] <<choose(NaN)>>= 2": ("choose(z) takes one number or boolean, not NaN", 1, 6),
+    "y = choose(NaN)(1, 2)": ("choose(z) takes one number or boolean, not NaN", 1, 12),
+    "y = choose(0)(1)": ("choose(0) takes 2 arguments, not 1", 1, 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_in_functions_say_what_and_where(text: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    span = caught.value.span
+    assert span is not None
+    assert (caught.value.message, span.line, span.column) == MISTAKES[text]
+    assert caught.value.fix
+
+
+@settings(max_examples=many(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(programs_with_functions)
+def test_programs_with_functions_print_as_text_of_the_same_tree(program: ir.Program) -> None:
+    assert parse(show(program)) == program
+    assert pickle.loads(pickle.dumps(program)) == program
+
+
+def test_a_function_that_calls_others_ever_again_is_too_large() -> None:
+    """Each of these has twice the operators of the one before, as a run would have to work them out."""
+    lines = ["function f0(x) = x + x", *(f"function f{k}(x) = f{k - 1}(f{k - 1}(x))" for k in range(1, 12))]
+    with pytest.raises(ParseError, match="f10 has more than 1000 operators") as caught:
+        parse("\n".join(lines))
+    assert caught.value.span is not None
+    assert caught.value.span.line == 11
+
+
+def test_choose_keeps_the_first_value_that_is_not_z() -> None:
+    for z, other in ((0, 2), (1.5, 0), (False, True)):
+        keeps = choose(ir.Literal(z))
+        given = [algebra.exact(v) for v in (z, other, z)]
+        assert algebra.apply(keeps, given[0], given[1]) == given[1]
+        assert algebra.apply(keeps, given[1], given[0]) == given[1]
+        assert algebra.apply(keeps, given[0], given[2]) == z
+    program = parse("c[1] <<choose(-1)>>= choose(Inf)(x, 2)")
+    assert show(program) == "c[1] <<choose(-1)>>= choose(Inf)(x, 2)"
+
+
+def test_a_function_from_python_is_declared_by_the_program_that_is_given_it() -> None:
+    f = wingspan.function("f(x, y) = x + y + x * y", associative=True, commutative=True, identity=0)
+    assert str(f) == "function f(x, y; associative, commutative, identity = 0) = x + y + x * y"
+    program = wingspan.parse("x = f(2, 3)", functions=[f])
+    assert str(program) == f"{f}\nx = f(2, 3)"
+    assert program.tree == wingspan.parse(str(program)).tree
+    assert wingspan.run(program).variables["x"] == f(2, 3) == 11
+
+
+def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None:
+    for text, known, kind, message in (
+        ("f(x, y) = x - y", {"commutative": True}, ProgramError, "f is declared commutative, but f(0, 1) = -1"),
+        ("f(x) = x\ny = 2", {}, ParseError, "this is more than one function"),
+        ("f(x, y; associative) = x", {}, ParseError, "what holds of a function is given by name here"),
+        ("f(x) = x", {"identity": 0}, ParseError, "identity: this is said of functions of two parameters"),
+    ):
+        with pytest.raises(kind) as caught:
+            wingspan.function(text, **known)
+        assert caught.value.message.startswith(message), text
+    with pytest.raises(InputError, match="f takes one argument, not 2"):
+        wingspan.function("f(x) = x")(1, 2)
+    with pytest.raises(Fault, match="division by zero"):
+        wingspan.function("f(x) = 1 ÷ x")(0)

@@ -1,0 +1,145 @@
+"""Functions in plans: argument by argument, as often as runs repeat them, and in one step where that is promised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from proofs_tests.effort import many
+from proofs_tests.exploring import explored, outcomes
+from wingspan import api
+from wingspan.plan.ir import Swap, While, walk
+from wingspan.plan.pipeline import lower
+from wingspan.plan.show import show
+from wingspan.testing import compare
+from wingspan.testing.campaign import campaign
+from wingspan.testing.cases import SAFER, safe_programs
+
+ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
+F = "function f(x, y; associative, commutative, identity = 0) = x + y + x * y\n"
+
+
+def agreed(text: str) -> list[str | None]:
+    """The faults of all engines, which must end in the same way."""
+    done = compare(api.bind(api.parse(text)), list(map(api.engine, ENGINES)))
+    assert done.difference is None, done
+    assert len(done.endings) == len(ENGINES)
+    return [ending.fault for ending in done.endings]
+
+
+def updates(leaf: str, data: str, op: str = "f", declared: str = F, init: str = "0", value: str = "A[i]") -> str:
+    """Two tasks that update one element."""
+    return f"""{declared}
+A = Tensor(Dense(Element(0)), {data})
+C = Tensor({leaf})
+C .= {init}
+for i = parallel(_, cpu(:t, 2))
+    C[] <<{op}>>= {value}
+end
+return C"""
+
+
+@pytest.mark.parametrize(
+    ("leaf", "data", "fault"),
+    [
+        ("Atomic(0)", "[1, 2, 3]", None),
+        ("Atomic(0.5)", "[1, 2, 3]", None),
+        ("Atomic(0, u8)", "[1, 2, 3]", None),
+        ("Atomic(0, i16)", "[1, 2, -3]", None),
+        ("Atomic(0.0, f32)", "[1, 2, 3]", None),
+        ("Atomic(0, u8)", "[15, 15, 3]", "does not fit u8"),
+        ("Atomic(0)", "[4000000000, 4000000000, 3]", "64-bit integer"),
+    ],
+)
+def test_an_atomic_element_is_updated_by_a_function_in_every_engine(leaf: str, data: str, fault: str | None) -> None:
+    """Also where its cells are narrow; the faults are the same."""
+    found = agreed(updates(leaf, data, init=leaf.split("(")[1].rstrip(")").split(",")[0]))
+    assert all(each is None if fault is None else fault in str(each) for each in found), found
+
+
+def test_booleans_are_updated_by_a_function() -> None:
+    other = "function other(p, q; associative, commutative, identity = false) = p != q\n"
+    assert agreed(updates("Atomic(false)", "[1, 2, 3]", "other", other, "false", "A[i] > 1")) == [None] * len(ENGINES)
+
+
+def test_no_interleaving_loses_an_update_by_a_function() -> None:
+    """The plan reads the element, computes aside, and begins anew if another task was faster: 3 tasks, all orders."""
+    text = updates("Atomic(0)", "[1, 2, 3]").replace("cpu(:t, 2)", "cpu(:t, 3)")
+    swaps = [s for s in walk(lower(api.bind(api.parse(text))).body) if isinstance(s, Swap)]
+    assert len(swaps) == 2
+    found = explored(text, machine="native").verdict
+    assert (found.verdict, len(found.results)) == ("safe", 1)
+    assert outcomes(text, machine="native") == outcomes(text, machine="native", strategy="graph")
+    assert "23" in str(found.results[0].outcome.values())
+
+
+def test_a_function_that_does_not_commute_has_every_order_in_the_plan_as_under_the_rules() -> None:
+    text = updates("Atomic(0)", "[1, 2]", "twice", "function twice(x, y) = 2 * x - y\n")
+    assert {*outcomes(text, machine="native")} == {*outcomes(text)}
+    assert len(outcomes(text)) == 2
+
+
+@pytest.mark.parametrize("machine", ["semantics", "native"])
+def test_an_argument_is_evaluated_once(machine: str) -> None:
+    """x + x of one read is even, whenever another task writes x; written out, it reads twice."""
+    text = """
+    function double(x) = x + x
+    d = Tensor(Dense(Element(0)), 1)
+    d .= 0
+    y = 0
+    for i = parallel(1:2, cpu(:t, 2))
+        if i == 1
+            y = 1
+        end
+        if i == 2
+            d[1] += double(y)
+        end
+    end
+    return d
+    """
+    written_out = text.replace("double(y)", "y + y")
+    assert {*outcomes(text, machine=machine)} == {"{'d': [0], 'y': 1}", "{'d': [2], 'y': 1}"}
+    assert "{'d': [1], 'y': 1}" in outcomes(written_out, machine=machine)
+
+
+RUNS = """{declared}
+A = Tensor(RunList(Element(0)), [2, 2, 2, 2, 3])
+C = Tensor({leaf})
+C .= 1
+for i = _
+    C[] <<{op}>>= A[i]
+end
+return C"""
+
+
+@pytest.mark.parametrize("leaf", ["Element(0)", "Atomic(0)"])
+def test_a_run_repeats_an_update_by_a_function_as_often_as_it_has_indices(leaf: str) -> None:
+    """Unless two updates have the effect of one, which takes an associative and idempotent function."""
+    for op, declared, repeated in (
+        ("f", F, True),
+        ("unlike", "function unlike(x, y; commutative, idempotent) = ifelse(x == y, x, x + y)", True),
+        ("larger", "function larger(x, y; associative, commutative, idempotent) = max(x, y)", False),
+    ):
+        text = RUNS.format(declared=declared, op=op, leaf=leaf)
+        assert agreed(text) == [None] * len(ENGINES)
+        made = lower(api.bind(api.parse(text)))
+        repeats = [s for s in walk(made.body) if isinstance(s, While) and "done" in str(s.condition)]
+        assert bool(repeats) == repeated, op
+
+
+def test_a_plan_shows_the_step_that_updates_by_a_function() -> None:
+    text = show(lower(api.bind(api.parse(updates("Atomic(0)", "[1, 2]")))))
+    assert "swap found = C.val[1], 0 there if it is 0" in text
+    assert "swap found = C.val[1], sum.2 there if it is found" in text
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_programs_with_functions_compute_the_same_in_every_engine(part: int) -> None:
+    """Rules, reference, register machine and plan, on one to four threads."""
+    texts = safe_programs(replace(SAFER, functions=2))
+    found = campaign(
+        ["semantics", "reference"], ["native", "native-controlled"], programs=texts, examples=many(150) // 2,
+        first_seed=9_000 + part,
+    )  # fmt: skip
+    assert found.cases >= many(150) // 2

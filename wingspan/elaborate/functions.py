@@ -1,0 +1,99 @@
+"""What is declared of functions, tried on some values: a declaration that one of them refutes is a mistake.
+
+Rules, tests and engines rely on what is declared: updates by the identity are left out, copies are merged in any order.
+So `explore` cannot show that a declaration is false. Here every equation is tried on small integers, doubles and
+booleans, and on the values that are declared themselves. Where a side has no value, as after a division by zero, there
+is nothing to compare. Beyond these values, and for Inf and NaN, declarations are trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+from wingspan.elaborate.kinds import BOOL, NUMBERS, Kinds, given_by, specialized
+from wingspan.errors import Fault, Mistakes, ProgramError
+from wingspan.lang import algebra, ir
+from wingspan.lang.ir import Call, Expression, Literal, Value, Variable
+from wingspan.lang.printer import show
+
+TRIED: dict[Kinds, tuple[Value, ...]] = {
+    NUMBERS: (0, 1, -1, 2, -3, Fraction(1, 2), Fraction(-5, 4)),
+    BOOL: (False, True),
+}
+"""The values that equations are tried on, with the kinds that parameters have then."""
+
+Equation = tuple[str, str, Expression, Expression]
+"""What is declared, also in words, and the two sides, over x, y and z."""
+
+
+def check_functions(tree: ir.Program, mistakes: Mistakes) -> None:
+    """Note a mistake for each function that is not what its declaration says."""
+    for s in tree.body.statements:
+        if isinstance(s, ir.Define) and isinstance(s.value, ir.Function) and (found := refuted(s.value)) is not None:
+            what, message = found
+            error = ProgramError(message, s.value.span, topic="algebra", fix=f"leave {what} out, or change {s.name}")
+            mistakes.note(error, s.name)
+
+
+@lru_cache(maxsize=1 << 10)
+def refuted(f: ir.Function) -> tuple[str, str] | None:
+    """What is declared of a function although it is false, and an example; None if no value refutes it."""
+    declared = tuple(e.value for e in (f.algebra.identity, f.algebra.annihilator) if e is not None)
+    for kinds, values in TRIED.items():
+        numeric = kinds is NUMBERS
+        tried = tuple(dict.fromkeys((*(v for v in declared if isinstance(v, bool) != numeric), *values)))
+        known = specialized(f, (kinds,) * len(f.parameters))
+        if not numeric and given_by(known, (kinds,) * len(f.parameters)) != BOOL:
+            break  # it counts booleans as numbers
+        for what, words, left, right in _equations(known, numeric):
+            names = sorted({node.name for node in (*left.walk(), *right.walk()) if isinstance(node, Variable)})
+            for given in product(tried, repeat=len(names)):
+                if found := _differ(left, right, dict(zip(names, given, strict=True))):
+                    return what, f"{f} is declared {words}, but {found}"
+    return None
+
+
+def _equations(f: ir.Function, numeric: bool) -> Iterator[Equation]:
+    """What is declared of a function, as far as it is about numbers, or about booleans."""
+    x, y, z = map(Variable, "xyz")
+    known = f.algebra
+    for name, e in (("identity", known.identity), ("annihilator", known.annihilator)):
+        if e is not None and (e.kind != "bool") == numeric:
+            words, made = f"to have the {name} {algebra.literal(e.value)}", x if name == "identity" else e
+            yield name, words, Call(f, (x, e)), made
+            yield name, words, Call(f, (e, x)), made
+    if known.idempotent:
+        yield "idempotent", "idempotent", Call(f, (x, x)), x
+    if known.commutative:
+        yield "commutative", "commutative", Call(f, (x, y)), Call(f, (y, x))
+    if known.associative:
+        yield "associative", "associative", Call(f, (Call(f, (x, y)), z)), Call(f, (x, Call(f, (y, z))))
+
+
+def _differ(left: Expression, right: Expression, given: dict[str, Value]) -> str | None:
+    """The two sides with their values, if they have some, and these differ."""
+    sides = [_filled(e, given) for e in (left, right)]
+    try:
+        values = [_value(e) for e in sides]
+    except Fault:
+        return None
+    if algebra.is_literal(Literal(values[0]), values[1]):
+        return None
+    return " and ".join(
+        f"{show(e)} = {algebra.show(v)}" for e, v in zip(sides, values, strict=True) if isinstance(e, Call)
+    )
+
+
+def _filled(e: Expression, given: dict[str, Value]) -> Expression:
+    made: Expression = e.map(lambda node: Literal(given[node.name]) if isinstance(node, Variable) else node)
+    return made
+
+
+def _value(e: Expression) -> Value:
+    if isinstance(e, Call):
+        return algebra.apply(e.op, *map(_value, e.args))
+    assert isinstance(e, Literal)
+    return e.value
