@@ -7,6 +7,7 @@ from functools import cache
 from textwrap import dedent
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -179,7 +180,7 @@ def test_loops_with_few_iterations(data: str, threads: int) -> None:
     assert times == sorted(times) and found.placements[0] == found.serial
     total = sum(map(int, data.split(","))) if data else 0
     for each in found.placements:
-        assert api.run(each.program, engine="native")["c"].to_numpy().tolist() == [total, 0]
+        assert np.asarray(api.run(each.program, engine="native")["c"]).tolist() == [total, 0]
 
 
 def test_two_modifiers_are_tried_where_one_does_not_suffice() -> None:
