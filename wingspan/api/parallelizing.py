@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -86,7 +87,7 @@ class Parallelized(Shown):
 
 
 def parallelize(
-    program: Program | str,
+    program: Program | str | os.PathLike[str],
     *,
     measure: bool = False,
     top: int = TOP,

@@ -140,9 +140,10 @@ def choices(
             if any((loop.number, schedule.kind) in hopeless for loop in loops):
                 continue
             made = list(search.placed(loops, schedule))
-            found += [each for each in made if isinstance(each, Placement)]
+            accepted = [each for each in made if isinstance(each, Placement)]
+            found += accepted
             rejected += [each for each in made if isinstance(each, Rejected)]
-            if len(loops) == 1 and rejected[-1:] == made:
+            if len(loops) == 1 and not accepted:
                 hopeless.add((loops[0].number, schedule.kind))
     ranked = sorted(found, key=lambda each: (each.estimate.time, each.estimate.work))
     complete = search.complete and len(sets) <= SETS
