@@ -17,6 +17,7 @@ AREAS = {
     "rules": ["wingspan/semantics/rules/"],
     "language": [
         "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
+        "wingspan/elaborate/extents.py", "wingspan/elaborate/uses.py",
         "wingspan/elaborate/lifecycles.py", "wingspan/lang/algebra.py", "wingspan/lang/printer.py",
         "wingspan/plan/lowering/expressions.py", "wingspan/runtime/runtime.h",
     ],
