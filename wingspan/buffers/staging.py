@@ -382,7 +382,7 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="combine"), args=[x, v], keywords=[]):
                 return Op(f"combine {self.stager.op}", (self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
-                merging = "+" if self.stager.op == "-" else self.stager.op
+                merging = {"-": "+", "-%": "+%"}.get(self.stager.op, self.stager.op)
                 return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
                 return self.fit(x)

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 from wingspan.lang import ir
 
-COMMUTATIVE = frozenset({"+", "*", "min", "max", "&&", "||"})
-"""The operators ⊕ for which the element may be any operand of `c[i] = … ⊕ … ⊕ …`. Of `-` it must be the first."""
+COMMUTATIVE = frozenset({"+", "*", "min", "max", "&&", "||", "+%", "*%"})
+"""The operators ⊕ for which the element may be any operand of `c[i] = … ⊕ … ⊕ …`."""
+
+FIRST = frozenset({"-", "-%"})
+"""Those of which it must be the first."""
 
 
 def as_update(s: ir.Assign) -> ir.Assign | None:
@@ -15,9 +18,9 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
     if s.op != "=" or not isinstance(s.value, ir.Call):
         return None
     op = s.value.op
-    operands = [s.value.args[0], *s.value.args[1:]] if op == "-" else _operands(s.value, op)
+    operands = [s.value.args[0], *s.value.args[1:]] if op in FIRST else _operands(s.value, op)
     found = [k for k, e in enumerate(operands) if e == s.access]
-    if len(operands) < 2 or not found or not (op in COMMUTATIVE or (op == "-" and found[0] == 0)):
+    if len(operands) < 2 or not found or not (op in COMMUTATIVE or (op in FIRST and found[0] == 0)):
         return None
     first, *others = [e for k, e in enumerate(operands) if k != found[0]]
     value = first

@@ -147,6 +147,11 @@ def _int64(value: int) -> int:
     return value
 
 
+def wrapped(value: int) -> int:
+    """The 64-bit integer that is equal modulo 2⁶⁴."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
 def _divide(x: Value, y: Value) -> Value:
     return Fraction(x) / Fraction(y)
 
@@ -176,6 +181,7 @@ _ARITHMETIC: dict[str, Callable[..., Value]] = {
 _BITS: dict[str, Callable[..., int]] = {
     "&": lambda x, y: x & y, "|": lambda x, y: x | y, "⊻": lambda x, y: x ^ y, "~": lambda x: ~x,
     "<<": lambda x, k: x << min(k, 64), ">>": lambda x, k: x >> min(k, 64),
+    "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
 }  # fmt: skip
 """A shift by more than 64 is one by 64: it leaves no bit, or overflows."""
 _ORDER: dict[str, Callable[[Value, Value], bool]] = {
@@ -236,10 +242,10 @@ def _require(op: str, args: tuple[Value, ...], what: str, good: Callable[[Value]
 
 # ---------------------------------------------------------------------------------------------------- simplification
 
-IDENTITY: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False}
-"""What ⊕ leaves a value unchanged with, on the right (and, except for -, on the left)."""
+IDENTITY: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1}
+"""What ⊕ leaves a value unchanged with, on the right (and, except for - and -%, on the left)."""
 
-ANNIHILATOR: dict[str, Value] = {"*": 0, "&&": False, "||": True}
+ANNIHILATOR: dict[str, Value] = {"*": 0, "&&": False, "||": True, "*%": 0}
 
 
 def is_literal(e: Expression, value: Value) -> bool:
@@ -298,7 +304,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
         return _folded(e, literals)
     if len(args) == 2 and e.op in IDENTITY:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
-            drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op != "-")
+            drops = is_literal(a, IDENTITY[e.op]) and (a is args[1] or e.op not in ("-", "-%"))
             if drops and not ((typed or nested) and isinstance(a, Literal) and a.kind == "float"):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)

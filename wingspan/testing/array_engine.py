@@ -111,6 +111,8 @@ class Evaluation:
     def reduced(self) -> np.ndarray:
         """The expression, reduced over the loops that the output has no axis for; extent 1 where it has no loop."""
         einsum = self.einsum
+        if einsum.op in ir.WRAPPING:
+            raise NotImplementedError(f"{einsum.op} of arrays")
         lost = [index for index in einsum.loops if index not in einsum.axes]
         if einsum.op in ("min", "max") and not all(einsum.extents[index] for index in lost):
             return np.full((1,) * len(einsum.axes), double(einsum.init.value))
