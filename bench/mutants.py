@@ -226,7 +226,7 @@ class Runner:
 
     def build(self, copy: Path, changed: str) -> None:
         """Build the extension modules of a copy, if one of their sources has changed since they were built."""
-        compiled = changed.endswith((".pyx", ".pxd"))
+        compiled = changed.endswith((".pyx", ".pxd", ".h"))
         if compiled or copy in self.stale:
             command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
             subprocess.run(command, cwd=copy, check=True, capture_output=True)

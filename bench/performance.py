@@ -142,7 +142,9 @@ time are of experiments by hand in the printed C, in one process with it, on a b
   take nothing that can be measured. A path of its own for runs that begin and end together in both images, as most of
   these do, would gain 10 to 15 %, and a value that is kept instead of loaded again 1 to 6 %: neither is there. `np.add`
   takes 0.04 ms on the smallest image. No loop over 48,000 runs is as fast.
-- **Intersections** of sets take 5 to 9 times as long as in pyroaring. Why was not looked into.
+- **Intersections** of sets take 5 to 9 times as long as in pyroaring. Bright runs of text have 1.5 to 1.9
+  pixels. So pyroaring keeps more than nine of ten blocks of the three larger images as sorted arrays of 16-bit numbers,
+  and intersects these with vector instructions. Ours takes 2.5 to 2.9 ns for each run of the two sets, one by one.
 - **Two threads.** The largest sum gains 1.90, the largest histogram 1.59. Two things are missing there. Equal shares of
   the pixels hold 54.7 and 45.3 % of the runs, so static shares gain 1.83 at most, without any merging. And merging two
   dictionaries of 682 and 634 colours into one of 688 takes about 0.26 ms by the samples of `perf`, hash tables that
@@ -246,9 +248,9 @@ def images() -> Iterator[str]:
     yield "\n## Images\n"
     yield "Screenshots of this documentation, of which at least 90 % is background: `python bench/images.py FOLDER`,"
     yield "then `python bench/structured.py FOLDER`. Elements are bytes, in our run lists as in the arrays of NumPy,"
-    yield "OpenCV and Arrow. Sets of pixels are lists of runs without elements, arrays of booleans, and pyroaring's run"
-    yield "containers. Arrow adds no run-end encoded arrays: they are decoded, added and encoded. NumPy, Arrow and"
-    yield "pyroaring work on one thread here."
+    yield "OpenCV and Arrow. Sets of pixels are lists of runs without elements, arrays of booleans, and pyroaring's"
+    yield "sets after `run_optimize`. Arrow adds no run-end encoded arrays: they are decoded, added and encoded. NumPy,"
+    yield "Arrow and pyroaring work on one thread here."
     loads = [one["load"] for one in found.values()]
     commits = ", ".join(sorted({one["commit"] for one in found.values()}))
     yield f"\nMeasured at commit {commits}; load average {min(loads):.1f} to {max(loads):.1f}."
