@@ -150,6 +150,9 @@ class Stager:
         raise InternalError(f"{self.tower.levels[depth].name}: {name} returns one value")
 
 
+MERGING = {"-": "+", "-%": "+%"}
+"""What copies are merged by, if not by the operator that updates them: they hold differences from zero."""
+
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.BitOr: "|"}
 _ACCESSES: dict[str, type[Acquire] | type[Release] | type[Sort]] = {
     "acquire": Acquire, "release": Release, "sort": Sort,
@@ -382,7 +385,7 @@ class _Inliner:
             case ast.Call(func=ast.Name(id="combine"), args=[x, v], keywords=[]):
                 return Op(f"combine {self.stager.op}", (self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="merge"), args=[x, v], keywords=[]):
-                merging = {"-": "+", "-%": "+%"}.get(self.stager.op, self.stager.op)
+                merging = MERGING.get(self.stager.op, self.stager.op)
                 return Op(f"combine {merging}", (self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
                 return self.fit(x)
