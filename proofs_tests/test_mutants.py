@@ -26,8 +26,9 @@ AREAS = {
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
-        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/alike.py",
-        "wingspan/dependence/advice.py", "wingspan/dependence/changes.py", "wingspan/views/check.py",
+        "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/reuse.py",
+        "wingspan/dependence/alike.py", "wingspan/dependence/advice.py", "wingspan/dependence/changes.py",
+        "wingspan/views/check.py",
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
@@ -65,7 +66,7 @@ AREAS = {
         "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
         "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
         "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",
-        "wingspan/pytest_plugin.py",
+        "wingspan/pytest_plugin.py", "wingspan/testing/peers/taco.py",
     ],
     "readers": [
         "wingspan/tensors/files/numpy_files.py", "wingspan/tensors/files/matrix_market.py",

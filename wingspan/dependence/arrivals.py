@@ -9,6 +9,9 @@ Claim: if visits come in logical order, and no fiber is entered before another t
 visited, then visits come in physical order. Let x be visited before y. Then x is logically smaller than y. Every entry
 of y, the first one included, comes after the entry that belongs to the visit of x; so x has the smaller number.
 
+An ordered level further out uses a child again in which nothing was written (`reuse`). So the same is asked of fibers
+within that child, at whichever of its indices they were entered.
+
 Two things excuse an entry z that may come before that of a smaller x:
 
 - z's own thread has surely entered the same fiber as x before z (`_surely_before`);
@@ -26,6 +29,7 @@ from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import limited
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach, isolated, level_name, never_one_thread, opened, place, renewed
+from wingspan.dependence.reuse import reused_below, unwritten
 from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
@@ -41,10 +45,13 @@ class Arrivals:
 
     tower: Tower
     depth: int
+    within: int | None = None
+    """the depth of a level that uses a child again: only fibers at one place within that child are compared"""
 
     def path(self, site: Site) -> tuple[int, ...]:
         """The loops whose indices identify an entered fiber: one that a modifier wraps, or a storage level's child."""
-        return place(site, self.tower, self.tower.numbers[self.depth] - (not self.tower.levels[self.depth].modifier))
+        number = self._number - (not self._modifier)
+        return place(site, self.tower, number, self.within)
 
     def loop(self, site: Site) -> int:
         """Which loop enters fibers: in every iteration, or when it is opened if the level is late."""
@@ -70,7 +77,21 @@ class Arrivals:
             for k in range(min(common(one, other), self.events(one), self.events(other)))
             if counted and one.loops[k].parallel and not self.shared(one.loops[k]) and never_one_thread(one.loops[k])
         ]
-        return *isolated(one, other, self.tower, self.depth), same(alone, alone)
+        found = isolated(one, other, self.tower, self.depth, self.within)
+        if self.within is not None:
+            found = *found, *isolated(one, other, self.tower, self.within)
+        return *found, same(alone, alone)
+
+    def first(self, one: Site) -> tuple[str, ...]:
+        """When an entry, x, leaves its fiber to a later one."""
+        return () if self.within is None else (unwritten(one, self.tower, self.within, "x"),)
+
+    def before(self, one: Site, other: Site) -> list[str]:
+        """That an entry of `one`, w, is to y's fiber as its place was when x was entered."""
+        there = [f"w{i} = y{j}" for i, j in zip(self.path(one), self.path(other), strict=True)]
+        if self.within is None:
+            return there
+        return [*there, *(f"w{i} = x{i}" for i in one.position(self.tower.numbers[self.within] - 1))]
 
     def turn(self, site: Site, p: int) -> int:
         """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""
@@ -96,8 +117,10 @@ def breaches(sites: Sequence[Site], tower: Tower, counted: bool) -> Iterator[Bre
     for depth, level in enumerate(tower.levels):
         above = _deciding(tower, depth) if level.once else None
         if above is not None:
-            for one, other in product(limited(sites), repeat=2):
-                yield from _entered_too_early(sites, one, other, Arrivals(tower, above), depth, counted)
+            within = reused_below(tower, above)
+            levels = [Arrivals(tower, above), *([] if within is None else [Arrivals(tower, above, within)])]
+            for (one, other), arrivals in product(product(limited(sites), repeat=2), levels):
+                yield from _entered_too_early(sites, one, other, arrivals, depth, counted)
 
 
 def _deciding(tower: Tower, depth: int) -> int | None:
@@ -123,7 +146,7 @@ def _entered_too_early(
         return
     pairs, upto = pairs_of(one, other, start), (level.events(one), level.events(other))
     p, q = level.path(one), level.path(other)
-    larger = (apart(p, q), not_before(p, q), *level.together(one, other, counted))
+    larger = (apart(p, q), not_before(p, q), *level.together(one, other, counted), *level.first(one))
     for k, told in _earlier(one, other, level, start):
         if k is not None and level.shared(one.loops[k]) and not _entered_in_two_turns(sites, level, one.loops[k]):
             continue
@@ -158,8 +181,7 @@ def _not_surely_before(one: Site, other: Site, level: Arrivals, start: int, k: i
     if k is None or cancelled or one.conditions or None in ranges or not serial:
         return ()
     earlier = [" and ".join([*(f"w{i} = x{i}" for i in range(j)), f"w{j} < x{j}"]) for j in serial]
-    there = [f"w{i} = y{j}" for i, j in zip(level.path(one), level.path(other), strict=True)]
-    return ("not " + _some(side, *ranges, *there, f"({' or '.join(earlier)})"),)
+    return ("not " + _some(side, *ranges, *level.before(one, other), f"({' or '.join(earlier)})"),)
 
 
 def _visited_later(

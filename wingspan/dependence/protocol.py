@@ -13,6 +13,7 @@ from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.findings import Topic
+from wingspan.dependence.reuse import reused_below, unwritten
 from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
@@ -59,13 +60,14 @@ def _gated(tower: Tower) -> Iterator[tuple[int, Gated]]:
             yield depth, level
 
 
-def place(site: Site, tower: Tower, number: int) -> tuple[int, ...]:
+def place(site: Site, tower: Tower, number: int, within: int | None = None) -> tuple[int, ...]:
     """Which loops decide on the fiber's place in memory: of those over its position, not the ones over indices that
-    have one child.
+    have one child. `within`: on its place within one child of the level at this depth.
     """
     numbers = range(number + 1, tower.rank + 2)
+    top = tower.rank + 2 if within is None else tower.numbers[within]
     loops = zip(reversed(numbers), site.position(number), strict=True)
-    return tuple(loop for n, loop in loops if not tower.levels[tower.depths[n]].shared_child)
+    return tuple(loop for n, loop in loops if n < top and not tower.levels[tower.depths[n]].shared_child)
 
 
 # ------------------------------------------------------------------------------------------------------------- devices
@@ -146,20 +148,34 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
                     yield Breach("claim", site, site, depth, reason)
             for one, other in twos(sites):
-                found = _two_threads(one, other, tower, depth)
+                found = _two_threads(one, other, tower, depth) or _at_a_place_used_again(one, other, tower, depth)
                 if found is not None:
                     where = f"one position of {level_name(tower, depth)}"
                     reason = f"two threads of {level.device} may reach {where} before {one.tensor} is declared again"
                     yield Breach("claim", one, other, depth, reason, *found)
 
 
+Threads = tuple[Loop, Pairs, Numbers, tuple[str, ...]]
+"""A loop whose threads meet, and in which pairs of iterations, as in `Breach`."""
+
+
+def _at_a_place_used_again(one: Site, other: Site, tower: Tower, depth: int) -> Threads | None:
+    """When two threads may reach one position at the level at `depth` because the first one wrote nothing there."""
+    above, number = reused_below(tower, depth), tower.numbers[depth]
+    if above is None:
+        return None
+    at = same(*(place(site, tower, number, above) for site in (one, other)))
+    left = f"({unwritten(one, tower, above, 'x')} or {unwritten(other, tower, above, 'y')})"
+    return _two_threads(one, other, tower, depth, at=(at, left, *isolated(one, other, tower, above)))
+
+
 def _two_threads(
-    one: Site, other: Site, tower: Tower, depth: int, element: bool = False
-) -> tuple[Loop, Pairs, Numbers, tuple[str, ...]] | None:
+    one: Site, other: Site, tower: Tower, depth: int, element: bool = False, at: tuple[str, ...] = ()
+) -> Threads | None:
     """When two threads of the device of the level at `depth` may reach one position there, or update one `element`.
 
-    A static loop deals equal ranges in the same way each time; whatever else comes back to a position may come from
-    another thread. A closed gate has been reported already.
+    `at`: when it is one position, if not where it is one place. A static loop deals equal ranges in the same way each
+    time; whatever else comes back to a position may come from another thread. A closed gate has been reported already.
     """
     level = tower.levels[depth]
     assert isinstance(level, Gated)
@@ -170,7 +186,8 @@ def _two_threads(
     pairs = pairs_of(one, other, one.life.depth)
     number = 1 if element else tower.numbers[depth]
     upto, conditions = (pairs.all, pairs.guards()) if element else (pairs.upto(i, j), ())
-    told = (same(place(one, tower, number), place(other, tower, number)), *_other_thread(one, other, a, b), *conditions)
+    at = at or (same(place(one, tower, number), place(other, tower, number)),)
+    told = (*at, *_other_thread(one, other, a, b), *conditions)
     return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
 
 
@@ -316,12 +333,12 @@ def never_one_thread(loop: Loop) -> bool:
     return start is not None and stop is not None and stop - start < loop.device.nthreads
 
 
-def isolated(one: Site, other: Site, tower: Tower, depth: int) -> tuple[str, ...]:
-    """Only visits within one isolated fiber are to be compared."""
+def isolated(one: Site, other: Site, tower: Tower, depth: int, within: int | None = None) -> tuple[str, ...]:
+    """Only visits within one isolated fiber are to be compared. `within` is that of `place`."""
     for d in reversed(range(depth)):
         if isinstance(tower.levels[d], Isolate):
             j = tower.numbers[d]
-            return (same(place(one, tower, j), place(other, tower, j)),)
+            return (same(place(one, tower, j, within), place(other, tower, j, within)),)
     return ()
 
 

@@ -1,6 +1,6 @@
-"""Libraries of sparse arrays as engines. `pip install 'wingspan[engines]'` installs those on PyPI.
+"""Libraries of sparse arrays, and compilers, as engines. `pip install 'wingspan[engines]'` installs those on PyPI.
 
-Each engine imports its library when it is constructed; a missing library is an InputError.
+Each engine looks for its library or tool when it is constructed; it is an InputError if that is missing.
 """
 
 from wingspan.testing.peers.finch import Finch
@@ -10,5 +10,6 @@ from wingspan.testing.peers.jax import Jax
 from wingspan.testing.peers.numba import Numba
 from wingspan.testing.peers.pydata import Gcxs, Sparse
 from wingspan.testing.peers.scipy import SciPy
+from wingspan.testing.peers.taco import Taco
 
-__all__ = ["Finch", "FinchJl", "Gcxs", "GraphBLAS", "Jax", "Numba", "SciPy", "Sparse"]
+__all__ = ["Finch", "FinchJl", "Gcxs", "GraphBLAS", "Jax", "Numba", "SciPy", "Sparse", "Taco"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -13,9 +12,9 @@ import numpy as np
 
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.einsum import Einsum
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
+from wingspan.testing.peers.library import tool
 
 SECONDS = 300.0
 """Seconds that one program may take. Julia compiles Finch.jl for about half a minute."""
@@ -29,10 +28,7 @@ class FinchJl:
 
     def __init__(self, command: Sequence[str] = ("julia",)) -> None:
         """`command` runs the Julia program whose path is its last argument. InputError if there is none."""
-        if which(command[0]) is None:
-            fix = "install Julia, and Finch in it: julia -e 'using Pkg; Pkg.add(\"Finch\")'"
-            raise InputError(f"this engine needs {command[0]}, which is not there", fix=fix)
-        self.command = tuple(command)
+        self.command = tool(command, "install Julia, and Finch in it: julia -e 'using Pkg; Pkg.add(\"Finch\")'")
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """The output of an einsum. RuntimeError with what Julia wrote last, if it fails."""

@@ -1,8 +1,11 @@
-"""Libraries of others, imported when used."""
+"""Libraries of others, imported when used, and tools of others."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from importlib import import_module
+from shutil import which
 from typing import Any
 
 from wingspan.errors import InputError
@@ -16,6 +19,14 @@ def library(module: str, package: str) -> Any:
     except ImportError as error:
         fix = "pip install 'wingspan[engines]'"
         raise InputError(f"this engine needs the package {package}: {error}", fix=fix) from None
+
+
+def tool(command: Sequence[str], fix: str) -> tuple[str, ...]:
+    """The command, with the whole path of its program. InputError with `fix` if there is no such program."""
+    found = which(command[0])
+    if found is None:
+        raise InputError(f"this engine needs {command[0]}, which is not there", fix=fix)
+    return (os.path.abspath(found), *command[1:])
 
 
 def zero_filled(stored: Coordinates) -> Coordinates:

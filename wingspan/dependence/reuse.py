@@ -1,0 +1,47 @@
+"""Places that are used again: an ordered level appends a child only once something below it has been written.
+
+Until then the next index has the same child. Most levels below are assembled again with it, and begin anew. A
+SparseDict keeps the children that it has numbered, and a Merge the fibers of its copies; so what is below these may
+have been entered, numbered or claimed at an earlier index, of the same fiber or of an earlier one.
+"""
+
+from __future__ import annotations
+
+from wingspan.dependence.sets import Side
+from wingspan.dependence.sites import Site
+from wingspan.lang import ir
+from wingspan.levels import Tower
+from wingspan.levels.base import Leaf
+from wingspan.levels.isolate import Isolate
+from wingspan.levels.merge import Merge
+from wingspan.levels.shard import Shard
+
+
+def reused_below(tower: Tower, depth: int) -> int | None:
+    """The depth of the nearest `once` level above, if what it leaves unwritten is found again by the level at a depth.
+
+    The first level below it that does not just pass on that a child is assembled decides.
+    """
+    above = max((d for d in range(depth) if tower.levels[d].once), default=None)
+    for level in tower.levels[above + 1 : depth + 1] if above is not None else ():
+        if isinstance(level, Isolate | Shard):
+            return None
+        if isinstance(level, Merge) or level.numbers_arrivals:
+            return above
+    return None
+
+
+def unwritten(site: Site, tower: Tower, depth: int, letter: str) -> str:
+    """That a site need not write anything below a child of the level at a depth: its loops may be empty, for example.
+
+    The letter is that of the iteration in which it enters the child.
+    """
+    side = Side("v", site.loops, site, 0)
+    ranges = list(side.ranges(len(site.loops)))
+    value = site.statement.value
+    cancelled = site.op == "=" or any(isinstance(node, ir.Access | ir.Choice) for node in value.walk())
+    leaf = tower.levels[-1]
+    if cancelled or site.conditions or None in ranges or (isinstance(leaf, Leaf) and leaf.implied):
+        return "true"
+    here = [f"v{k} = {letter}{k}" for k in range(site.unfurls(tower.numbers[depth]) + 1)]
+    return f"(not (exists {', '.join(side.names)} : {' and '.join([*here, *filter(None, ranges)])}))"
