@@ -29,7 +29,7 @@ CONSUMERS = {
     "comparison",
     "histogram",
 }
-BELOW_API = BOUND | CONSUMERS | {"program", "reading", "schemas", "written"}
+BELOW_API = BOUND | CONSUMERS | {"choices", "program", "reading", "schemas", "written"}
 
 ALLOWED: dict[str, set[str]] = {
     "shown": set(),
@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "semantics": BOUND | {"explorer"},
     "dependence": BOUND,
     "proof": BOUND | {"dependence", "written"},
+    "choices": BOUND | {"dependence", "program"},
     "plan.ir": {"errors", "lang"},
     "plan.show": {"errors", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},
@@ -83,7 +84,7 @@ ALLOWED: dict[str, set[str]] = {
 stands for all units inside of it, too; `wingspan` is __init__.py.
 """
 
-NO_PARSER = {"semantics", "dependence", "proof", "plan", "runtime", "native", "compiled"}
+NO_PARSER = {"semantics", "dependence", "proof", "choices", "plan", "runtime", "native", "compiled"}
 
 LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
 """The units that may import only these libraries besides Python's own."""

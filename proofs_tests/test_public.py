@@ -17,6 +17,7 @@ from wingspan.explorer.search import Options, Search
 
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
 VERBS = {"check", "diff", "explore", "judge", "plan", "prove", "replay", "run", "schema", "step", "stress"}
+VERBS |= {"parallelize"}
 """Those of the command line that are functions of the same name, besides `emit_c`."""
 
 

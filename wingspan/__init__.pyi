@@ -5,6 +5,7 @@ from .api.comparing import diff, stress
 from .api.compiling import Kernel, compile
 from .api.exploring import Exploration, Sighting, explore, replay
 from .api.judging import Judged, judge
+from .api.parallelizing import Parallelized, parallelize
 from .api.printing import emit_c, passes, plan
 from .api.proving import prove
 from .api.running import Run, engine, run
@@ -35,6 +36,7 @@ __all__ = [
     "Judged",
     "Kernel",
     "Limits",
+    "Parallelized",
     "ParseError",
     "Program",
     "ProgramError",
@@ -60,6 +62,7 @@ __all__ = [
     "judge",
     "load",
     "load_ipython_extension",
+    "parallelize",
     "parse",
     "passes",
     "plan",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,6 +117,8 @@ def compare(
 ) -> Comparison:
     """Run a bound program through engines, and compare every run with the very first.
 
+    What excuses a difference from that run excuses no difference from another one.
+
     Args:
         program: a program that `wingspan.api.bind` has bound.
         engines: what runs it.
@@ -138,8 +141,17 @@ def compare(
     if not endings:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"no engine can run the program: {why}" if why else "there is no engine to run the program")
-    found = (difference(endings[0], each, program.outputs, tolerance) for each in endings)
+    found = (difference(*pair, program.outputs, tolerance) for pair in _compared(endings))
     return Comparison(tuple(endings), left_out, next(filter(None, found), None))
+
+
+def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
+    """The very first run with every one; then all faults with all results, and the first result with the others."""
+    first, results = endings[0], [each for each in endings if not each.fault]
+    yield from ((first, each) for each in endings)
+    yield from (pair for pair in combinations(endings, 2) if any(each.fault for each in pair))
+    if first.fault:
+        yield from ((results[0], each) for each in results[1:])
 
 
 def ending(program: Elaborated, engine: Engine, name: str = "") -> Ending:

@@ -20,7 +20,7 @@ SCHEMA = 1
 """The number that every object says which is printed."""
 NAMES = (
     *("check", "explore", "replay", "step", "run", "diff", "stress", "plan", "passes", "emit-c", "fmt", "sweep"),
-    *("judge", "tensor", "kernel", "demo", "cache", "convert", "show", "error"),
+    *("parallelize", "judge", "tensor", "kernel", "demo", "cache", "convert", "show", "error"),
 )
 """What there is JSON of: the verbs that print some, and what else has `to_dict`."""
 

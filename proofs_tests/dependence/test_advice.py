@@ -414,3 +414,10 @@ def test_the_tables_state_the_costs() -> None:
         "an inner loop instead": advice.INNER,
         "serial": advice.SERIAL,
     }
+
+
+def test_a_parameter_that_is_an_extent_is_no_obstacle() -> None:
+    """Changed programs are tested without it, as their extents are known."""
+    text = "c = Tensor(Dense(Element(0)), n)\nc .= 0\nfor i = parallel(1:2)\nc[1] += i\nend\nreturn c"
+    report = api.check(api.parse(text), params={"n": 3})
+    assert report.advice and report.advice[0].change == "c = Tensor(Dense(Atomic(0)), n)"

@@ -237,6 +237,20 @@ def test_a_thread_numbers_the_children_of_its_own_dictionary() -> None:
     assert topics(dynamic) == ["order"]
 
 
+@pytest.mark.parametrize(("p", "c"), [
+    ("1:1, d, dynamic_schedule(1)", "j"),
+    ("1:2, d", "max(j, j + p + j - 3 - 3*(k - 1), 3 - p - 3*(k - 1))"),
+])  # fmt: skip
+def test_another_thread_numbers_children_of_its_own_copy(p: str, c: str) -> None:
+    """T19: at k = 1, thread 2 enters child 1 and then thread 1 child 2, which thread 1 visits second at k = 2."""
+    form = "Merge(d, SparseDict(SparseList(Element(0))))"
+    text = program(form, "k; j; p on d; c=low:j; i=1:k-1", "T[i, c] += 1", shape="1, 2")
+    text = text.replace("parallel(1:2, d)", f"parallel({p})").replace("low", c)
+    assert verdicts(text) == ("safe", "unsafe", "unsafe", "fault")
+    assert topics(text) == ["order"]
+    assert verdicts(text.replace(p, "1:2, d").replace(c, "j")) == ("safe",) * 4
+
+
 def test_numbers_last_where_copies_begin_anew() -> None:
     """T19: the isolated dictionary keeps its numbers when it is loaded again; the copies below it are empty then."""
     text = program("Isolate(SparseDict(Merge(d, SparseList(Element(0)))))", "r; k=1:1 on d; j=3 - r:2; i=1:1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wingspan import api
+from wingspan.dependence import Test
 
 NUMBERED = """
 d = cpu(:d, 2)
@@ -40,7 +41,7 @@ end
 IN_SHARD = "if j == 2; T[i, l, k, j] += 1; end"
 
 
-def judged(text: str, test: str) -> tuple[list[str], str]:
+def judged(text: str, test: Test) -> tuple[list[str], str]:
     """The topics of what a test finds, and what the explorer finds."""
     program = api.parse(text)
     return [found.topic for found in api.check(program, test=test).findings], api.explore(program).verdict.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -284,6 +285,37 @@ def test_a_fault_excuses_an_engine_that_wraps(eager: int, unchecked: int, differ
     assert (difference(*pair, ["C"]) is not None) == differs
     wrong = Ending("other", {"C": np.array([2])}, 0.0, unchecked=True, eager=True)
     assert difference(Ending("one", array, 0.0), wrong, ["C"]) is not None
+
+
+@dataclass
+class Ends:
+    """Always ends in one way: with this element, or with a fault."""
+
+    name: str
+    has: int | None
+    eager: bool = False
+    unchecked: bool = False
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        if self.has is None:
+            raise Fault("overflow")
+        return {"C": np.array(self.has)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "differ"),
+    [
+        (Ends("a", None, eager=True), Ends("b", 1), Ends("c", 2), "bc"),
+        (Ends("a", None, eager=True), Ends("b", 1), Ends("c", 1), ""),
+        (Ends("a", None, eager=True), Ends("b", None), Ends("c", 2), "bc"),
+        (Ends("a", 1, unchecked=True), Ends("b", None), Ends("c", 1), "bc"),
+        (Ends("a", 1, unchecked=True), Ends("b", None), Ends("c", None), ""),
+    ],
+)
+def test_what_is_excused_beside_the_first_engine_is_compared_with_the_others(first, second, third, differ) -> None:
+    program = api.bind(api.parse("C = Tensor(Element(0))\nC .= 0\nC[] += 1"))
+    found = api.diff(program, engines=[first, second, third]).difference
+    assert (found is None and differ == "") or (found is not None and found.first + found.second == differ)
 
 
 class Faulting:

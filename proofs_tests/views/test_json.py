@@ -54,6 +54,8 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
     """Command lines of all verbs that print JSON, each with the schema of what it prints."""
     values = folder / "values.ws"
     values.write_text(VALUES)
+    serial = folder / "serial.ws"
+    serial.write_text("x = 0\nfor i = 1:2\nx = x + i\nend")
     log = folder / "kernel.log"
     log.write_text("1 look c[3]\n2 write c[3]\n")
     out = str(folder / "out.npy")
@@ -71,6 +73,8 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         ("diff", ["diff", str(values)]),
         ("diff", ["diff", RACY, "--unsafe", "--engines", "reference,semantics", "--repeat", "2"]),
         ("stress", ["stress", RACY, "--runs", "5"]),
+        ("parallelize", ["parallelize", RACY, "--threads", "2"]),
+        ("parallelize", ["parallelize", str(serial), "--measure", "--top", "1"]),
         ("judge", ["judge", str(log)]),
         ("judge", ["judge", str(log), "--program", RACY]),
         ("plan", ["plan", SAFE]),

@@ -6,6 +6,7 @@ from .exploring import Exploration, Sighting, explore, replay
 from .judging import Judged, Sighted, judge
 from .machines import compiled, compiled_c, machine_of, native, semantics
 from .names import AUTO, ENGINES, MACHINES, ON_THREADS
+from .parallelizing import Candidate, Parallelized, parallelize
 from .printing import emit_c, passes, plan
 from .proving import Proved, Refutation, prove
 from .running import BuiltIn, Run, engine, release, run
@@ -17,9 +18,11 @@ __all__ = [
     "MACHINES",
     "ON_THREADS",
     "BuiltIn",
+    "Candidate",
     "Exploration",
     "Judged",
     "Kernel",
+    "Parallelized",
     "Point",
     "Program",
     "Progress",
@@ -45,6 +48,7 @@ __all__ = [
     "load",
     "machine_of",
     "native",
+    "parallelize",
     "parse",
     "passes",
     "plan",

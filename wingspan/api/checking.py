@@ -9,12 +9,12 @@ from typing import Any
 
 from wingspan import dependence
 from wingspan.api.binding import Progress, Runnable, bind
-from wingspan.dependence import TESTS, Analysis, Report, Test
+from wingspan.dependence import TESTS, Report, Test
 from wingspan.dependence.advice import advise
+from wingspan.dependence.retest import Retest
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError, ProgramError
 from wingspan.lang import ir
-from wingspan.levels import Tower
 from wingspan.program import Program, load
 
 RACELESS = ("safe", "order-dependent")
@@ -84,43 +84,17 @@ def check(
     bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
     found = dependence.check(bound, test)
     tried = count()
-    analyses: dict[ir.Statement, Analysis] = {}
+    again = Retest(written.tree, written.folder, bound, params or {}, threads if threads != 1 else None, test)
 
     def recheck(tree: ir.Program) -> Report:
         if progress is not None:
             progress(next(tried), 0)
-        idle = _names(written.tree) - _names(tree)
-        asked = {name: value for name, value in (params or {}).items() if name not in idle}
-        changed = replace(written, tree=_without_data(tree, bound.towers))
-        after = bind(changed, params=asked, threads=threads if threads != 1 else None, symbolic=True)
-        if after.body not in analyses:
-            analyses[after.body] = Analysis(after.body, bound.symbols)
-        return analyses[after.body].report(after.towers, test, brief=True)
+        return again.report(again.bind(tree))
 
     try:
         return replace(found, program=written.tree, advice=advise(written.tree, found, recheck))
     except KeyboardInterrupt:
         return replace(found, program=written.tree, advice_complete=False)
-
-
-def _names(tree: ir.Program) -> set[str]:
-    """The names that parameters may stand for."""
-    return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}
-
-
-def _without_data(tree: ir.Program, towers: Mapping[str, Tower]) -> ir.Program:
-    """The program with extents in place of its data, which need not be loaded to check another format."""
-
-    def strip(s: ir.Statement) -> ir.Statement:
-        match s:
-            case ir.Define(name=name, value=ir.TensorCall() as call) if name in towers:
-                known = tuple(ir.Literal(n) for n in towers[name].shape if n >= 0)
-                extents = known if len(known) == towers[name].rank else call.extents
-                return replace(s, value=replace(call, extents=extents, data=None))
-        return s
-
-    body = ir.Block(tuple(map(strip, tree.body.statements)), span=tree.body.span)
-    return replace(tree, body=body)
 
 
 def guard(bound: Elaborated, allowed: Sequence[str] = ("safe",)) -> None:

@@ -36,6 +36,7 @@ MODULES = {
     **dict.fromkeys(("explore", "replay"), "exploring"),
     **dict.fromkeys(("help", "quiz", "rules"), "teaching"),
     **dict.fromkeys(("judge",), "judging"),
+    **dict.fromkeys(("parallelize",), "parallelizing"),
     **dict.fromkeys(("prove",), "proving"),
     **dict.fromkeys(("step",), "stepping"),
 }

@@ -37,17 +37,18 @@ A further parallel loop of a safe program costs the number of loops around it: t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from itertools import count
 from math import inf
 
 from wingspan.dependence.changes import (
     Header,
     Layers,
+    extends,
     formats,
     headers,
     is_modifier,
+    shown,
     single_changes,
     with_device,
     with_ranges,
@@ -137,7 +138,7 @@ def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Rep
         after = test(changed)
         if after is not None and after.verdict == "safe":
             found = sorted([*found, (cost, changed)], key=lambda remedy: remedy[0])[:MOST]
-        elif after is not None and changes < CHANGES and _problems(after) < _problems(before):
+        elif after is not None and changes < CHANGES and after.problems < before.problems:
             propose(changes + 1, changed, after)
     return found
 
@@ -149,9 +150,9 @@ def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], R
 
         def fixed(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
             after = test(changed)
-            return _about(name, after) if after is not None and _problems(after) <= _problems(before) else None
+            return after.about(name) if after is not None and after.problems <= before.problems else None
 
-        mine = _about(name, known)
+        mine = known.about(name)
         found = _remedies(current, mine, fixed) if mine.findings else [(0, current)]
         after = test(found[0][1]) if found else None
         if after is None:
@@ -160,54 +161,27 @@ def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], R
     return [(_cost(tree, current), current)] if known.verdict == "safe" else []
 
 
-def _about(name: str, report: Report) -> Report:
-    """What a report says of one tensor or variable."""
-    findings = tuple(f for f in report.findings if f.tensor == name)
-    return replace(report, findings=findings, verdict=report.verdict if findings else "safe")
-
-
-def _problems(report: Report) -> set[object]:
-    """What is wrong, as far as it can be recognized in a changed program."""
-    return {
-        (f.topic, f.tensor, f.level, f.access, f.other, kind) for f in report.findings for kind in f.missing or ("",)
-    }
-
-
 def _change(tree: ir.Program, changed: ir.Program) -> str:
     """The definitions and the headers of loops that are new, as text."""
     written = {show(s) for s in tree.body.statements if isinstance(s, ir.Define)}
     definitions = [show(s) for s in changed.body.statements if isinstance(s, ir.Define)]
     loops = [
-        show(ir.For(new.node.index, new.node.range, ir.SKIP)).splitlines()[0] + _which(old, headers(tree))
+        shown(new, headers(changed))
         for old, new in zip(headers(tree), headers(changed), strict=True)
         if new.node.range != old.node.range
     ]
     return "\n".join([text for text in definitions if text not in written] + loops)
 
 
-def _which(loop: Header, loops: Sequence[Header]) -> str:
-    """The line of a loop as a comment, if there are others over its index."""
-    alike = sum(other.node.index == loop.node.index for other in loops)
-    return f"  # line {loop.node.span.line}" if alike > 1 and loop.node.span else ""
-
-
 def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:
     """Whether one changed program has all the changes of another one, and more."""
     was, more = formats(tree), formats(large)
     return all(
-        layers == was[T] or (more[T] != was[T] and _extends(more[T], layers)) for T, layers in formats(small).items()
+        layers == was[T] or (more[T] != was[T] and extends(more[T], layers)) for T, layers in formats(small).items()
     ) and all(
         b.node.range in (a.node.range, c.node.range)
         for a, b, c in zip(headers(tree), headers(small), headers(large), strict=True)
     )  # fmt: skip
-
-
-def _extends(large: Layers, small: Layers) -> bool:
-    """Whether a format is another one with further modifiers, or with a leaf that is Atomic."""
-    if not large or not small:
-        return large == small
-    same = large[0] == small[0] or (large[0].name, small[0].name) == ("Atomic", "Element")
-    return (same and _extends(large[1:], small[1:])) or (is_modifier(large[0]) and _extends(large[1:], small))
 
 
 # --------------------------------------------------------------------------------------------------------------- cost

@@ -28,7 +28,16 @@ from itertools import combinations_with_replacement, product
 from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import limited
 from wingspan.dependence.directions import common
-from wingspan.dependence.protocol import Breach, isolated, level_name, never_one_thread, opened, place, renewed
+from wingspan.dependence.protocol import (
+    Breach,
+    dealt_alike,
+    isolated,
+    level_name,
+    never_one_thread,
+    opened,
+    place,
+    renewed,
+)
 from wingspan.dependence.reuse import reused_below, unwritten
 from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
@@ -36,6 +45,7 @@ from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.levels.isolate import Isolate
+from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
 
 
@@ -87,11 +97,14 @@ class Arrivals:
         return () if self.within is None else (unwritten(one, self.tower, self.within, "x"),)
 
     def before(self, one: Site, other: Site) -> list[str]:
-        """That an entry of `one`, w, is to y's fiber as its place was when x was entered."""
+        """That an entry of `one`, w, is to y's fiber as its place was when x was entered, in the copy of x's thread."""
         there = [f"w{i} = y{j}" for i, j in zip(self.path(one), self.path(other), strict=True)]
-        if self.within is None:
-            return there
-        return [*there, *(f"w{i} = x{i}" for i in one.position(self.tower.numbers[self.within] - 1))]
+        alike = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
+        copied = {level.device for level in self.tower.levels[: self.depth] if isinstance(level, Merge)}
+        for k, loop in enumerate(one.loops[: self.loop(one) + 1]):
+            if loop.spawns and loop.device in copied:
+                alike |= {k} if dealt_alike(loop, one) else {*range(k + 1)}
+        return [*there, *(f"w{i} = x{i}" for i in sorted(alike))]
 
     def turn(self, site: Site, p: int) -> int:
         """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""

@@ -1,16 +1,17 @@
-"""Single changes of a program as written: another format of a tensor, another range of a loop.
+"""Changes of a program as written: another format of a tensor, another range of a loop, nothing parallel at all.
 
 Loops are known by their numbers in the order of the text, which no change alters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from wingspan.dependence.findings import Report
 from wingspan.lang import ir
+from wingspan.lang.printer import show
 from wingspan.levels.base import Gated
 from wingspan.levels.registry import REGISTRY
 
@@ -90,18 +91,43 @@ def _other_formats(tree: ir.Program, T: str) -> Iterator[ir.Program]:
     """
     layers = formats(tree)[T]
     fewer = [(*layers[:k], *layers[k + 1 :]) for k, layer in enumerate(layers) if is_modifier(layer)]
-    bare = (*(layer for layer in layers[:-1] if not is_modifier(layer)), ir.Format("Element", layers[-1].args))
+    for base in dict.fromkeys((layers, *fewer, bare(layers))):
+        yield with_formats(tree, {T: base})
+        yield from modified(tree, T, base)
+
+
+def bare(layers: Layers) -> Layers:
+    """A format without its modifiers, Atomic among them."""
+    return (*(layer for layer in layers[:-1] if not is_modifier(layer)), _plain(layers[-1]))
+
+
+def _plain(leaf: ir.Format) -> ir.Format:
+    return ir.Format("Element", leaf.args) if leaf.name == "Atomic" else leaf
+
+
+def modified(tree: ir.Program, T: str, base: Layers) -> Iterator[ir.Program]:
+    """A tensor in a format with the leaf Atomic, and with one modifier put anywhere.
+
+    The devices of modifiers are those of the parallel loops in which the tensor is updated.
+    """
+    if base[-1].name == "Element":
+        yield with_formats(tree, {T: (*base[:-1], ir.Format("Atomic", base[-1].args))})
     more = [(tree, ir.Format(name, ())) for name in ("Isolate", "Mutex")]
     for loop in headers(tree):
         if loop.parallel and loop.updates(T):
             device, named = _with_name(tree, loop)
             more += [(named, ir.Format(name, (device,))) for name in ("Shard", "Merge")]
-    for base in dict.fromkeys((layers, *fewer, bare)):
-        yield with_formats(tree, {T: base})
-        yield with_formats(tree, {T: (*base[:-1], ir.Format("Atomic", base[-1].args))})
-        for defined, modifier in more:
-            for k in range(len(base)):
-                yield with_formats(defined, {T: (*base[:k], modifier, *base[k:])})
+    for defined, modifier in more:
+        for k in range(len(base)):
+            yield with_formats(defined, {T: (*base[:k], modifier, *base[k:])})
+
+
+def extends(large: Layers, small: Layers) -> bool:
+    """Whether a format is another one with further modifiers, or with a leaf that is Atomic."""
+    if not large or not small:
+        return large == small
+    same = large[0] == small[0] or (large[0].name, small[0].name) == ("Atomic", "Element")
+    return (same and extends(large[1:], small[1:])) or (is_modifier(large[0]) and extends(large[1:], small))
 
 
 def _in_any_order(tree: ir.Program, T: str) -> Iterator[ir.Program]:
@@ -155,6 +181,13 @@ def headers(tree: ir.Program) -> list[Header]:
 
     visit(tree.body, ())
     return found
+
+
+def shown(loop: Header, loops: Sequence[Header]) -> str:
+    """The header of a loop as text, with its line as a comment if there are others over its index."""
+    text = show(ir.For(loop.node.index, loop.node.range, ir.SKIP)).splitlines()[0]
+    alike = sum(other.node.index == loop.node.index for other in loops)
+    return f"{text}  # line {loop.node.span.line}" if alike > 1 and loop.node.span else text
 
 
 def with_ranges(tree: ir.Program, changed: Mapping[int, ir.RangeLike]) -> ir.Program:
@@ -226,3 +259,15 @@ def _on_its_device(tree: ir.Program, T: str) -> Iterator[ir.Program]:
                 if loop.serial and loop.updates(T):
                     parallel = ir.Parallel(loop.serial, device, ir.DEFAULT_SCHEDULE)
                     yield with_ranges(tree, {loop.number: parallel})
+
+
+def sequential(tree: ir.Program) -> ir.Program:
+    """The program without anything parallel: loops serial, no modifiers, no devices and schedules."""
+    ranges = {loop.number: loop.parallel.range for loop in headers(tree) if loop.parallel}
+    without = with_formats(tree, {T: bare(layers) for T, layers in formats(tree).items()})
+    kept = [
+        s
+        for s in without.body.statements
+        if not (isinstance(s, ir.Define) and isinstance(s.value, ir.Cpu | ir.ScheduleCall))
+    ]
+    return with_ranges(_with_statements(without, *kept), ranges)

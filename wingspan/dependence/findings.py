@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wingspan.errors import Span
@@ -142,3 +142,15 @@ class Report(Shown):
     """how many accesses are in no finding and no proof because four others that do the same are compared instead"""
     program: ir.Program | None = field(default=None, compare=False)
     """as written, to name its loops and devices; None if the program was bound already"""
+
+    def about(self, name: str) -> Report:
+        """What it says of one tensor or variable."""
+        findings = tuple(f for f in self.findings if f.tensor == name)
+        return replace(self, findings=findings, verdict=self.verdict if findings else "safe")
+
+    @property
+    def problems(self) -> set[object]:
+        """What is wrong, as far as it can be recognized in a changed program."""
+        return {
+            (f.topic, f.tensor, f.level, f.access, f.other, kind) for f in self.findings for kind in f.missing or ("",)
+        }

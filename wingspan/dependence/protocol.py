@@ -194,14 +194,15 @@ def _two_threads(
 def _other_thread(one: Site, other: Site, a: int, b: int) -> tuple[str, ...]:
     """When two iterations of the device's loops, number a and b, may be dealt to different threads."""
     first, second = one.loops[a], other.loops[b]
-    if _fixed(first, one) and _fixed(second, other) and (first.start, first.stop) == (second.start, second.stop):
+    alike = dealt_alike(first, one) and dealt_alike(second, other)
+    if alike and (first.start, first.stop) == (second.start, second.stop):
         return (f"x{a} != y{b}",)
     if first is second:
         return (apart(range(a + 1), range(a + 1)),)
     return ()
 
 
-def _fixed(loop: Loop, site: Site) -> bool:
+def dealt_alike(loop: Loop, site: Site) -> bool:
     """Whether a loop deals its iterations in the same way whenever it runs while the tensor lives."""
     if loop.schedule is None or loop.schedule.kind != "static":
         return False

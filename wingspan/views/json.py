@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from wingspan import schemas
-from wingspan.api import Exploration, Judged, Kernel, Program, Run
+from wingspan.api import Exploration, Judged, Kernel, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Finding, Proof, Report, Witness
@@ -325,6 +325,34 @@ def judge(made: Judged) -> dict[str, Any]:
         ],
         "unseen": list(made.unseen),
         "complete": made.verdict and made.verdict.complete,
+    }
+
+
+@_made.register
+def parallelize(made: Parallelized) -> dict[str, Any]:
+    """The programs that are safe, best first, and the loops that are parallel in none of them."""
+    return {
+        "threads": made.threads,
+        "test": made.test,
+        "complete": made.complete,
+        "engine": made.engine or None,
+        "open": list(made.assumed),
+        "candidates": [
+            {
+                "loops": list(one.placement.loops),
+                "schedule": one.placement.schedule,
+                "formats": list(one.placement.formats),
+                "work": one.placement.estimate.work,
+                "time": one.placement.estimate.time,
+                "expected": one.expected,
+                "seconds": list(one.seconds),
+                "program": str(one.program),
+            }
+            for one in made.candidates
+        ],
+        "rejected": [
+            {"loops": list(one.loops), "schedule": one.schedule, "reasons": list(one.reasons)} for one in made.rejected
+        ],
     }
 
 

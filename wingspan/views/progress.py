@@ -33,6 +33,11 @@ def checking(done: int, left: int) -> str:
     return f"checking: {digits(done)} changes tried"
 
 
+def placing(done: int, left: int) -> str:
+    """The search for placements."""
+    return f"parallelizing: {digits(done)} programs tested"
+
+
 def proving(done: int, left: int) -> str:
     """The questions of a proof."""
     return f"proving: {digits(done)} questions"

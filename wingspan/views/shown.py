@@ -12,7 +12,7 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from wingspan.api import Exploration, Judged, Program, Run
+from wingspan.api import Exploration, Judged, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.comparison import Comparison
 from wingspan.dependence import Report
@@ -27,6 +27,7 @@ from wingspan.views import lanes, steps, terminal
 from wingspan.views import made as reports
 from wingspan.views.check import check
 from wingspan.views.paint import Painter, console
+from wingspan.views.parallelize import parallelize
 from wingspan.views.sweep import sweep
 from wingspan.views.values import count, digits, listing, listings, share
 from wingspan.views.view import counterexample
@@ -104,6 +105,13 @@ def _(made: Judged) -> str:
     return f"<Judged: {count(len(made.races), 'race')} in {count(made.accesses, 'access')}>"
 
 
+@short.register
+def _(made: Parallelized) -> str:
+    return (
+        f"<Parallelized: {count(len(made.candidates), 'program')}, the best {made.candidates[0].placement.description}>"
+    )
+
+
 # ------------------------------------------------------------------------------------------------------------- as text
 
 
@@ -168,6 +176,11 @@ def _(made: Histogram) -> str:
 @text.register
 def _(made: Judged) -> str:
     return terminal.judge(made, "the log")
+
+
+@text.register
+def _(made: Parallelized) -> str:
+    return parallelize(made, "the program")
 
 
 # ------------------------------------------------------------------------------------------------------------- as HTML

@@ -1,0 +1,285 @@
+"""Where a program can run in parallel: every placement that the level dependence test accepts, ranked by estimate.
+
+The program is first made serial and its modifiers left out. Then loops of which none is inside another one are made
+parallel, on one device, with a static and with a dynamic schedule. If the test finds something in a tensor, each single
+modifier is tried anywhere in its format, and Atomic at its leaf; where one does not suffice but fixes something and
+breaks nothing, a second one. Formats that extend an accepted one are left out: what is safe without a modifier is only
+slower with it. At the end the choices for all tensors are combined, and the test decides on the program as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, product
+from typing import Any
+
+from wingspan.choices.counts import Counts
+from wingspan.choices.estimate import Estimate, estimate
+from wingspan.dependence.changes import (
+    Header,
+    Layers,
+    bare,
+    extends,
+    formats,
+    headers,
+    modified,
+    sequential,
+    shown,
+    with_device,
+    with_formats,
+    with_ranges,
+)
+from wingspan.dependence.findings import Report, Test
+from wingspan.dependence.retest import Retest
+from wingspan.elaborate import Elaborated, elaborate
+from wingspan.errors import ProgramError, WingspanError
+from wingspan.lang import ir
+from wingspan.lang.printer import show
+from wingspan.program import Program
+
+CHUNKS = 32
+"""About how many chunks each thread takes of a loop with a dynamic schedule."""
+
+SETS = 64
+"""How many sets of loops are tried at most, single loops first."""
+
+COMBINED = 64
+"""How many combinations of formats are tried at most for a set of loops and a schedule."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A program that the test accepts, and what it is expected to take."""
+
+    program: Program
+    estimate: Estimate
+    loops: tuple[str, ...]
+    """the headers of its parallel loops as text; none in the serial program"""
+    schedule: str
+    formats: tuple[str, ...]
+    """the definitions of the tensors that have modifiers, as text"""
+
+    @property
+    def description(self) -> str:
+        """One line on what differs from the serial program."""
+        return "; ".join((*self.loops, *self.formats)) or "serial"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Loops that are parallel in no accepted program with a schedule."""
+
+    loops: tuple[str, ...]
+    schedule: str
+    reasons: tuple[str, ...]
+    """what the test finds where nothing has a modifier"""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was found.
+
+    Attributes:
+        placements: the accepted programs, best first; the serial one is among them.
+        rejected: sets of loops that are not parallel in any of them.
+        complete: False if there were more sets of loops or combinations of formats than are tried.
+        params: those of the parameters that the serial program has, which all of them take.
+        assumed: inputs, parameters and extents that are open, for which estimates rest on assumptions.
+    """
+
+    placements: tuple[Placement, ...]
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    params: Mapping[str, Any]
+    assumed: tuple[str, ...]
+
+    @property
+    def serial(self) -> Placement:
+        """The program without parallel loops."""
+        return next(each for each in self.placements if not each.loops)
+
+
+def placements(program: Program, threads: int, **given: Any) -> list[Placement]:
+    """The placements of a program on so many threads, best first. Arguments and errors: as `choices`."""
+    return list(choices(program, threads, **given).placements)
+
+
+def choices(
+    program: Program,
+    threads: int,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    test: Test = "repaired",
+    progress: Callable[[int, int], None] | None = None,
+) -> Choices:
+    """Every placement of `parallel` and modifiers in a program that the test accepts.
+
+    Args:
+        program: the program as written. Its parallel loops and modifiers are left out first.
+        threads: the number of threads of the device that the loops run on.
+        inputs, params: as for `wingspan.api.bind`. The verdicts hold for all inputs, and for these parameters; the
+            estimates are for these inputs, and rest on assumptions about what is not given (`wingspan.choices.counts`).
+        test: the test that must accept a program.
+        progress: called with the number of programs tried, and 0.
+
+    Raises:
+        ProgramError: the program has no meaning, or is too large to compare its accesses, or the test does not even
+            accept the serial program (topic `unsafe`).
+        InputError: an input or a parameter does not fit.
+    """
+    search = _Search(program, threads, inputs or {}, params or {}, test, progress)
+    search.accept_serial()
+    found = [search.placement(search.tree, (), "")]
+    rejected: list[Rejected] = []
+    sets = list(islice(_sets(headers(search.tree)), SETS + 1))
+    hopeless: set[tuple[int, str]] = set()
+    for loops in sets[:SETS]:
+        for schedule in search.schedules(loops):
+            if any((loop.number, schedule.kind) in hopeless for loop in loops):
+                continue
+            made = list(search.placed(loops, schedule))
+            found += [each for each in made if isinstance(each, Placement)]
+            rejected += [each for each in made if isinstance(each, Rejected)]
+            if len(loops) == 1 and rejected[-1:] == made:
+                hopeless.add((loops[0].number, schedule.kind))
+    ranked = sorted(found, key=lambda each: (each.estimate.time, each.estimate.work))
+    complete = search.complete and len(sets) <= SETS
+    return Choices(tuple(ranked), tuple(rejected), complete, search.retest.params, search.data.symbols)
+
+
+def _sets(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
+    """Sets of loops of which none is inside another one: single ones first, then with one of each nest, or none."""
+
+    def sets(rest: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
+        if rest:
+            first, *others = rest
+            apart = [each for each in others if first.number not in each.around]
+            yield from ((first, *more) for more in chain([()], sets(apart)))
+            yield from sets(others)
+
+    singles = [(loop,) for loop in loops]
+    return chain(singles, (found for found in sets(loops) if len(found) > 1))
+
+
+class _Search:
+    def __init__(
+        self,
+        program: Program,
+        threads: int,
+        inputs: Mapping[str, Any],
+        params: Mapping[str, Any],
+        test: Test,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        elaborate(program.tree, program.folder, inputs, params, threads, symbolic=True)  # with its own mistakes
+        self.program, self.threads, self.progress = program, threads, progress
+        self.tree = sequential(program.tree)
+        unknown = {name for name in params if name not in _names(self.tree)}
+        left = {name: value for name, value in params.items() if name not in unknown}
+        self.data = elaborate(self.tree, program.folder, inputs, left, None, symbolic=True)
+        open_ = elaborate(self.tree, program.folder, {}, left, None, symbolic=True) if inputs else self.data
+        self.retest = Retest(self.tree, program.folder, open_, left, None, test)
+        self.counts = Counts(self.data)
+        self.complete = True
+        self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
+
+    def accept_serial(self) -> None:
+        """ProgramError unless the test accepts the serial program: then no placement helps."""
+        report = self.retest.report(self.retest.bind(self.tree))
+        if report.verdict != "safe":
+            first = report.findings[0]
+            message = f"the level dependence test does not accept the program even where it is serial: {first.reason}"
+            raise ProgramError(message, first.access, topic="unsafe", fix="use other formats: see `check` for some")
+
+    def test(self, tree: ir.Program) -> tuple[Elaborated, Report] | None:
+        """A program bound, and the report on it; None if it has no meaning."""
+        if tree not in self.known:
+            if self.progress is not None:
+                self.progress(len(self.known), 0)
+            try:
+                bound = self.retest.bind(tree)
+                self.known[tree] = bound, self.retest.report(bound)
+            except WingspanError:
+                self.known[tree] = None
+        return self.known[tree]
+
+    def schedules(self, loops: Sequence[Header]) -> Iterator[ir.ScheduleCall]:
+        """Static; and dynamic, in chunks of which each thread takes about `CHUNKS` of the shortest loop."""
+        yield ir.DEFAULT_SCHEDULE
+        every = [s for s in self.data.plain.walk() if isinstance(s, ir.For)]
+        shortest = min(self.counts.length(every[loop.number].range, {}) for loop in loops)
+        yield ir.ScheduleCall("dynamic", ir.Literal(max(shortest // (self.threads * CHUNKS), 1)))
+
+    def placed(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> Iterator[Placement | Rejected]:
+        """The accepted programs with these loops parallel, or why there is none."""
+        device, defined = with_device(self.tree, ir.Cpu("", ir.Literal(self.threads)))
+        ranges = {loop.number: ir.Parallel(loop.serial, device, schedule) for loop in loops if loop.serial}
+        base = with_ranges(defined, ranges)
+        tested = self.test(base)
+        if tested is None:
+            return
+        _, report = tested
+        names = list(dict.fromkeys(finding.tensor for finding in report.findings))
+        options = [list(self.options(base, T, report.about(T))) for T in names]
+        made = 0
+        for number, chosen in enumerate(product(*options)):
+            if number == COMBINED:
+                self.complete = False
+                break
+            program = with_formats(base, dict(zip(names, chosen, strict=True)))
+            after = self.test(program)
+            if after is not None and after[1].verdict == "safe":
+                made += 1
+                yield self.placement(program, tuple(ranges), show(schedule))
+        if not made:
+            reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
+            yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
+
+    def options(self, base: ir.Program, T: str, before: Report) -> Iterator[Layers]:
+        """The formats with one or two modifiers in which the test finds nothing in a tensor."""
+        if T not in formats(base):
+            return
+        accepted: list[Layers] = []
+        partial: list[tuple[ir.Program, Report]] = []
+        for changed in dict.fromkeys(modified(base, T, formats(base)[T])):
+            after = self.about(changed, T)
+            if after is not None and not after.findings:
+                accepted.append(formats(changed)[T])
+            elif after is not None and after.problems < before.problems:
+                partial.append((changed, after))
+        yield from accepted
+        for once, _ in partial:
+            for changed in dict.fromkeys(modified(once, T, formats(once)[T])):
+                layers = formats(changed)[T]
+                if not any(extends(layers, fewer) for fewer in accepted):
+                    after = self.about(changed, T)
+                    if after is not None and not after.findings:
+                        accepted.append(layers)
+                        yield layers
+
+    def about(self, tree: ir.Program, T: str) -> Report | None:
+        """What the test says of one tensor in a program; None if the program has no meaning."""
+        tested = self.test(tree)
+        return None if tested is None else tested[1].about(T)
+
+    def placement(self, tree: ir.Program, loops: tuple[int, ...], schedule: str) -> Placement:
+        """A program that the test accepts, with its estimate for the inputs that are given."""
+        bound = self.retest.bind(tree)
+        expected = estimate(replace(bound, inputs=self.data.inputs))
+        was = formats(self.tree)
+        changed = [s for s in tree.body.statements if isinstance(s, ir.Define) and s.name in was]
+        definitions = tuple(show(s) for s in changed if bare(formats(tree)[s.name]) != formats(tree)[s.name])
+        return Placement(replace(self.program, tree=tree), expected, _shown(tree, loops), schedule, definitions)
+
+
+def _shown(tree: ir.Program, loops: tuple[int, ...]) -> tuple[str, ...]:
+    """The headers of loops, by their numbers."""
+    every = headers(tree)
+    return tuple(shown(loop, every) for loop in every if loop.number in loops)
+
+
+def _names(tree: ir.Program) -> set[str]:
+    """The names that parameters may stand for."""
+    return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}

@@ -1,0 +1,83 @@
+"""The placements of a program, as text: a table, and the best program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wingspan.api import Candidate, Parallelized
+from wingspan.choices import counts
+from wingspan.choices.placements import Rejected
+from wingspan.views.check import ACCEPTED
+from wingspan.views.terminal import aligned, table
+from wingspan.views.values import count, seconds
+
+SHOWN = 5
+"""How many candidates are shown if nothing else is asked."""
+
+
+def parallelize(made: Parallelized, name: str, top: int = SHOWN, every: bool = False) -> str:
+    """The verdict, the table, why other loops are not parallel (`every`, or if none is), the best program, notes."""
+    safe = [one for one in made.candidates if one.placement.loops]
+    parts = [_headline(made, name, len(safe))]
+    if safe:
+        parts.append("\n".join(_candidates(made, top)))
+    if made.rejected and (every or not safe):
+        parts.append("\n".join(["parallel in none of them:" if safe else "why:", *_rejected(made.rejected)]))
+    if safe:
+        parts.append(str(made.program).rstrip())
+    return "\n\n".join([*parts, "\n".join(aligned([*_notes(made, every or not safe)]))])
+
+
+def _headline(made: Parallelized, name: str, safe: int) -> str:
+    if not safe:
+        return f"none  {name}: no loop can be parallel"
+    best = made.candidates[0]
+    placed = count(safe, "placement")
+    if not best.placement.loops:
+        how = "measured" if best.seconds else "expected"
+        return f"serial  {name}: {placed} found safe for {count(made.threads, 'thread')}, none {how} to be faster"
+    faster = f"{_ratio(best, made):.2f} times as fast as serial"
+    how = f"measured {faster}" if best.seconds else f"expected to be {faster}"
+    return f"parallel  {name}: {placed} found safe for {count(made.threads, 'thread')}, the best {how}"
+
+
+def _ratio(one: Candidate, made: Parallelized) -> float:
+    """How many times as fast as the serial program a candidate is, measured if it was, else by estimate."""
+    alone = made.serial.least
+    return alone / one.least if one.least and alone else one.expected
+
+
+def _candidates(made: Parallelized, top: int) -> Iterator[str]:
+    """A row for each of the best, its formats below it; the serial program among them."""
+    rows = [["expected", *(["measured"] if made.engine else []), "placement"]]
+    for k, one in enumerate(made.candidates):
+        if k < top or not one.placement.loops:
+            measured = [f"{_ratio(one, made):.2f}× {seconds(one.least)}" if one.least else "–"] if made.engine else []
+            first, *more = (*one.placement.loops, *one.placement.formats) or ("serial",)
+            rows.append([f"{one.expected:.2f}×", *measured, first])
+            rows += [["", *([""] if made.engine else []), line] for line in more]
+    yield from table(rows, len(rows[0]) - 1)
+    shown = sum(k < top or not one.placement.loops for k, one in enumerate(made.candidates))
+    if left := len(made.candidates) - shown:
+        yield f"  and {count(left, 'more placement')}: --top {len(made.candidates)} lists them"
+
+
+def _rejected(rejected: Sequence[Rejected]) -> list[str]:
+    """What the test finds in other loops, which is mostly the same for both schedules."""
+    reasons: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for one in rejected:
+        reasons.setdefault((one.reasons, one.loops[0].split("=")[0]), []).append(", ".join(one.loops))
+    rows = [[loops[0], why] for (whys, _), loops in reasons.items() for why in whys]
+    return table([[row[0] if k == 0 or rows[k - 1][0] != row[0] else "", row[1]] for k, row in enumerate(rows)], 0)
+
+
+def _notes(made: Parallelized, every: bool) -> Iterator[tuple[str, str]]:
+    """What the programs and their order rest on."""
+    yield "test", f"{made.test}: {ACCEPTED[made.test]}"
+    if made.assumed:
+        extents = f"extents as {counts.OPEN}, and {counts.STORED:.0%} of a sparse level stored"
+        yield "open", f"{', '.join(made.assumed)}; estimates take {extents}"
+    if made.rejected and not every:
+        yield "note", "other loops are parallel in none of them: --all says why"
+    if not made.complete:
+        yield "note", "there are more combinations than were tried"
