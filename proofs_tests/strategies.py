@@ -18,7 +18,30 @@ DEVICES = ("dev", "dev1", "D")
 SCHEDULES = ("sch", "h")
 FORMATS = ("Dense", "SparseList", "SparseDict", "Shard", "Merge", "Mutex", "Unheard")
 
-BINARY = sorted({"+", "-", "*", "/", "÷", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "&", "|", "⊻", "<<", ">>"})
+BINARY = sorted(
+    {
+        "+",
+        "-",
+        "*",
+        "/",
+        "÷",
+        "%",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "&&",
+        "||",
+        "&",
+        "|",
+        "⊻",
+        "<<",
+        ">>",
+        *ir.WRAPPING,
+    }
+)
 
 integers = st.integers(-(2**63), 2**63 - 1)
 doubles = st.floats(allow_nan=False, allow_infinity=False)

@@ -17,9 +17,10 @@ AREAS = {
     "rules": ["wingspan/semantics/rules/"],
     "language": [
         "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
-        "wingspan/elaborate/functions.py",
+        "wingspan/elaborate/functions.py", "wingspan/elaborate/extents.py", "wingspan/elaborate/uses.py",
         "wingspan/elaborate/lifecycles.py", "wingspan/lang/algebra.py", "wingspan/lang/printer.py",
-        "wingspan/plan/lowering/expressions.py", "wingspan/runtime/runtime.h",
+        "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
+        "wingspan/runtime/runtime.h",
     ],
     "dependence": [
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",

@@ -45,7 +45,7 @@ RANGES = {
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
 """Whether an element was written."""
 
-IDLE: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False}
+IDLE: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1}
 """What leaves an element as it is. An update by such a literal is no write."""
 
 
@@ -253,6 +253,8 @@ NUMERIC: dict[str, Callable[[Value, Value], Value]] = {
 
 BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "⊻": operator.xor}
 
+WRAPPING: dict[str, Callable[[int, int], int]] = {"+%": operator.add, "-%": operator.sub, "*%": operator.mul}
+
 EQUALITY: dict[str, Callable[[Value, Value], bool]] = {"==": operator.eq, "!=": operator.ne}
 
 LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||": operator.or_}
@@ -268,6 +270,8 @@ def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         return EQUALITY[op](a, b)
     if op in BITWISE:
         return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
+    if op in WRAPPING:
+        return _wrapped(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
     if op in ("<<", ">>"):
         return _bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
     if op not in NUMERIC:
@@ -318,6 +322,12 @@ def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
         raise Fault(f"{op} needs at least 0 places, got {places}", span)
     power = 1 << min(places, 64)
     return a * power if op == "<<" else a // power
+
+
+def _wrapped(value: int) -> int:
+    """The integer of 64 bits that ends in the same ones."""
+    low = value & 2**64 - 1
+    return low if low <= INT_MAX else low - 2**64
 
 
 def _boolean(op: str, value: Value, span: Span | None) -> bool:
@@ -448,6 +458,8 @@ class _Evaluator:
             self.require_kept(s, value, self.writes(s, value, before, scope))
         if name in self.formats.partial:
             scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
+        if s.op in WRAPPING:
+            value = self.stored(name, value, s.value.span or s.span)
         made = self.updated(s, before, value)
         array[index] = self.stored(name, made, s.value.span or s.span)
 
@@ -559,7 +571,7 @@ class _Evaluator:
             case ir.Call(op=op, args=args):
                 found = [self.literal(arg, scope) for arg in args]
                 known = op.algebra.annihilator if isinstance(op, ir.Function) else None
-                zero = 0 if op == "*" else None if known is None else known.value
+                zero = 0 if op in ("*", "*%") else None if known is None else known.value
                 if zero is not None and any(
                     f and self.value(arg, scope) == zero for f, arg in zip(found, args, strict=True)
                 ):

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 import wingspan
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
-from wingspan import Fault, InputError, Limits, Tensor, Unsafe, WingspanError, api
+from wingspan import Fault, InputError, Limits, ProgramError, Tensor, Unsafe, WingspanError, api
 from wingspan.api.calls import KEPT
 from wingspan.comparison import difference, ending
 from wingspan.compiled import build
@@ -556,3 +556,13 @@ def test_rounding_up_makes_nothing_too_large() -> None:
     assert float(np.asarray(kernel(A=np.ones((3, 1, 1))))) == 3.0
     n = 2**20 + 1
     assert kernel._sizes({name: n for name, _ in kernel.plan.parameters})
+
+
+@pytest.mark.parametrize("e", ["A[i] & 3", "A[i] +% -3"])
+def test_an_input_has_the_kind_that_is_given_before_the_program_is_judged(e):
+    """By default it would hold doubles, which operators of integers do not take."""
+    text = f"C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\nC[i] = {e}\nend\nreturn C"
+    kernel = api.compile(api.parse(text), inputs={"A": "int"}, engine="native")
+    assert kernel(A=np.array([5, 2])).to_numpy().tolist() == ([1, 2] if "&" in e else [2, -1])
+    with pytest.raises(ProgramError, match=r"an integer is needed here, and A\[i\] is a double"):
+        api.compile(api.parse(text), engine="native")

@@ -96,15 +96,15 @@ MISTAKES = {
     ),
     "for i = _; y = A[i, i]; end": Mistake(
         "2:16", "i runs over axis 1 of A, which has extent 2, and over axis 2 of A, which has 3",
-        "give the range: for i = 1:2",
+        "give the range: for i = 1:2, or access A under a condition on i",
     ),
     "for i = _; y = A[i, 1] + v[i]; end": Mistake(
         "2:26", "i runs over axis 1 of A, which has extent 2, and over axis 1 of v, which has 3",
-        "give the range: for i = 1:2",
+        "give the range: for i = 1:2, or access A under a condition on i",
     ),
     "c .= 0; c[5] += 1; for i = _; y = c[i] + v[i]; end": Mistake(
         "2:42", "i runs over axis 1 of c, which has extent 5, and over axis 1 of v, which has 3",
-        "give the range: for i = 1:3",
+        "give the range: for i = 1:3, or access v under a condition on i",
     ),
     "c .= 0; c[x] += 1": Mistake(
         "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"

@@ -100,8 +100,9 @@ class Kernel(Shown):
         self.params, self.threads, self.engine = dict(params), threads, engine
         self._engines = engines
         """what runs the plans made so far, by all that they depend on, for this kernel and those made of it"""
-        self.program = _with_formats(program, self._bind(program), inputs) if inputs else program
+        self.program = _with_formats(program, inputs) if inputs else program
         self._bound = self._bind(self.program)
+        _require_open(program, self._bound, inputs)
         self._returns = tuple(dict.fromkeys(self.program.tree.returns))
         _require_parameters(self._bound)
         guard(self._bound, allowed=RACELESS)
@@ -338,25 +339,38 @@ def _handed(call: Call, tensors: Mapping[str, Tensor]) -> tuple[Handed, ...]:
     return tuple([call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()])
 
 
-def _with_formats(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> Program:
-    """The program with definitions of the inputs whose formats are given."""
-    defined = {node.name for node in program.tree.walk() if isinstance(node, ir.Define)}
+def _with_formats(program: Program, inputs: Mapping[str, Any]) -> Program:
+    """The program with definitions of the inputs whose formats are given, as far as it reads or updates them.
+
+    It is not bound before, as by default they hold doubles, which not every operator takes.
+    """
+    ranks = {access.fiber.tensor: len(access.subscripts) for access, _ in ir.accesses(program.tree)}
     made = []
     for name, given in inputs.items():
-        if name not in bound.open:
-            fix = f"it has {', '.join(bound.open) or 'none'}"
-            raise InputError(f"{program.name} has no open input {name}", fix=fix)
-        if name in defined:
-            if isinstance(given, str):
-                raise InputError(f"the program gives {name} a format", fix="leave one of the two out")
+        if name in _defined(program) or name not in ranks:
             continue
         try:
-            form = _format(given, bound.towers[name].rank)
+            form = _format(given, ranks[name])
         except WingspanError as error:
             raise InputError(f"{name}: {error.message}", fix=error.fix) from None
         made.append(ir.Define(name, ir.TensorCall(form)))
     body = replace(program.tree.body, statements=(*made, *program.tree.body.statements))
     return replace(program, tree=replace(program.tree, body=body)) if made else program
+
+
+def _require_open(program: Program, bound: Elaborated, inputs: Mapping[str, Any]) -> None:
+    """InputError if what has a format is no open input, or if it has another format by the program."""
+    for name, given in inputs.items():
+        if name not in bound.open:
+            fix = f"it has {', '.join(bound.open) or 'none'}"
+            raise InputError(f"{program.name} has no open input {name}", fix=fix)
+        if name in _defined(program) and isinstance(given, str):
+            raise InputError(f"the program gives {name} a format", fix="leave one of the two out")
+
+
+def _defined(program: Program) -> set[str]:
+    """The names that a program defines."""
+    return {node.name for node in program.tree.walk() if isinstance(node, ir.Define)}
 
 
 def _format(given: Any, rank: int) -> ir.Format:

@@ -149,10 +149,10 @@ def width_of(einsum: Einsum, operands: Mapping[str, Operand]) -> Width:
     return USUAL["float" if kind == "int" and einsum.init.kind == "float" else kind]
 
 
-def _kind(op: str, e: ir.Expression, operands: Mapping[str, Operand]) -> str:
+def _kind(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand]) -> str:
     """The kind of elements that are updated by ⊕ with the values of an expression."""
     kinds = kinds_of(e, operands)
-    if op in ("&&", "||") or (op == "=" and kinds == BOOL):
+    if op in ("&&", "||") or ((op == "=" or isinstance(op, ir.Function)) and kinds == BOOL):
         return "bool"
     return "float" if "float" in kinds else "int"
 
@@ -164,8 +164,10 @@ def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
         return _elsewhere(update.value, operands, kind)
     if update.op in ("min", "max"):
         return EXTREMES[update.op, kind]
-    identity = algebra.IDENTITY[update.op]
-    return float(identity) if kind == "float" else identity
+    identity = algebra.algebra_of(update.op).identity
+    if identity is None:
+        raise InputError(f"{update.op} has no identity to begin from", update.span, fix="give the first value: init=0")
+    return float(identity.value) if kind == "float" else identity.value
 
 
 def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> ir.Value:
@@ -185,7 +187,8 @@ def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statem
 
     A loop passes over indices at which a condition is false, and not over those at which it chooses a value.
     """
-    idle = einsum.init.value if einsum.op == "=" else algebra.IDENTITY.get(einsum.op)
+    known = algebra.algebra_of(einsum.op).identity
+    idle = einsum.init.value if einsum.op == "=" else known and known.value
     match value:
         case ir.Choice(condition=condition, then=then, otherwise=ir.Literal(value=z)) if alike(z, idle):
             return ir.If(condition, update(einsum, output, then))

@@ -10,7 +10,7 @@ from wingspan.plan.ir import Const, Expr, Op, Reg, Type
 
 INFIX = {
     "+": "+", "-": "-", "*": "*", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&",
-    "or": "||", "|": "|", "&": "&", "⊻": "^",
+    "or": "||", "|": "|", "&": "&", "⊻": "^", "+%": "+", "-%": "-", "*%": "*",  # C is compiled with -fwrapv
 }  # fmt: skip
 PREFIX = {"not": "!", "neg": "-", "float": "(double)", "f32": "(double)(float)"}
 FUNCTIONS = {

@@ -1,19 +1,20 @@
 """Extents and ranges: `_` becomes 1:n, and tensors without extents get those that the loops need.
 
-A loop over `_` runs over the axis on which its index stands bare. An axis without an extent gets the largest subscript
-that the loops produce there, conditions apart. An axis of an input that is left open has the extent of the loops over
-`_` that run over it, a symbol if that is left open too.
+A loop over `_` runs over the axis on which its index stands bare, as `uses` says. An axis without an extent gets the
+largest subscript that the loops produce there, conditions apart. An axis of an input that is left open has the extent
+of the loops over `_` that it rules over, a symbol if that is left open too.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from wingspan.buffers.level import OPEN
 from wingspan.elaborate.inputs import Source, subject
 from wingspan.elaborate.parameters import values_in
+from wingspan.elaborate.uses import Loop, Use, loops_and_uses
 from wingspan.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
@@ -26,51 +27,13 @@ Shapes = Mapping[str, list[ir.Expression | None]]
 """The extents of each tensor: a literal, or over symbols, or None while it is unknown."""
 
 
-@dataclass(frozen=True)
-class Use:
-    """An access with the loops around it, by index."""
-
-    access: ir.Access
-    updated: bool
-    loops: Mapping[str, Loop]
-
-    @property
-    def tensor(self) -> str:
-        """The tensor that is accessed."""
-        return self.access.fiber.tensor
-
-
-@dataclass
-class Loop:
-    """A loop with its surroundings; `range` is None while unknown."""
-
-    node: ir.For
-    around: Mapping[str, Loop]
-    range: ir.Range | None
-    axes: list[tuple[Use, int]] = field(default_factory=list)
-    """where its index stands bare: use and axis"""
-
-    @property
-    def key(self) -> str:
-        """What is spoiled when its range cannot be inferred."""
-        return f"the range of loop {id(self)}"
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is written over `_`."""
-        r = self.node.range
-        return isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole)
-
-
 def settle_extents(
     body: ir.Statement, sources: Mapping[str, Source], symbols: Collection[str], mistakes: Mistakes
 ) -> tuple[ir.Statement, dict[str, Tower], dict[str, tuple[ir.Expression, ...]]]:
     """The program without `_`, every tensor's tower, and its extents. A range or an extent that cannot be found is a
     mistake; one that is left open becomes a symbol, beside those that the program has.
     """
-    loops: list[Loop] = []
-    uses: list[Use] = []
-    _collect(body, {}, loops, uses)
+    loops, uses = loops_and_uses(body, sources)
     uses_of: dict[str, list[Use]] = {}
     for use in uses:
         uses_of.setdefault(use.tensor, []).append(use)
@@ -83,7 +46,7 @@ def settle_extents(
     origins = {name: _origins(name, uses_of.get(name, [])) for name in {**sources, **uses_of}}
     for loop in loops:
         tensors = {use.tensor for use, _ in loop.axes}
-        error = _unknown_range(loop) if loop.range is None else _disagreement(loop, shapes, sources)
+        error = _unknown_range(loop) if loop.range is None else _disagreement(loop, shapes)
         if error is not None:
             unknown = [name for name in tensors if loop.range is None and None in shapes.get(name, ())]
             spoils = [loop.key, *unknown] if loop.range is None else []
@@ -145,32 +108,6 @@ def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[
             yield ProgramError(message, e.span, marks=marks, fix=fix)
 
 
-def _collect(s: ir.Node, around: Mapping[str, Loop], loops: list[Loop], uses: list[Use]) -> None:
-    match s:
-        case ir.For(index=index, range=r, body=body):
-            inner = r.range if isinstance(r, ir.Parallel) else r
-            loop = Loop(s, around, inner if isinstance(inner, ir.Range) else None)
-            loops.append(loop)
-            _collect(inner, around, loops, uses)
-            _collect(body, {**around, index: loop}, loops, uses)
-        case ir.Assign(access=access, value=value):
-            _use(Use(access, True, around), loops, uses)
-            _collect(value, around, loops, uses)
-        case ir.Access():
-            _use(Use(s, False, around), loops, uses)
-        case _:
-            for below in s.children():
-                _collect(below, around, loops, uses)
-
-
-def _use(use: Use, loops: list[Loop], uses: list[Use]) -> None:
-    uses.append(use)
-    for axis, subscript in enumerate(use.access.subscripts):
-        if isinstance(subscript, ir.Index):
-            use.loops[subscript.name].axes.append((use, axis))
-        _collect(subscript, use.loops, loops, uses)
-
-
 class _Settling:
     """Finds the ranges and extents that follow from others, and looks again only at what more is known of by then."""
 
@@ -214,7 +151,7 @@ class _Settling:
         for k in some:
             loop = self.loops[k]
             if loop.range is None:
-                found = [_extent(self.shapes, use, axis) for use, axis in loop.axes]
+                found = [_extent(self.shapes, use, axis) for use, axis in loop.ruling or loop.following]
                 known = sorted((e for e in found if e is not None), key=lambda e: not isinstance(e, ir.Literal))
                 if known:
                     loop.range = ir.Range(ir.Literal(1), known[0])
@@ -224,10 +161,10 @@ class _Settling:
         return progress
 
     def share_extents(self) -> bool:
-        """Give the extent of the loops over `_` to the open axes of inputs: all axes that one runs over agree."""
+        """Give the extent of the loops over `_` to the open axes of inputs: those that rule over one agree."""
         some, self.to_share = sorted(self.to_share), set()
         for loop in (self.loops[k] for k in some):
-            for use, axis in loop.axes:
+            for use, axis in (*loop.ruling, *loop.following):
                 shape = self.inputs.get(use.tensor, [])
                 if loop.range and len(shape) == len(use.access.subscripts) and shape[axis] is None:
                     self.found(use.tensor, axis, loop.range.stop)
@@ -272,7 +209,7 @@ def _unite(loops: list[Loop], shapes: dict[str, list[ir.Expression | None]], sou
     opened = [e for name, shape in inputs.items() for axis, e in enumerate(shape) if e == _symbol(name, axis)]
     first: dict[ir.Node, ir.Expression] = {e: e for e in opened if e is not None}
     for loop in loops:
-        fixed = [first.get(e) for _, _, e in _fixed(loop, shapes, sources)]
+        fixed = [first.get(e) for _, _, e in _fixed(loop, shapes)]
         met = [e for e in first if e in fixed]
         first |= {e: met[0] for e, known in first.items() if known in met}
     if any(e != known for e, known in first.items()):
@@ -401,28 +338,34 @@ def _unknown_range(loop: Loop) -> ProgramError:
     return ProgramError(f"the range of {index} cannot be inferred: {why}", loop.node.span, fix=f"for {index} = 1:n")
 
 
-def _disagreement(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> ProgramError | None:
-    """The axes that a loop over `_` runs over must agree, apart from those whose extent its updates decide."""
-    fixed = [(a, axis, int(e.value)) for a, axis, e in _fixed(loop, shapes, sources) if isinstance(e, ir.Literal)]
-    for access, axis, extent in fixed[1:]:
+def _disagreement(loop: Loop, shapes: Shapes) -> ProgramError | None:
+    """The axes that rule over a loop over `_` must agree."""
+    index = loop.node.index
+    fixed = [(use, axis, int(e.value)) for use, axis, e in _fixed(loop, shapes) if isinstance(e, ir.Literal)]
+    for use, axis, extent in fixed[1:]:
         first, where, wanted = fixed[0]
         if extent != wanted:
+            one, other = first.access.span, use.access.span
+            fix = f"give the range: for {index} = 1:{min(extent, wanted)}"
+            if index not in use.guards:
+                shorter = use if extent < wanted else first
+                fix += f", or access {shorter.tensor} under a condition on {index}"
             return ProgramError(
-                f"{loop.node.index} runs over axis {where + 1} of {first.fiber.tensor}, which has extent {wanted}, "
-                f"and over axis {axis + 1} of {access.fiber.tensor}, which has {extent}",
-                access.span,
-                marks=(Mark(first.span),) if first.span and first.span != access.span else (),
-                fix=f"give the range: for {loop.node.index} = 1:{min(extent, wanted)}",
+                f"{index} runs over axis {where + 1} of {first.tensor}, which has extent {wanted}, "
+                f"and over axis {axis + 1} of {use.tensor}, which has {extent}",
+                other,
+                marks=(Mark(one),) if one and one != other else (),
+                fix=fix,
             )
     return None
 
 
-def _fixed(loop: Loop, shapes: Shapes, sources: Mapping[str, Source]) -> Iterator[tuple[ir.Access, int, ir.Expression]]:
-    """The axes that a loop over `_` runs over, apart from those whose extent its updates decide, with their extents."""
-    for use, axis in loop.axes if loop.whole else ():
+def _fixed(loop: Loop, shapes: Shapes) -> Iterator[tuple[Use, int, ir.Expression]]:
+    """The axes that rule over a loop over `_`, with their extents."""
+    for use, axis in loop.ruling if loop.whole else ():
         extent = _extent(shapes, use, axis)
-        if extent is not None and not (use.updated and sources[use.tensor].extents[axis] is None):
-            yield use.access, axis, extent
+        if extent is not None:
+            yield use, axis, extent
 
 
 def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:

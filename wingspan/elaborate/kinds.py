@@ -186,6 +186,13 @@ class _Walk:
         T = access.fiber.tensor
         if T not in self.towers:
             return e
+        if op in ir.WRAPPING:
+            if self.towers[T].kind != "int":
+                plain = op.removesuffix("%")
+                self.mistake(
+                    f"{op}= wraps integers, and {T} holds {WORDS[self.towers[T].kind]}s", access, f"write {plain}="
+                )
+            return self.whole(self.number(e))
         if self.towers[T].kind != "bool":
             return self.number(e)
         truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")

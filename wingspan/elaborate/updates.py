@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wingspan.lang import ir
-from wingspan.lang.algebra import algebra_of, any_order
+from wingspan.lang.algebra import MERGING, algebra_of, any_order
 
 
 def as_update(s: ir.Assign) -> ir.Assign | None:
@@ -17,7 +17,7 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
         return None
     operands = _operands(s.value, op) if algebra_of(op).associative else [*s.value.args]
     found = [k for k, e in enumerate(operands) if e == s.access]
-    moves = op != "-" and any_order(op)
+    moves = op not in MERGING and any_order(op)
     if len(operands) < 2 or not found or not (moves or found[0] == 0):
         return None
     first, *others = [e for k, e in enumerate(operands) if k != found[0]]

@@ -151,6 +151,11 @@ def _int64(value: int) -> int:
     return value
 
 
+def wrapped(value: int) -> int:
+    """The 64-bit integer that is equal modulo 2⁶⁴."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
 def _divide(x: Value, y: Value) -> Value:
     return Fraction(x) / Fraction(y)
 
@@ -180,6 +185,7 @@ _ARITHMETIC: dict[str, Callable[..., Value]] = {
 _BITS: dict[str, Callable[..., int]] = {
     "&": lambda x, y: x & y, "|": lambda x, y: x | y, "⊻": lambda x, y: x ^ y, "~": lambda x: ~x,
     "<<": lambda x, k: x << min(k, 64), ">>": lambda x, k: x >> min(k, 64),
+    "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
 }  # fmt: skip
 """A shift by more than 64 is one by 64: it leaves no bit, or overflows."""
 _ORDER: dict[str, Callable[[Value, Value], bool]] = {
@@ -263,12 +269,18 @@ ALGEBRA: dict[str, Algebra] = {
     "+": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "-": Algebra(identity=Literal(0)),
     "*": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
+    "+%": Algebra(associative=True, commutative=True, identity=Literal(0)),
+    "-%": Algebra(identity=Literal(0)),
+    "*%": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
     "min": Algebra(associative=True, commutative=True, idempotent=True),
     "max": Algebra(associative=True, commutative=True, idempotent=True),
     "&&": Algebra(True, True, True, identity=Literal(True), annihilator=Literal(False)),
     "||": Algebra(True, True, True, identity=Literal(False), annihilator=Literal(True)),
 }
 """What is known of the operators that are built in; of others nothing. All questions about ⊕ are answered by this."""
+
+MERGING: dict[Operator, Operator] = {"-": "+", "-%": "+%"}
+"""Operators that take away, and those that join what they took away in copies, which hold differences from zero."""
 
 
 def algebra_of(op: Operator) -> Algebra:
@@ -283,9 +295,9 @@ def is_identity(e: Expression, op: Operator) -> bool:
 
 
 def any_order(op: Operator) -> bool:
-    """Whether updates may be exchanged, (x ⊕ v) ⊕ w = (x ⊕ w) ⊕ v: ⊕ is associative and commutative, or `-`."""
+    """Whether updates may be exchanged, (x ⊕ v) ⊕ w = (x ⊕ w) ⊕ v: ⊕ is associative and commutative, or takes away."""
     known = algebra_of(op)
-    return op == "-" or (known.associative and known.commutative)
+    return op in MERGING or (known.associative and known.commutative)
 
 
 def repeatable(op: Operator) -> bool:
@@ -295,8 +307,8 @@ def repeatable(op: Operator) -> bool:
 
 
 def merging(op: Operator) -> Operator:
-    """The operator that joins what was updated by ⊕ apart: + if that is -."""
-    return "+" if op == "-" else op
+    """The operator that joins what was updated by ⊕ apart."""
+    return MERGING.get(op, op)
 
 
 def is_literal(e: Expression, value: Value) -> bool:
@@ -358,7 +370,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
         return _folded(e, literals)
     if len(args) == 2:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
-            drops = is_identity(a, e.op) and (a is args[1] or e.op != "-")
+            drops = is_identity(a, e.op) and (a is args[1] or e.op not in MERGING)
             if drops and not ((typed or nested) and isinstance(a, Literal) and (called or a.kind == "float")):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)

@@ -221,7 +221,10 @@ class Index(Node):
     name: str
 
 
-BITS = frozenset({"&", "|", "⊻", "~", "<<", ">>"})
+WRAPPING = frozenset({"+%", "-%", "*%"})
+"""Sums, differences and products of integers modulo 2⁶⁴, in two's complement, with the names that they have in Zig."""
+
+BITS = WRAPPING | {"&", "|", "⊻", "~", "<<", ">>"}
 """Those of the operators that are of integers, in two's complement. Ours: the paper names no operators."""
 
 OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
@@ -229,7 +232,7 @@ OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<"
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
 
-REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||")
+REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%")
 """The operators ⊕ of `Assign`; `=` overwrites."""
 
 

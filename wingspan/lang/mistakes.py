@@ -72,7 +72,10 @@ HINTS = (
     Hint("", r"\^(?!=)", "there is no power operator", "multiply: x * x"),
     Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes an access and a value", "coalesce(A[~(i + 1)], 0)"),
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
-    Hint("", r"[/÷%^]=", "this is no reduction", "write A[i] = A[i] / e; there are += -= *= <<min>>= <<max>>= &= |="),
+    Hint(
+        "", r"[/÷%^]=",
+        "this is no reduction", "write A[i] = A[i] / e; there are += -= *= +%= -%= *%= <<min>>= <<max>>= &= |=",
+    ),
     Hint("", r"<<", "this is no reduction", REDUCTIONS),
     Hint(r"\belseif\s*$", r"(#|$)", "`elseif` needs a condition", "elseif x > 0, or else"),
     Hint(r"\d$", r"[^\W\d]", "a number and a name stand together", "put an operator between them: 2 * i"),

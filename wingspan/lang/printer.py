@@ -23,7 +23,7 @@ OPENS, CLOSES = "\ue000", "\ue001"
 DIGITS = frozenset("0123456789IN")
 """What numbers without a sign begin with, Inf and NaN among them."""
 
-_LEVELS = ("||", "&&", "== != < <= > >=", "+ - | ⊻", "* / ÷ % &", "<< >>")
+_LEVELS = ("||", "&&", "== != < <= > >=", "+ - +% -% | ⊻", "* / ÷ % *% &", "<< >>")
 _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops.split()}
 _COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 7, 8
 
@@ -262,7 +262,7 @@ def _simple(s: Any) -> str:
         case ir.Define(name, d):
             return f"{name} = {definition(d)}"
         case ir.Assign(access, op, e):
-            sign = "=" if op == "=" else f"{op}=" if op in ("+", "-", "*") else f"<<{op}>>="
+            sign = "=" if op == "=" else f"{op}=" if op in {"+", "-", "*"} | ir.WRAPPING else f"<<{op}>>="
             return f"{show(access)} {sign} {show(e)}"
         case ir.Skip():
             return "skip"

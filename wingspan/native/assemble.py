@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wingspan.errors import InternalError
-from wingspan.lang.ir import REDUCTIONS, Value
+from wingspan.lang.ir import REDUCTIONS, WRAPPING, Value
 from wingspan.plan.ir import (
     COMPUTES,
     Access,
@@ -427,6 +427,8 @@ def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
         return e.op, e.args
     if e.op == "float":
         return "to float", e.args
+    if e.op in WRAPPING:
+        return f"int {e.op.removesuffix('%')}", e.args  # which wraps
     return f"{'float' if e.args[0].type == 'float' else 'int'} {e.op}", e.args
 
 

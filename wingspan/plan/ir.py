@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang import words
-from wingspan.lang.algebra import greatest, least
+from wingspan.lang.algebra import greatest, least, wrapped
 from wingspan.lang.devices import Device
-from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.ir import WRAPPING, Value, kind_of
 from wingspan.lang.widths import f32
 
 Type = Literal["int", "float", "bool", "instance"]
@@ -86,10 +86,11 @@ TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same"
 OPERATORS = (
     TRUTHS
     | words.FUNCTIONS.keys()
+    | WRAPPING
     | {"&", "|", "⊻", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
 )
-"""Over integers and doubles alike, but for ÷, %, &, |, ⊻ and those of `lang.words`, which are of integers, and abs,
-neg, same, alike, f32 and muladd, which are of doubles.
+"""Over integers and doubles alike, but for ÷, %, &, |, ⊻, those that wrap and those of `lang.words`, which are of
+integers, and abs, neg, same, alike, f32 and muladd, which are of doubles.
 """
 
 
@@ -110,6 +111,7 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "min": least, "max": greatest, "abs": abs, "neg": operator.neg,
     "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "muladd": muladd,
     "&": operator.and_, "|": operator.or_, "⊻": operator.xor,
+    "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
     **words.FUNCTIONS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from wingspan.errors import Span
 from wingspan.lang import algebra
+from wingspan.lang.ir import WRAPPING
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt
 
-INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"}
+INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"} | WRAPPING
 
 
 def show(made: Plan) -> str:

@@ -50,7 +50,8 @@ def numbers(data: Any) -> np.ndarray:
     if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
         raise InputError(f"a tensor does not hold {array.dtype} elements", fix="use integers, doubles or booleans")
     if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
-        raise InputError(f"{array.max()} does not fit a 64-bit integer", fix="use smaller integers, or doubles")
+        fix = "use smaller integers, or doubles; or .view(numpy.int64) and operators that wrap: +% -% *%"
+        raise InputError(f"{array.max()} does not fit a 64-bit integer", fix=fix)
     if array.dtype.isnative and array.dtype.name in BY_DTYPE:
         return array
     return array.astype(kinds[array.dtype.kind], copy=False)

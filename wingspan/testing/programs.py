@@ -24,7 +24,7 @@ from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, STORAGE, fitted
 T = TypeVar("T")
 
 OPERATORS = {
-    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "*%="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
 }
@@ -32,7 +32,7 @@ LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "
 FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
 WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
-NEUTRAL = {"*=": "1", "&=": "true", "|=": "false"}
+NEUTRAL = {"*=": "1", "*%=": "1", "&=": "true", "|=": "false"}
 """The neutral fill value for merging copies by an operator; 0 for operators without one."""
 DECLARED = {
     "grown": "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
@@ -75,6 +75,8 @@ class Options:
     """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
     functions: int = 0
     """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
+    guarded: int = 0
+    """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -128,12 +130,18 @@ class Writer:
     def chance(self, one_in: int) -> bool:
         return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
 
+    @property
+    def beside(self) -> int:
+        """The extent of an axis that is only read under conditions."""
+        return self.n - 1 or 2
+
     # -- the program
 
     def program(self) -> str:
         self.n = self.draw(st.integers(self.options.least, self.options.extent))
         inputs = [Tensor("A", 2, self.pick(("int", "int", "float"))), Tensor("v", 1, "int"), Tensor("r", 1, "int")]
         inputs += [Tensor("m", 1, "bool")] if self.chance(3) else []
+        given = [*inputs, *([Tensor("u", 1, "int")] if self.options.guarded else [])]
         outputs = [self.output(name) for name in self.pick(("C", "Cd", "CdS", "dS", "C", "d"))]
         lines = [f"{t.name} .= {self.start(t)}" for t in outputs]
         modes = dict.fromkeys((t.name for t in outputs), "update")
@@ -149,7 +157,7 @@ class Writer:
         head = [
             *declared,
             *self.devices(),
-            *map(self.data, inputs),
+            *map(self.data, given),
             *map(self.definition, (*outputs, *self.workspaces)),
         ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
@@ -263,7 +271,8 @@ class Writer:
             t.kind
         ]
         choices = tuple(str(k + 1) for k in range(self.n)) if t.name == "r" else choices
-        rows = [[self.pick(choices) for _ in range(self.n)] for _ in range(self.n if t.rank == 2 else 1)]
+        n = self.beside if t.name == "u" else self.n
+        rows = [[self.pick(choices) for _ in range(n)] for _ in range(n if t.rank == 2 else 1)]
         form = f"Element({FILLS[t.kind][0]})"
         bounded = [] if t.name == "r" else [level for level in BOUNDED if level in self.options.levels]
         storage = (*STORAGE, *bounded)
@@ -279,9 +288,9 @@ class Writer:
                 form = inner if legal(inner) else form
         array = np.array([[worth(text) for text in row] for row in rows])
         kept = fitted(form, array if t.rank == 2 else array[0], FILLS[t.kind][0])
-        written = [[str(x).lower() for x in row] for row in kept.reshape(-1, self.n).tolist()]
+        written = [[str(x).lower() for x in row] for row in kept.reshape(-1, n).tolist()]
         text = ", ".join(written[0]) if t.rank == 1 else "; ".join(map(" ".join, written))
-        return f"{t.name} = Tensor({form}, [{text}{';' if t.rank == 2 and self.n == 1 else ''}])"
+        return f"{t.name} = Tensor({form}, [{text}{';' if t.rank == 2 and n == 1 else ''}])"
 
     # -- statements
 
@@ -416,6 +425,9 @@ class Writer:
 
     def read(self, here: Place, t: Tensor) -> str:
         """An element, with a replacement where subscripts leave their axes."""
+        if here.indices and t.kind == "int" and self.options.guarded and self.chance(self.options.guarded):
+            i = self.pick(here.indices)[0]
+            return f"ifelse({i} <= {self.beside}, u[{i}], {self.pick(LITERALS['int'])})"
         if not (t.rank and here.indices and self.options.shifted and self.chance(self.options.shifted)):
             return self.access(here, t)
         given = [self.shifted(here) for _ in range(t.rank)]
@@ -469,7 +481,7 @@ class Writer:
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
             return f"({a} {self.pick(('<', '<=', '==', '!=', '>'))} {b})"
-        bits = ("&", "|", "⊻", ">>", "<<") if kind == "int" else ("/",)
+        bits = ("&", "|", "⊻", ">>", "<<", "+%", "-%", "*%") if kind == "int" else ("/",)
         match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", *bits)):
             case "min" | "max" as f:
                 return f"{f}({a}, {b})"

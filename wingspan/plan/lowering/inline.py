@@ -24,6 +24,8 @@ _OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
 """Operators that the buffer language and the language of programs write differently from a plan."""
 
 ADDING = frozenset({"+", "-"})
+SUMMING = frozenset({"+%", "-%"})
+"""Those that wrap."""
 OVERFLOWS = ADDING | {"*", "muladd"}
 
 
@@ -130,6 +132,7 @@ class _Inliner:
                 into = self.ref(ref)
                 stored = self.typed(given, into.buffer.type)
                 times = self.here.times if symbol in ADDING else None
+                stored = _often(symbol, stored, self.here)
                 emit(plan.Atomic(into, at, symbol, stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
@@ -295,7 +298,7 @@ def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) ->
         return call(builder, symbol, (x, v), here.origin)
     if symbol == "=":
         return v
-    args: tuple[Expr, ...] = (x, v)
+    args: tuple[Expr, ...] = (x, _often(symbol, v, here))
     if symbol in ADDING and here.times is not None:
         often = here.times if symbol == "+" else op("-", Const(0), here.times)
         symbol, args = "muladd", (x, to_float(often) if x.type == "float" else often, v)
@@ -305,7 +308,12 @@ def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) ->
         return reg
     if symbol == "muladd":
         return op(symbol, *args)
-    return op(_OPERATORS.get(symbol, symbol), x, v)
+    return op(_OPERATORS.get(symbol, symbol), *args)
+
+
+def _often(symbol: str, v: Expr, here: Here) -> Expr:
+    """What adds v, modulo 2⁶⁴, as often as it is to be added."""
+    return v if here.times is None or symbol not in SUMMING else op("*%", here.times, v)
 
 
 def _assigned(body: tuple[ops.Stmt, ...]) -> list[str]:

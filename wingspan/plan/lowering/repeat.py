@@ -11,8 +11,9 @@ update is done once, for each index has a child of its own. No other fiber may b
 mentions, since the rules go down into that at each index. Any other update is repeated. One by an operator that is
 associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is
 `muladd`: x + k·v moves in one direction as k grows, so one of n single steps overflows if and only if x + n·v does.
-Others are done n times: a product may overflow on the way to something that fits, and sums that are rounded at each
-store to f32 would be rounded once.
+Sums that wrap are x + n·v modulo 2⁶⁴, if the cell holds all that they can be on the way. Others are done n times: a
+product may overflow on the way to something that fits, and sums that are rounded at each store to f32 would be rounded
+once.
 
 Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
 updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.
@@ -27,11 +28,12 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import INT64, repeatable
 from wingspan.lang.terms import mentions
 from wingspan.levels.atomic import Atomic
+from wingspan.levels.base import Leaf
 from wingspan.levels.element import Element
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
-from wingspan.plan.lowering.inline import ADDING
+from wingspan.plan.lowering.inline import ADDING, SUMMING
 from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Repetition, Shared
 from wingspan.plan.lowering.state import State
@@ -118,7 +120,7 @@ def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr
     often, builder = times(state, F.tensor), state.builder
     if repeatable(symbol) or often == Const(1):
         write(None)
-    elif symbol in ADDING and type(leaf := state.tower(F).leaf) in (Element, Atomic) and not leaf.width.rounds:
+    elif _at_once(state.tower(F).leaf, symbol):
         write(often)
     else:
         done, origin = builder.fresh("done"), builder.origin(None, "Assign")
@@ -129,3 +131,10 @@ def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr
 
         builder.set(done, Const(0), origin)
         builder.emit(plan.While((), op("<", done, often), builder.block(once)))
+
+
+def _at_once(leaf: Leaf, symbol: ir.Operator) -> bool:
+    """Whether many updates of an element of this leaf may be one."""
+    if type(leaf) not in (Element, Atomic):
+        return False
+    return (symbol in ADDING and not leaf.width.rounds) or (symbol in SUMMING and not leaf.width.narrow)

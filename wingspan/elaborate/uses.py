@@ -1,0 +1,133 @@
+"""Loops and the accesses in them; which axes give a loop over `_` its range.
+
+An access under a condition on the index of such a loop gives it no range, unless all are under some: so its axis may be
+shorter than the loop, and the condition says how far it goes. That is ours, not the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wingspan.elaborate.inputs import Source
+from wingspan.lang import ir
+
+
+@dataclass(frozen=True)
+class Use:
+    """An access with the loops around it, by index."""
+
+    access: ir.Access
+    updated: bool
+    loops: Mapping[str, Loop]
+    guards: frozenset[str] = frozenset()
+    """the indices that conditions around it speak of"""
+
+    @property
+    def tensor(self) -> str:
+        """The tensor that is accessed."""
+        return self.access.fiber.tensor
+
+
+@dataclass
+class Loop:
+    """A loop with its surroundings; `range` is None while unknown."""
+
+    node: ir.For
+    around: Mapping[str, Loop]
+    range: ir.Range | None
+    axes: list[tuple[Use, int]] = field(default_factory=list)
+    """where its index stands bare: use and axis"""
+    ruling: list[tuple[Use, int]] = field(default_factory=list)
+    """those of them that give it its range over `_`, and must agree"""
+    following: list[tuple[Use, int]] = field(default_factory=list)
+    """those that it gives their extent"""
+
+    @property
+    def key(self) -> str:
+        """What is spoiled when its range cannot be inferred."""
+        return f"the range of loop {id(self)}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is written over `_`."""
+        r = self.node.range
+        return isinstance(r.range if isinstance(r, ir.Parallel) else r, ir.Whole)
+
+
+def loops_and_uses(body: ir.Statement, sources: Mapping[str, Source]) -> tuple[list[Loop], list[Use]]:
+    """The loops of a program, with the axes that rule over them, and the accesses, in the order of the text."""
+    loops: list[Loop] = []
+    uses: list[Use] = []
+    _collect(body, {}, loops, uses)
+    for loop in loops:
+        _rule(loop, sources)
+    return loops, uses
+
+
+def _collect(
+    s: ir.Node, around: Mapping[str, Loop], loops: list[Loop], uses: list[Use], guards: frozenset[str] = frozenset()
+) -> None:
+    def below(*nodes: ir.Node, guards: frozenset[str] = guards) -> None:
+        for node in nodes:
+            _collect(node, around, loops, uses, guards)
+
+    match s:
+        case ir.For(index=index, range=r, body=body):
+            inner = r.range if isinstance(r, ir.Parallel) else r
+            loop = Loop(s, around, inner if isinstance(inner, ir.Range) else None)
+            loops.append(loop)
+            below(inner)
+            _collect(body, {**around, index: loop}, loops, uses, guards)
+        case ir.If(condition=condition, body=body):
+            below(condition)
+            below(body, guards=guards | _compared(condition))
+        case ir.Choice(condition=condition, then=then, otherwise=otherwise):
+            below(condition)
+            below(then, otherwise, guards=guards | _compared(condition))
+        case ir.Assign(access=access, value=value):
+            _use(Use(access, True, around, guards), loops, uses)
+            below(value)
+        case ir.Access():
+            _use(Use(s, False, around, guards), loops, uses)
+        case _:
+            below(*s.children())
+
+
+def _compared(condition: ir.Node) -> frozenset[str]:
+    """The indices that a condition speaks of, other than to read elements."""
+    match condition:
+        case ir.Index(name=name):
+            return frozenset({name})
+        case ir.Access():
+            return frozenset()
+    return frozenset[str]().union(*map(_compared, condition.children()))
+
+
+def _use(use: Use, loops: list[Loop], uses: list[Use]) -> None:
+    uses.append(use)
+    for axis, subscript in enumerate(use.access.subscripts):
+        if isinstance(subscript, ir.Index):
+            use.loops[subscript.name].axes.append((use, axis))
+        _collect(subscript, use.loops, loops, uses, use.guards)
+
+
+def _rule(loop: Loop, sources: Mapping[str, Source]) -> None:
+    """Find the axes that rule over a loop, and those that follow it.
+
+    An axis that the loop updates and that has no extent follows. Of the others those rule that are accessed whatever
+    the index is; if there are none, those that are updated under conditions on it, else those that are read under some.
+    """
+
+    def given(use: Use, axis: int) -> bool:
+        extents = sources[use.tensor].extents if use.tensor in sources else ()
+        return axis < len(extents) and extents[axis] is not None
+
+    loop.following = [(use, axis) for use, axis in loop.axes if use.updated and not given(use, axis)]
+    extended = {(use.tensor, axis) for use, axis in loop.following}
+    others = [(use, axis) for use, axis in loop.axes if not use.updated or given(use, axis)]
+    free = [(use, axis) for use, axis in others if loop.node.index not in use.guards]
+    tiers = free, [(use, axis) for use, axis in others if use.updated]
+    loop.ruling = next(
+        (tier for tier in tiers if any((use.tensor, axis) not in extended for use, axis in tier)), others
+    )
