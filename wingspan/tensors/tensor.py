@@ -500,12 +500,14 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
 
 @lru_cache(maxsize=1 << 12)
 def holds_any(levels: tuple[Level, ...]) -> bool:
-    """Whether a tensor of three indices on each axis, with neighbours that differ, is held by these levels."""
-    tower = Tower(levels, ())
-    tower = Tower(levels, (3,) * tower.rank)
-    array = (np.arange(3**tower.rank) % 2 == 0).reshape(tower.shape, order="F")
-    values = array if tower.kind == "bool" else array.astype(np.int64)
-    return refusal(tower, values.astype(object), np.ones(tower.shape, dtype=np.bool_)) is None
+    """Whether these levels hold three indices on any axis, with neighbours that differ, where the others have one."""
+    rank = Tower(levels, ()).rank
+    towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
+    return all(
+        refusal(tower, np.array([1, 0, 1], dtype=object).reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_))
+        is None
+        for tower in towers
+    )
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
