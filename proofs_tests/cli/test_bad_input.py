@@ -129,7 +129,7 @@ ITEMS = {
             5 │     c[i] += v[i]
               │     ────
               │             ^^^^
-          fix  give the range: for i = 1:2
+          fix  give the range: for i = 1:2, or access v under a condition on i
     """),
     "a constant index out of bounds": Bad(DECLARED + "c[4] += 1\n", [], {}, """
         error[program]: axis 1 of c has extent 3, and here the index 4

@@ -22,6 +22,7 @@ WRITERS = {
     "emit-c -o": (["emit-c", SAFE, "-o", "{folder}"], "dependent_atomic.c"),
     "emit-c --main": (["emit-c", SAFE, "--main", "-o", "{folder}"], "program.h"),
     "convert": (["convert", KARATE, "{}"], "karate.npz"),
+    "parallelize -o": (["parallelize", SAFE, "-o", "{}"], "best.ws"),
     "demo": (["demo", "--no-browser", "{folder}"], "dependent.html"),
 }
 """The verbs and options that write files, with a command and the name of a file that it writes."""

@@ -26,7 +26,9 @@ OPEN: dict[str, dict[str, Any]] = {
     "hadamard.ws": {"inputs": {"A": A, "B": B}, "params": STATIC},
 }
 """Examples that take inputs, with some."""
-ALONE = sorted(path.name for path in EXAMPLES.glob("*.ws") if path.name.startswith(("quiz_", "dep", "indep", "karate")))
+ALONE = sorted(
+    path.name for path in EXAMPLES.glob("*.ws") if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy"))
+)
 PROGRAMS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALONE] + list(OPEN.items())
 LARGE = """
 c = Tensor(Dense(Element(0)), 3)
