@@ -145,13 +145,13 @@ time are of experiments by hand in the printed C, in one process with it, on a b
 - **Intersections** of sets take 5 to 9 times as long as in pyroaring. Bright runs of text have 1.5 to 1.9
   pixels. So pyroaring keeps more than nine of ten blocks of the three larger images as sorted arrays of 16-bit numbers,
   and intersects these with vector instructions. Ours takes 2.5 to 2.9 ns for each run of the two sets, one by one.
-- **Two threads.** The largest sum gains 1.82, the largest histogram 1.74. Equal shares of its pixels hold 54.7 and 45.3 %
-  of the runs, so threads take 64 shares as they come; with equal shares, the gain was 1.59. What is missing is the time
-  for merging two dictionaries of 682 and 634 colours into one of 688. That takes about 0.3 ms by the samples of `perf`,
-  hash tables that grow included: one thread alone has one copy. To spread this over two threads would save half of it
-  at most, less what the threads wait for each other. It is not there. If loops of 256 steps
-  counted as worth a second thread, and not only those of 4,096, that would gain 4 % here; what kernels on small data
-  would lose by it was not measured.
+- **Two threads.** The largest sum gains 1.82, the largest histogram 1.74. Equal shares of its pixels hold 54.7 and
+  45.3 % of the runs, so threads take 64 shares as they come; with equal shares, the gain was 1.59. What is missing is
+  the time for merging two dictionaries of 682 and 634 colours into one of 688. That takes about 0.3 ms by the samples
+  of `perf`, hash tables that grow included: one thread alone has one copy. To spread this over two threads would save
+  half of it at most, less what the threads wait for each other. It is not there. If loops of 256 steps counted as worth
+  a second thread, and not only those of 4,096, that would gain 4 % here; what kernels on small data would lose by it
+  was not measured.
 """
 
 
