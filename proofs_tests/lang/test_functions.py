@@ -19,7 +19,7 @@ from wingspan.lang.printer import show
 MISTAKES = {
     "function f(x) = y": ("y is no parameter of f", 1, 17),
     "function f(x) = A[x]": ("f computes with its parameters alone, and reads A here", 1, 17),
-    "function f(x) = f(x)": ("there is no function f", 1, 17),
+    "function f(x) = f(x)": ("no function f is declared before this", 1, 17),
     "function f(x, x) = x": ("two parameters of f have one name", 1, 1),
     "function f(x; associative) = x": (
         "associative: this is said of functions of two parameters, and f has 1", 1, 1,
@@ -30,9 +30,9 @@ MISTAKES = {
     "function f(x) += x": ("a function is declared by `=`", 1, 15),
     "if true\nfunction f(x) = x\nend": ("a function is declared at the top level only", 2, 1),
     "function f(x) = x\ny = f(1, 2)": ("f takes one argument, not 2", 2, 5),
-    "y = g(1)\nfunction g(x) = x": ("there is no function g", 1, 5),
+    "y = g(1)\nfunction g(x) = x": ("no function g is declared before this", 1, 5),
     "function f(x) = x\nc[1] <<f>>= 2": ("an update is by a function of two parameters, and f has 1", 2, 6),
-    "c[1] <<g>>= 2": ("there is no function g", 1, 6),
+    "c[1] <<g>>= 2": ("no function g is declared before this", 1, 6),
     "c[1] <<xor>>= 2": ("this is no reduction", 1, 6),
     "c <<choose(0)>>= 2": ("`<<choose(0)>>=` updates an element of a tensor, and c is a bare name", 1, 3),
     "c[1] <<choose(NaN)>>= 2": ("choose(z) takes one number or boolean, not NaN", 1, 6),

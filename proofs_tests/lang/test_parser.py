@@ -390,7 +390,7 @@ def test_every_node_with_a_place_has_its_span() -> None:
         ("return C\nx = 1", "`return` must be the last statement of the program", 1, 1),
         ("if x; return C; end", "`return` must be the last statement of the program", 1, 7),
         ("return", "`return` names the tensors to give back", 1, 7),
-        ("x = foo(1)", "there is no function foo", 1, 5),
+        ("x = foo(1)", "no function foo is declared before this", 1, 5),
         ("x = min(1)", "min takes two or more arguments", 1, 5),
         ("x = abs(1, 2)", "abs takes one argument", 1, 5),
         ("C = Dense(Element(0))", "a format such as Dense(…) stands inside Tensor(…)", 1, 5),

@@ -183,7 +183,7 @@ class Builder:
             return self.functions[name]
         if name[0].isupper():
             self.fail(f"a format such as {name}(…) stands inside Tensor(…)", at, f"C = Tensor({name}(…))")
-        self.fail(f"there is no function {name}", at, f"declare it before: function {name}(x, y) = x + y")
+        self.fail(f"no function {name} is declared before this", at, f"declare it first: function {name}(x, y) = x + y")
 
     def chooser(self, text: str, at: Token) -> ir.Function:
         """choose(z) in `<<choose(z)>>=`."""
