@@ -103,3 +103,23 @@ def test_copies_that_start_from_what_is_no_identity_are_wrong() -> None:
     (outcome,) = explored(program("f", "Merge", init="1")).verdict.results
     assert explored(program("f", "Merge", init="1")).verdict.verdict == "wrong"
     assert "47" in str(outcome.outcome.values())
+
+
+def test_copies_start_from_the_identity_as_their_cells_hold_it() -> None:
+    """f32 rounds 2**24 + 1 to 2**24, which takes 1 from what it is merged with."""
+    text = """
+    function above(x, y; associative, commutative, identity = 16777217) = x + y - 16777217
+    d = cpu(:d, 2)
+    A = Tensor(Dense(Element(0.0)), [5.0, 7.0])
+    T = Tensor(Dense(Merge(d, Element(0.0, f32))), 2)
+    T .= 16777217
+    for i = parallel(1:2, d)
+        T[i] <<above>>= A[i]
+    end
+    return T
+    """
+    (found,) = report(text).findings
+    assert found.reason == "copies of T start from 16777216.0, and above does not leave it out of the result"
+    assert explored(text).verdict.verdict == "wrong"
+    assert topics(text.replace(", f32", "")) == []
+    assert explored(text.replace(", f32", "")).verdict.verdict == "safe"

@@ -17,7 +17,7 @@ from wingspan.dependence.reuse import reused_below, unwritten
 from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
-from wingspan.lang.algebra import algebra_of, any_order, is_identity, merging, repeatable
+from wingspan.lang.algebra import algebra_of, any_order, exact, is_identity, merging, repeatable
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
@@ -425,11 +425,19 @@ def _unmergeable(site: Site, tower: Tower) -> str | None:
     """Why copies do not give what their updates would give one after the other, even if one thread has made all."""
     if not algebra_of(merging(site.op)).associative:
         return f"copies of {site.tensor} are merged by {site.op}, which is not declared associative"
-    z = ir.Literal(tower.fill) if site.life.z is None else site.life.z
+    z = _start(site, tower)
     once = site.life.z is not None and set(site.life.operators) == {site.op}
     if is_identity(z, site.op) or (once and any_order(site.op) and repeatable(site.op)):
         return None
     return f"copies of {site.tensor} start from {show(z)}, and {site.op} does not leave it out of the result"
+
+
+def _start(site: Site, tower: Tower) -> ir.Expression:
+    """What copies start from: the value that a tensor is declared with as a cell holds it, which f32 may round."""
+    z = site.life.z
+    if z is None:
+        return ir.Literal(tower.fill)
+    return ir.Literal(tower.width.rounded(exact(z.value))) if isinstance(z, ir.Literal) else z
 
 
 def level_name(tower: Tower, depth: int) -> str:
