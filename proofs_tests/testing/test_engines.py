@@ -393,3 +393,23 @@ def test_finch_jl_gets_a_program_and_its_output_is_read(tmp_path: Any) -> None:
     assert found is not None and found.second_has == "a defect: RuntimeError: LoadError: no Finch"
     with pytest.raises(InputError, match="this engine needs no-such-julia"):
         FinchJl(["no-such-julia"])
+
+
+@pytest.mark.parametrize("update", ["<<f>>= A[i]", "+= f(A[i], 2)", "+%= A[i]", "+= A[i] *% 2", "+= A[i] ÷ 2"])
+def test_finch_jl_is_not_given_operators_that_it_lacks(update: str) -> None:
+    text = f"""
+    function f(x, y) = x - y
+    A = Tensor(Dense(Element(0)))
+    C = Tensor(Element(0))
+    C .= 0
+    for i = _; C[] {update}; end
+    """
+    einsum = api.bind(api.parse(text), inputs={"A": np.array([1, 2])}).einsum()
+    with pytest.raises(NotImplementedError, match="the operator"):
+        script(einsum, {"A": np.array([1, 2])}, "i")
+
+
+def test_finch_jl_is_given_its_own_choose() -> None:
+    text = "A = Tensor(Dense(Element(0)))\nC = Tensor(Element(0))\nC .= 0\nfor i = _; C[] <<choose(0)>>= A[i]; end"
+    einsum = api.bind(api.parse(text), inputs={"A": np.array([1, 2])}).einsum()
+    assert "C[] <<choose(0)>>= A[i]" in script(einsum, {"A": np.array([1, 2])}, "i")

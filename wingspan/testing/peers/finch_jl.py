@@ -16,6 +16,9 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.testing.peers.library import tool
 
+OTHERWISE = ir.WRAPPING | {"÷", "%"}
+"""Operators that Julia lacks or, as it rounds quotients towards 0, computes otherwise."""
+
 SECONDS = 300.0
 """Seconds that one program may take. Julia compiles Finch.jl for about half a minute."""
 
@@ -53,6 +56,7 @@ class FinchJl:
 
 def script(einsum: Einsum, inputs: Mapping[str, np.ndarray], kind: str) -> str:
     """A Julia program that prints the elements of the output, in column-major order; `kind` is NumPy's letter."""
+    _require_known(einsum)
     lines = ["using Finch"]
     for name, array in inputs.items():
         zero = _literal(array.dtype.type(0).item())
@@ -71,6 +75,13 @@ def script(einsum: Einsum, inputs: Mapping[str, np.ndarray], kind: str) -> str:
     lines += ["@finch begin", f"    {einsum.output} .= {zero}", *around, "end"]
     output = f"foreach(println, Array({einsum.output}))" if einsum.axes else f"println({einsum.output}[])"
     return "\n".join([*lines, output, ""])
+
+
+def _require_known(einsum: Einsum) -> None:
+    """NotImplementedError if an operator is none of Julia's, or a function that only the program declares."""
+    for op in (einsum.op, *(node.op for node in einsum.expression.walk() if isinstance(node, ir.Call))):
+        if op in OTHERWISE or (isinstance(op, ir.Function) and not op.name.startswith("choose(")):
+            raise NotImplementedError(f"the operator {op}")
 
 
 def _format(levels: Sequence[str], zero: str) -> str:
