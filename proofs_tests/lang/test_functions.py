@@ -26,6 +26,7 @@ MISTAKES = {
     ),
     "function f(x, y; identity) = x": ("identity needs a value", 1, 18),
     "function f(x, y; associative = 1) = x": ("associative takes no value", 1, 18),
+    "function f(x, y; identity = 0, identity = 1) = x": ("identity is declared twice of f", 1, 32),
     "function f(x, y; assoc) = x": ("assoc is nothing to declare of a function", 1, 18),
     "function f(x) += x": ("a function is declared by `=`", 1, 15),
     "if true\nfunction f(x) = x\nend": ("a function is declared at the top level only", 2, 1),

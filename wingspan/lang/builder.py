@@ -159,7 +159,13 @@ class Builder:
         if sign != "=":
             self.fail("a function is declared by `=`", self.token(sign), f"function {name}(x, y) = x + y")
         parameters = tuple(self.name(each) for each in self.tree(head).children if isinstance(each, Token))
-        properties = dict(self.property(each) for each in self.tree(head).children if isinstance(each, Tree))
+        properties: dict[str, bool | ir.Literal] = {}
+        for each in self.tree(head).children:
+            if isinstance(each, Tree):
+                said, what = self.property(each)
+                if said in properties:
+                    self.fail(f"{said} is declared twice of {name}", each, "leave one of the two out")
+                properties[said] = what
         body, span = self.expression(self.tree(value)), self.span(tree)
         self.functions[name] = made = functions.function(name, parameters, properties, body, span)
         return ir.Define(name, made, span=span)
