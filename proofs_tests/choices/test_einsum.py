@@ -257,6 +257,14 @@ def test_a_choice_is_for_inputs_like_these() -> None:
         assert made.dtype == wanted.dtype and (made.to_numpy() == wanted).all()
 
 
+def test_the_first_of_one_axis_is_the_same_of_every_format() -> None:
+    """choose(0) takes values in the order of the one index that is reduced."""
+    given = np.array([[0, 3, 1], [0, 0, 2], [0, 0, 0]])
+    for made in (given, scipy.sparse.csr_array(given), scipy.sparse.csc_array(given)):
+        assert einsum("C[i] <<choose(0)>>= A[i, k]", A=made).to_numpy().tolist() == [3, 2, 0]
+        assert einsum("C[k] <<choose(0)>>= A[i, k]", A=made).to_numpy().tolist() == [0, 3, 1]
+
+
 def test_elements_begin_as_init() -> None:
     """And an expression without indices is one element."""
     assert float(einsum("s[] += 2.5", init=1)) == 3.5
@@ -299,6 +307,10 @@ ERRORS: dict[str, tuple[str, dict[str, Any]]] = {
     "no input has an axis j, which C has": ("C[i, j] += A[i]", {"A": X}),
     "C has one index twice": ("C[i, i] += A[i]", {"A": X}),
     "C has no axis i, so its elements would be overwritten": ("C[] = A[i]", {"A": X}),
+    "the order of the loops over i, k matters to choose(0), and einsum chooses it": (
+        "c[] <<choose(0)>>= A[i, k]",
+        {"A": A},
+    ),
     "the subscript i + 1 is not an index alone": ("C[i] += A[i + 1]", {"A": X}),
     "C has 1 axis, and Dense(Dense(Element(0.0))) has 2": (SUM, {"A": X, "format": MATRIX}),
     "there is no engine semantics for einsums": (SUM, {"A": X, "engine": "semantics"}),

@@ -48,6 +48,10 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
         lost = next(index for index in loops if index not in axes)
         message = f"{output} has no axis {lost}, so its elements would be overwritten"
         raise InputError(message, update.access.span, fix="reduce: write +=, or <<max>>=")
+    if len(loops) > len(axes) + 1 and not algebra.any_order(update.op):
+        lost = ", ".join(index for index in loops if index not in axes)
+        message = f"the order of the loops over {lost} matters to {update.op}, and einsum chooses it"
+        raise InputError(message, update.span, fix="write a program for this: wingspan.compile")
     return Einsum(output, axes, update.op, update.value, start, loops, extents), operands
 
 
