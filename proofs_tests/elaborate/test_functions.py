@@ -8,6 +8,7 @@ from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.exploring import steps
 from wingspan import api
 from wingspan.elaborate.functions import refuted
+from wingspan.errors import ProgramError
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.testing import compare
@@ -159,3 +160,11 @@ def test_a_phase_of_another_function_begins_anew() -> None:
     for i = 1:3; c[i] <<g>>= i; end
     """
     assert "freeze(c, f)\nthaw(c, g)" in shown(text)
+
+
+def test_what_is_wrong_within_choose_is_said_of_its_value() -> None:
+    """Its expression stands in no text."""
+    with pytest.raises(ProgramError) as caught:
+        api.bind(api.parse("x = choose(0)(1 > 0, 3)"))
+    span = caught.value.span
+    assert span is not None and (span.line, span.column) == (1, 12)

@@ -69,8 +69,8 @@ def choose(z: ir.Literal) -> ir.Function:
     >>> algebra.apply(keeps, 0, 3), algebra.apply(keeps, 2, 3)
     (3, 2)
     """
-    x, y = ir.Variable("x"), ir.Variable("y")
+    x, y = ir.Variable("x", span=z.span), ir.Variable("y", span=z.span)
     value = algebra.exact(z.value)
-    body = ir.Choice(ir.Call("==", (x, ir.Literal(value))), y, x)
+    body = ir.Choice(ir.Call("==", (x, ir.Literal(value))), y, x, span=z.span)
     known = ir.Algebra(associative=True, idempotent=True, identity=ir.Literal(value))
     return ir.Function(f"choose({algebra.literal(value)})", ("x", "y"), body, known)
