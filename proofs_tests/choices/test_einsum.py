@@ -257,6 +257,26 @@ def test_a_choice_is_for_inputs_like_these() -> None:
         assert made.dtype == wanted.dtype and (made.to_numpy() == wanted).all()
 
 
+INITS: dict[str, tuple[str, Any, Any]] = {
+    "elements cannot begin as 'x'": ("y[i] += a[i]", X, "x"),
+    "elements cannot begin as [1]": ("y[i] += a[i]", X, [1]),
+    "y holds numbers, and begins as true": ("y[i] += a[i]", X, np.True_),
+    "y holds booleans, and begins as 0": ("y[i] <<||>>= a[i]", X > 0, 0),
+}
+
+
+@pytest.mark.parametrize("message", INITS)
+def test_elements_cannot_begin_as_what_they_are_not(message: str) -> None:
+    expression, a, init = INITS[message]
+    with pytest.raises(InputError) as caught:
+        einsum(expression, a=a, init=init)
+    assert caught.value.message == message and caught.value.fix
+
+
+def test_elements_begin_as_a_number_of_numpy() -> None:
+    assert (np.asarray(einsum("y[i] += a[i]", a=X, init=np.float64(2.5))) == X + 2.5).all()
+
+
 def test_elements_begin_as_init() -> None:
     """And an expression without indices is one element."""
     assert float(einsum("s[] += 2.5", init=1)) == 3.5
