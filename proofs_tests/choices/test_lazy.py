@@ -125,6 +125,15 @@ def test_the_transpose_of_a_computed_array_is_computed_anew() -> None:
     np.testing.assert_allclose(np.asarray(a.T), (A + 1).T)
 
 
+def test_who_writes_to_an_array_changes_no_value_that_is_kept() -> None:
+    sums = lazy(A).sum(axis=0)
+    np.asarray(sums)[:] = 7
+    np.testing.assert_allclose(np.asarray(sums), A.sum(axis=0))
+    np.testing.assert_allclose(np.asarray(sums + 1), A.sum(axis=0) + 1)
+    with pytest.raises(ValueError, match="are copied"):
+        np.array(sums, copy=False)
+
+
 def test_a_result_has_the_format_that_is_asked_for() -> None:
     a = lazy(scipy.sparse.csr_array(A), "A")
     made = compute(a @ a.T, format="SparseList(SparseList(Element(0.0)))")

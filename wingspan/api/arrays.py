@@ -102,8 +102,10 @@ class LazyTensor:
         return f"<LazyTensor {self.dtype} {extents}: {_written(self)[0]}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The elements for NumPy: `np.asarray`."""
-        return np.asarray(compute(self), dtype=dtype)
+        """A copy of the elements for NumPy: `np.asarray`. ValueError if there must be none."""
+        if copy is False:
+            raise ValueError("the elements of a lazy array are copied: the value that is kept stays as it is")
+        return np.array(compute(self), dtype=dtype)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API that there are for lazy arrays."""
@@ -306,7 +308,8 @@ def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) 
 def compute(
     array: LazyTensor, *, format: str | None = None, threads: int | None = None, engine: str = AUTO
 ) -> Computed:
-    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept.
+    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept:
+    arrays that share memory with it, as `to_numpy` may, are not to be written to.
 
     Args:
         array: the lazy array.
