@@ -265,6 +265,26 @@ def test_the_first_of_one_axis_is_the_same_of_every_format() -> None:
         assert einsum("C[k] <<choose(0)>>= A[i, k]", A=made).to_numpy().tolist() == [0, 3, 1]
 
 
+INITS: dict[str, tuple[str, Any, Any]] = {
+    "elements cannot begin as 'x'": ("y[i] += a[i]", X, "x"),
+    "elements cannot begin as [1]": ("y[i] += a[i]", X, [1]),
+    "y holds numbers, and begins as true": ("y[i] += a[i]", X, np.True_),
+    "y holds booleans, and begins as 0": ("y[i] <<||>>= a[i]", X > 0, 0),
+}
+
+
+@pytest.mark.parametrize("message", INITS)
+def test_elements_cannot_begin_as_what_they_are_not(message: str) -> None:
+    expression, a, init = INITS[message]
+    with pytest.raises(InputError) as caught:
+        einsum(expression, a=a, init=init)
+    assert caught.value.message == message and caught.value.fix
+
+
+def test_elements_begin_as_a_number_of_numpy() -> None:
+    assert (np.asarray(einsum("y[i] += a[i]", a=X, init=np.float64(2.5))) == X + 2.5).all()
+
+
 def test_elements_begin_as_init() -> None:
     """And an expression without indices is one element."""
     assert float(einsum("s[] += 2.5", init=1)) == 3.5

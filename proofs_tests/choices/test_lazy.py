@@ -13,6 +13,7 @@ import wingspan
 from proofs_tests.effort import many
 from wingspan import InputError, LazyTensor, Tensor, compute, lazy
 from wingspan.api import namespace
+from wingspan.errors import ProgramError
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing import ArrayEngine, campaign, einsums
 
@@ -60,6 +61,10 @@ EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "bits": lambda a, xp: (a(N) & 6) | (~a(N) ^ 5),
     "truth": lambda a, xp: xp.logical_not((a(A) > 1) ^ (a(A) == 2)) != (abs(a(A)) >= 1),
     "an axis of one index": lambda a, xp: xp.squeeze(a(A[:1]), axis=0) + a(A),
+    "booleans beside numbers": lambda a, xp: (a(N > 0) == 1) ^ (a(N < 0) != 0.0) ^ (a(N) == (a(N) > 0)),
+    "booleans that are counted over an axis of one": lambda a, xp: xp.sum(xp.expand_dims(a(A) > 1, axis=0), axis=0),
+    "an axis that is an integer of NumPy": lambda a, xp: xp.sum(a(A), axis=np.int64(-1)),
+    "either": lambda a, xp: xp.logical_xor(a(A) > 1, a(A) < 3),
     "axes in another order": lambda a, xp: xp.permute_dims(a(B), (2, 0, 1)) * 2,
 }  # fmt: skip
 
@@ -120,6 +125,15 @@ def test_the_transpose_of_a_computed_array_is_computed_anew() -> None:
     np.testing.assert_allclose(np.asarray(a.T), (A + 1).T)
 
 
+def test_who_writes_to_an_array_changes_no_value_that_is_kept() -> None:
+    sums = lazy(A).sum(axis=0)
+    np.asarray(sums)[:] = 7
+    np.testing.assert_allclose(np.asarray(sums), A.sum(axis=0))
+    np.testing.assert_allclose(np.asarray(sums + 1), A.sum(axis=0) + 1)
+    with pytest.raises(ValueError, match="are copied"):
+        np.array(sums, copy=False)
+
+
 def test_a_result_has_the_format_that_is_asked_for() -> None:
     a = lazy(scipy.sparse.csr_array(A), "A")
     made = compute(a @ a.T, format="SparseList(SparseList(Element(0.0)))")
@@ -146,11 +160,20 @@ def test_arrays_of_numpy_leave_operators_to_lazy_ones() -> None:
     assert float(a.sum()) == A.sum()
 
 
+def test_numbers_are_neither_true_nor_false() -> None:
+    """Their inequality is no exclusive or."""
+    with pytest.raises(ProgramError, match="! needs booleans"):
+        compute(namespace.logical_xor(lazy(N), lazy(2 * N)))
+
+
 ERRORS: dict[str, Callable[[], Any]] = {
     "the shapes (6, 8) and (6,) do not fit each other": lambda: lazy(A) + lazy(X[:6]),
     "the shapes (6, 8) and (6, 8) do not fit each other": lambda: lazy(A) @ lazy(A),
     "axis 2 of an array with 2": lambda: lazy(A).sum(axis=2),
     "axis 1 of an array with 2": lambda: lazy(A).sum(axis=(1, -1)),
+    "axis -3 of an array with 2": lambda: lazy(A).sum(axis=-3),
+    "an array with axes (8,) is no matrix": lambda: lazy(X).mT,
+    "ndarray is no lazy array": lambda: compute(A),
     "1 axes of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
     "axis 1 has extent 8, not 1": lambda: namespace.squeeze(lazy(A), axis=1),
     "a matrix product of a number": lambda: lazy(A) @ 2,

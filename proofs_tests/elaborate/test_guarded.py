@@ -63,7 +63,8 @@ def test_a_condition_that_does_not_speak_of_the_index_protects_nothing(body):
     found = mistake(f"{HEAD}{'d .= 0; ' * ('d[' in body)}for i = _; {body}; end")
     assert found.message == OTHERS[body]
     both = body.startswith("if i <= 3")
-    assert found.fix == "give the range: for i = 1:3" + ", or access a under a condition on i" * (not both)
+    free = "give the range: for i = 1:3, or access a under a condition on i"
+    assert found.fix == ("give the range: for i = 1:5" if both else free)
 
 
 GUARDED = """

@@ -14,7 +14,7 @@ from importlib import import_module
 from itertools import chain, count
 from math import prod
 from types import ModuleType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -102,8 +102,10 @@ class LazyTensor:
         return f"<LazyTensor {self.dtype} {extents}: {_written(self)[0]}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The elements for NumPy: `np.asarray`."""
-        return np.asarray(compute(self), dtype=dtype)
+        """A copy of the elements for NumPy: `np.asarray`. ValueError if there must be none."""
+        if copy is False:
+            raise ValueError("the elements of a lazy array are copied: the value that is kept stays as it is")
+        return np.array(compute(self), dtype=dtype)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API that there are for lazy arrays."""
@@ -234,7 +236,9 @@ class LazyTensor:
 
     @property
     def mT(self) -> LazyTensor:
-        """The array with its last two axes exchanged."""
+        """The array with its last two axes exchanged. InputError if it has fewer."""
+        if self.ndim < 2:
+            raise InputError(f"an array with axes {self.shape} is no matrix", fix="use .T, or add axes by expand_dims")
         return permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
@@ -304,7 +308,8 @@ def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) 
 def compute(
     array: LazyTensor, *, format: str | None = None, threads: int | None = None, engine: str = AUTO
 ) -> Computed:
-    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept.
+    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept:
+    arrays that share memory with it, as `to_numpy` may, are not to be written to.
 
     Args:
         array: the lazy array.
@@ -314,6 +319,8 @@ def compute(
         InputError: the format does not fit, or there is no such engine.
         Fault: the run met one, such as an overflow.
     """
+    if not isinstance(array, LazyTensor):
+        raise InputError(f"{type(array).__name__} is no lazy array", fix="wrap it: wingspan.lazy(…)")
     if array._value is not None and format is None:
         return array._value
     text, names = _written(array)
@@ -370,6 +377,10 @@ def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, s
 
 def joined(op: str, *arrays: Any) -> LazyTensor:
     """An operator applied to the elements of arrays and numbers, which broadcast. InputError if their shapes differ."""
+    if op in ("==", "!="):
+        terms = [_term(array) for array in arrays]
+        if {"bool"} < {term._kind for term in terms}:  # the language holds a boolean and a number to be different
+            arrays = tuple(term + 0 if term._kind == "bool" else term for term in terms)
     return _elementwise(lambda *args: ir.Call(op, args), arrays)
 
 
@@ -430,7 +441,7 @@ def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
     return _fresh(_term(squeeze(array, units, keepdims=True))) if units else array
 
 
-def squeeze(array: LazyTensor, axes: Sequence[int], keepdims: bool = False) -> LazyTensor:
+def squeeze(array: LazyTensor, axes: int | Sequence[int], keepdims: bool = False) -> LazyTensor:
     """The array without some axes of extent 1, or with axes that it does not depend on in their place."""
     if long := [k for k in _numbered(axes, array.ndim) if array.shape[k] != 1]:
         raise InputError(f"axis {long[0]} has extent {array.shape[long[0]]}, not 1", fix="reduce it, as by sum")
@@ -439,20 +450,21 @@ def squeeze(array: LazyTensor, axes: Sequence[int], keepdims: bool = False) -> L
 
 def reduced(op: str, array: LazyTensor, axis: int | Sequence[int] | None, keepdims: bool) -> LazyTensor:
     """An array reduced over some axes. A reduction by the same operator goes on over more of them."""
-    numbers = range(array.ndim) if axis is None else _numbered([axis] if isinstance(axis, int) else axis, array.ndim)
+    numbers = range(array.ndim) if axis is None else _numbered(axis, array.ndim)
     if not any(array._axes[k] is not None for k in numbers):
-        term = array
+        term = array if array._kind != "bool" or op in ("&&", "||") else array + 0  # a number, as over other axes
     else:
         term = replace(array if array._op in ("=", op) else _term(array), _op=op, _value=None)
     axes = (None if k in numbers else index for k, index in enumerate(term._axes) if keepdims or k not in numbers)
     return replace(term, _axes=tuple(axes), _value=None)
 
 
-def _numbered(axes: Iterable[int], ndim: int) -> tuple[int, ...]:
+def _numbered(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[int, ...]:
     """Axes counted from 0. InputError if there is no such axis, or one comes twice."""
-    found = tuple(axis + ndim if axis < 0 else axis for axis in axes)
-    for axis in found:
-        if not 0 <= axis < ndim or found.count(axis) > 1:
+    given = [axis.__index__() for axis in ([axes] if isinstance(axes, SupportsIndex) else axes)]
+    found = tuple(axis + ndim if axis < 0 else axis for axis in given)
+    for axis, number in zip(given, found, strict=True):
+        if not 0 <= number < ndim or found.count(number) > 1:
             raise InputError(f"axis {axis} of an array with {ndim}", fix="give each axis once, from 0 or back from -1")
     return found
 

@@ -35,7 +35,6 @@ greater: Operator = partial(joined, ">")
 greater_equal: Operator = partial(joined, ">=")
 logical_and: Operator = partial(joined, "&&")
 logical_or: Operator = partial(joined, "||")
-logical_xor: Operator = partial(joined, "!=")
 logical_not: Operator = partial(joined, "!")
 bitwise_and: Operator = partial(joined, "&")
 bitwise_or: Operator = partial(joined, "|")
@@ -43,6 +42,11 @@ bitwise_xor: Operator = partial(joined, "⊻")
 bitwise_invert: Operator = partial(joined, "~")
 bitwise_left_shift: Operator = partial(joined, "<<")
 bitwise_right_shift: Operator = partial(joined, ">>")
+
+
+def logical_xor(x: Any, y: Any, /) -> LazyTensor:
+    """Whether one is true and the other is not."""
+    return logical_not(x) != logical_not(y)
 
 
 def asarray(x: Any, /) -> LazyTensor:
@@ -112,7 +116,7 @@ def expand_dims(x: Any, /, *, axis: int = 0) -> LazyTensor:
 
 def squeeze(x: Any, /, axis: int | Sequence[int]) -> LazyTensor:
     """The array without some axes of extent 1."""
-    return arrays.squeeze(lazy(x), [axis] if isinstance(axis, int) else axis)
+    return arrays.squeeze(lazy(x), axis)
 
 
 __all__ = [

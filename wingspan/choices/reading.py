@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from wingspan.choices.operands import Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
@@ -42,7 +45,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
         if index not in extents:
             message = f"no input has an axis {index}, which {output} has"
             raise InputError(message, subscript.span, fix=f"use {index} as a subscript of an input")
-    start = ir.Literal(_init(update, operands) if init is None else init)
+    start = ir.Literal(_init(update, operands) if init is None else _given(init, update, operands))
     loops = tuple(extents)
     if update.op == "=" and set(axes) != set(loops):
         lost = next(index for index in loops if index not in axes)
@@ -159,6 +162,20 @@ def _kind(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand]) ->
     if op in ("&&", "||") or ((op == "=" or isinstance(op, ir.Function)) and kinds == BOOL):
         return "bool"
     return "float" if "float" in kinds else "int"
+
+
+def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
+    """What the user has elements begin as. InputError if it is no value, or ⊕ cannot update it."""
+    init = init.item() if isinstance(init, np.generic) else init
+    if not isinstance(init, bool | int | float | Fraction):
+        raise InputError(f"elements cannot begin as {init!r}", fix="give a number or a boolean: init=0")
+    kind = _kind(update.op, update.value, operands)
+    logic = update.op in ("&&", "||")
+    if isinstance(init, bool) != (kind == "bool") and (logic or isinstance(init, bool)):
+        wanted = "booleans" if logic else "numbers"
+        message = f"{update.access.fiber.tensor} holds {wanted}, and begins as {algebra.show(init)}"
+        raise InputError(message, fix="give a boolean: init=False" if logic else "give a number: init=0")
+    return init
 
 
 def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:

@@ -346,7 +346,8 @@ def _disagreement(loop: Loop, shapes: Shapes) -> ProgramError | None:
         first, where, wanted = fixed[0]
         if extent != wanted:
             one, other = first.access.span, use.access.span
-            fix = f"give the range: for {index} = 1:{min(extent, wanted)}"
+            end = max if index in use.guards else min  # what is guarded may be accessed up to any extent
+            fix = f"give the range: for {index} = 1:{end(extent, wanted)}"
             if index not in use.guards:
                 shorter = use if extent < wanted else first
                 fix += f", or access {shorter.tensor} under a condition on {index}"

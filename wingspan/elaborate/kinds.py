@@ -194,6 +194,9 @@ class _Walk:
                 )
             return self.whole(self.number(e))
         if self.towers[T].kind != "bool":
+            if op in LOGIC:
+                held = WORDS[self.towers[T].kind]
+                self.mistake(f"<<{op}>>= needs booleans, and {T} holds {held}s", access, "use Element(false)")
             return self.number(e)
         truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")
         return self.truth(e, f"{T} holds booleans") if truths else e
