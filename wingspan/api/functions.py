@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wingspan.elaborate.functions import refuted
-from wingspan.errors import ParseError, ProgramError
+from wingspan.elaborate.functions import falsehood
+from wingspan.errors import ParseError
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import function as declared
 from wingspan.program import Function
@@ -53,7 +53,6 @@ def function(
         "annihilator": None if annihilator is None else ir.Literal(algebra.exact(annihilator)),
     }  # fmt: skip
     made = declared(f.name, f.parameters, {name: given for name, given in said.items() if given}, f.body, f.span)
-    if (found := refuted(made)) is not None:
-        what, message = found
-        raise ProgramError(message, made.span, topic="algebra", fix=f"leave {what} out, or change {made.name}")
+    if (error := falsehood(made)) is not None:
+        raise error
     return Function(made)

@@ -19,6 +19,7 @@ from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
+from wingspan.elaborate.inputs import axes
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
@@ -86,8 +87,8 @@ def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
     """The levels of a format with an axis, root first."""
     tower = Tower.of(resolve(as_format(form), {}), ())
     if tower.rank != len(einsum.axes):
-        axes, levels = (f"{n} ax{'is' if n == 1 else 'es'}" for n in (len(einsum.axes), tower.rank))
-        raise InputError(f"{einsum.output} has {axes}, and {form} has {levels}", fix="give a level for each axis")
+        message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(tower.rank)}"
+        raise InputError(message, fix="give a level for each axis")
     return tuple(level for level in tower.levels if isinstance(level, Storage))
 
 

@@ -31,7 +31,7 @@ from wingspan.dependence.changes import (
     with_ranges,
 )
 from wingspan.dependence.findings import Report, Test
-from wingspan.dependence.retest import Retest
+from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
@@ -177,7 +177,7 @@ class _Search:
         elaborate(program.tree, program.folder, inputs, params, threads, symbolic=True)  # with its own mistakes
         self.program, self.threads, self.progress = program, threads, progress
         self.tree = sequential(program.tree)
-        unknown = {name for name in params if name not in _names(self.tree)}
+        unknown = {name for name in params if name not in names_of(self.tree)}
         left = {name: value for name, value in params.items() if name not in unknown}
         self.data = elaborate(self.tree, program.folder, inputs, left, None, symbolic=True)
         open_ = elaborate(self.tree, program.folder, {}, left, None, symbolic=True) if inputs else self.data
@@ -279,8 +279,3 @@ def _shown(tree: ir.Program, loops: tuple[int, ...]) -> tuple[str, ...]:
     """The headers of loops, by their numbers."""
     every = headers(tree)
     return tuple(shown(loop, every) for loop in every if loop.number in loops)
-
-
-def _names(tree: ir.Program) -> set[str]:
-    """The names that parameters may stand for."""
-    return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}

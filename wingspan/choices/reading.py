@@ -10,6 +10,8 @@ import numpy as np
 
 from wingspan.choices.operands import Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
+from wingspan.elaborate.inputs import axes as number_of_axes
+from wingspan.elaborate.inputs import subscripts
 from wingspan.elaborate.kinds import BOOL, kinds_of
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.errors import Fault, InputError, Span
@@ -122,9 +124,9 @@ def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Operand]
             raise InputError(f"the expression does not read {name}", fix=fix)
     found = {name: Operand(name, given[name], len(use.subscripts)) for name, use in uses.items()}
     for name, use in uses.items():
-        axes, have = len(use.subscripts), len(found[name].shape)
-        if axes != have:
-            has = f"{have} ax{'is' if have == 1 else 'es'}, and here {axes} subscript{'s' * (axes != 1)}"
+        written, have = len(use.subscripts), len(found[name].shape)
+        if written != have:
+            has = f"{number_of_axes(have)}, and here {subscripts(written)}"
             raise InputError(f"{name} has {has}", use.span, fix="write one subscript for each axis")
     return found
 

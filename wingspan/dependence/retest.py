@@ -37,7 +37,7 @@ class Retest:
     def bind(self, tree: ir.Program) -> Elaborated:
         """A changed program, bound without data. ProgramError if it has no meaning."""
         bare = self._without_data(tree)
-        idle = _names(self.tree) - _names(bare)
+        idle = names_of(self.tree) - names_of(bare)
         asked = {name: value for name, value in self.params.items() if name not in idle}
         return elaborate(bare, self.folder, {}, asked, self.threads, symbolic=True)
 
@@ -63,6 +63,6 @@ class Retest:
         return replace(tree, body=body)
 
 
-def _names(tree: ir.Program) -> set[str]:
+def names_of(tree: ir.Program) -> set[str]:
     """The names that parameters may stand for."""
     return {node.name for node in tree.walk() if isinstance(node, ir.Variable)}

@@ -32,10 +32,16 @@ Equation = tuple[str, str, Expression, Expression]
 def check_functions(tree: ir.Program, mistakes: Mistakes) -> None:
     """Note a mistake for each function that is not what its declaration says."""
     for s in tree.body.statements:
-        if isinstance(s, ir.Define) and isinstance(s.value, ir.Function) and (found := refuted(s.value)) is not None:
-            what, message = found
-            error = ProgramError(message, s.value.span, topic="algebra", fix=f"leave {what} out, or change {s.name}")
+        if isinstance(s, ir.Define) and isinstance(s.value, ir.Function) and (error := falsehood(s.value)) is not None:
             mistakes.note(error, s.name)
+
+
+def falsehood(f: ir.Function) -> ProgramError | None:
+    """The error if a value refutes what is declared of a function."""
+    if (found := refuted(f)) is None:
+        return None
+    what, message = found
+    return ProgramError(message, f.span, topic="algebra", fix=f"leave {what} out, or change {f.name}")
 
 
 @lru_cache(maxsize=1 << 10)
