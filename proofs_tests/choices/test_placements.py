@@ -18,7 +18,7 @@ from wingspan import api
 from wingspan.choices import placements as room
 from wingspan.choices.estimate import estimate
 from wingspan.choices.placements import Choices, choices, placements
-from wingspan.dependence.changes import formats, headers
+from wingspan.dependence.changes import extends, formats, headers
 from wingspan.errors import InputError, ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.testing.programs import Options, meetings, programs
@@ -69,6 +69,24 @@ def test_the_placement_of_a_listing_is_found(name: str) -> None:
     same = [each for each in found.placements if placed(each.program.tree) == placed(program.tree)]
     assert {each.schedule.partition("(")[0] for each in same} == {"static_schedule", "dynamic_schedule"}
     assert found.complete
+
+
+@pytest.mark.parametrize("name", few(NESTED, 1))
+def test_the_placement_of_a_nested_listing_is_found_if_nested_devices_are_asked_for(name: str) -> None:
+    """Its loops on two devices, with no more modifiers than it has, beside all that one device of four threads has."""
+    program, _ = listing(name)
+    found = choices(program, (2, 2), params=SETTINGS if name == "spgemm_nested" else None)
+    loops, layers = placed(program.tree)
+    schedules = set()
+    for each in found.placements:
+        at, fewer = placed(each.program.tree)
+        if at == loops and all(extends(layers[T], fewer[T]) for T in layers):
+            schedules.add(each.schedule.partition("(")[0])
+            assert str(each.program).startswith("dev = cpu(:dev, 2)\ndev2 = cpu(:dev2, 2, dev)\n")
+            assert [f"dev{k}" in loop for loop, k in zip(each.loops, ("", "2"), strict=True)] == [True, True]
+    assert schedules == {"static_schedule", "dynamic_schedule"}
+    one = choices(program, 4, params=SETTINGS if name == "spgemm_nested" else None)
+    assert {*one.placements} < {*found.placements}
 
 
 @pytest.mark.parametrize("name", few(NESTED, 1))
@@ -214,7 +232,7 @@ def test_two_modifiers_are_tried_where_one_does_not_suffice() -> None:
 
 def test_formats_that_are_safe_apart_are_tested_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks lock c before d, and in another nest d before c: each may have a lock around it, but not both."""
-    monkeypatch.setattr(room, "_sets", lambda loops: iter([tuple(loops[:1])]))
+    monkeypatch.setattr(room, "SETS", 1)  # the outermost loop
     found = of(
         """
         c = Tensor(Dense(Element(0)), 2)
@@ -263,6 +281,60 @@ def test_two_nests_run_in_parallel_together() -> None:
     )
     inner += "  # line 10"
     assert sorted(static) == sorted([(), (first,), (second,), (inner,), (first, second), (first, inner)])
+
+
+NEST = """
+    c = Tensor(Dense(Dense(Element(0))), 2, 3)
+    d = Tensor(Element(0))
+    c .= 0
+    d .= 0
+    for j = _
+        for i = _
+            c[i, j] += i * j
+            d[] += j
+    return c, d
+"""
+
+
+@pytest.mark.parametrize("devices", [(2, 2), (1, 3), (3, 1)])
+def test_every_placement_on_nested_devices_is_accepted_and_computes_the_same(devices: tuple[int, int]) -> None:
+    """Both tasks of the inner device and those of the outer one meet in d: two modifiers help, or one lock."""
+    found = of(NEST, devices)
+    nested = [each for each in found.placements if len(each.loops) == 2]
+    assert len(nested) > 2 and found.complete
+    expected = ends(found.serial.program, {}, "reference")
+    for each in nested:
+        again = api.parse(str(each.program))
+        assert api.check(again).verdict == "safe"
+        explored = api.explore(again, max_states=100).verdict
+        assert explored.verdict in ("safe", "incomplete") and not explored.races
+        assert ends(again, {}, "native") == expected
+
+
+def test_three_devices_need_three_loops_inside_of_each_other() -> None:
+    assert not [each for each in of(NEST, (2, 2, 2)).placements if len(each.loops) > 1]
+
+
+def test_loops_side_by_side_that_are_best_alone_are_together_in_a_quick_search() -> None:
+    """Two nests of two loops: of four pairs one is tried, that of the outer loops."""
+    text = """
+        c = Tensor(Dense(Dense(Element(0.0))), 90, 90)
+        d = Tensor(Dense(Dense(Element(0.0))), 90, 90)
+        c .= 0
+        d .= 0
+        for j = _
+            for i = _
+                c[i, j] += i
+        for l = _
+            for k = _
+                d[k, l] += k
+        return c, d
+    """
+    whole, quick = of(text), of(text, quick=True)
+    pairs = {each.loops for each in quick.placements if len(each.loops) == 2 and "dynamic" not in each.schedule}
+    assert pairs == {("for j = parallel(_, dev)", "for l = parallel(_, dev)")}
+    assert len({each.loops for each in whole.placements if "dynamic" not in each.schedule}) == 1 + 4 + 4
+    assert quick.placements[0] == whole.placements[0]
 
 
 def test_a_variable_is_not_helped_by_a_format() -> None:

@@ -166,6 +166,6 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[s
         return text, "serial"
     key = text, threads, tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
     if key not in _placed:
-        best = placements(parse(text, "<einsum>"), threads, inputs=tensors)[0]
+        best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True)[0]
         kept(_placed, key, (str(best.program), best.description))
     return _placed[key]
