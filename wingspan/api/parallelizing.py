@@ -126,7 +126,8 @@ def parallelize(
         raise InputError(f"{test} is no test to rely on", fix=f"use {' or '.join(TESTS)}")
     if top < 1:
         raise InputError(f"{top} placements cannot be measured", fix="use 1 or more")
-    devices = (threads or processors(),) if threads is None or isinstance(threads, int) else tuple(threads)
+    threads = processors() if threads is None else threads
+    devices = (threads,) if isinstance(threads, int) else tuple(threads)
     if not devices or min(devices) < 1:
         raise InputError(f"devices of {devices} threads", fix="give each device 1 thread or more")
     written = program if isinstance(program, Program) else load(program)
