@@ -86,9 +86,9 @@ def einsum(
 ) -> Computed:
     """Compute an expression over whole tensors, such as `C[i, j] += A[i, k] * B[k, j]`.
 
-    Chooses the order of the loops, the formats of the result and of a workspace, by the work that is estimated from the
-    extents and the numbers of stored elements. Inputs that lie in memory in another order than the loops visit them are
-    copied.
+    Chooses the order of the loops, the formats of the result and of a workspace, and which factors of a product are
+    reduced first, by the work that is estimated from the extents and the numbers of stored elements. Inputs that lie in
+    memory in another order than the loops visit them are copied.
 
     Args:
         expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
