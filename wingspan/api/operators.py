@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import reduce
 from operator import mul
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
+
+import numpy as np
 
 from wingspan.errors import InputError
 
@@ -62,10 +64,11 @@ class Operators(ABC):
     def __rmod__(self, other: Any) -> Self:
         return self._joined("%", other, self)
 
-    def __pow__(self, exponent: int) -> Self:
-        if isinstance(exponent, bool) or not isinstance(exponent, int) or not 1 <= exponent <= POWERS:
+    def __pow__(self, exponent: SupportsIndex) -> Self:
+        whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
+        if not whole or not 1 <= exponent.__index__() <= POWERS:
             raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 1 to {POWERS}")
-        return reduce(mul, [self] * exponent)
+        return reduce(mul, [self] * exponent.__index__())
 
     def __matmul__(self, other: Any) -> Self:
         return self._multiplied(self, other)
