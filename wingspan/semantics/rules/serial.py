@@ -1,4 +1,4 @@
-"""Serial statements and expressions: Call, Block, IfTrue, IfFalse, Unfurl, SerialFor, Payload, Child."""
+"""Serial statements and expressions: Call, Block, IfTrue, IfFalse, Unfurl, ShortCircuit, SerialFor, Payload, Child."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
         return None
     body = viewed(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
     fibers = unfurled(body, C.s.index)
-    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, span=C.s.span)
+    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, C.s.absorbed, span=C.s.span)
     if μ.asked:
         μ.where(_unfurling(loop), done=not fibers)
     if not fibers:
@@ -203,6 +203,32 @@ def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
                 )
 
 
+@rule("ShortCircuit", ir.For, figure=False)
+def short_circuit(C: Config, μ: Memory) -> Config | None:
+    """
+      a ≤ b        Tₖ holds x with x ⊕ v = x for all v        s only updates T₁, …, Tₘ
+    ──────────────────────────────────────────────────────────────────────────────────────
+      ⟨for i = looplet(a:b) do s end, t, σ⟩ → ⟨for i = looplet(b+1:b) do s end, t, σ⟩
+
+    Elaboration finds such loops: each Tₖ is a ShortCircuitScalar, and s updates it by ⊕. A step reads one Tₖ, and the
+    loop ends once all have been read. If a Tₖ holds anything else, the iteration begins in the same step (SerialFor).
+    """
+    s, r = C.s, C.s.range
+    if not s.absorbed or not isinstance(r, ir.Looplet) or r.start > r.stop:
+        return None
+    known = s.absorbed[r.absorbed]
+    F = ir.Fiber(known.tensor, 1)
+    frame = μ.start(C, procedures.unwrap(μ.towers[F.tensor]), F.tensor, μ.instance(C, F), position=F.position)
+    if not algebra.absorbed(known, μ.go(C, frame).result()["value"]):
+        return None
+    done = r.absorbed + 1 == len(s.absorbed)
+    if μ.asked:
+        terms = {"i": s.index, "a": r.start, "b": r.stop, "b+1": r.stop + 1, "s": s.body, "Tₖ": F.tensor}
+        μ.where({**terms, "T₁, …, Tₘ": tuple(a.tensor for a in s.absorbed)}, done)
+    left = ir.Looplet(r.stop + 1, r.stop, r.fibers) if done else ir.Looplet(r.start, r.stop, r.fibers, r.absorbed + 1)
+    return C.to(ir.For(s.index, left, s.body, s.absorbed, span=s.span))
+
+
 @rule("SerialFor", ir.For)
 def serial_for(C: Config, μ: Memory) -> Config | None:
     """
@@ -217,7 +243,7 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     r = C.s.range
     if not isinstance(r, ir.Looplet) or r.start > r.stop:
         return None
-    rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, span=C.s.span)
+    rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, C.s.absorbed, span=C.s.span)
     cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if F.open or _within(μ, F, r.start)]
     reads = tuple(F for F, updating in cursors if not updating)
     updates = tuple(F for F, updating in cursors if updating)
