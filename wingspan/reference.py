@@ -453,7 +453,7 @@ class _Evaluator:
 
     def absorbed(self, a: ir.Absorbing, scope: _Scope, span: Span | None) -> bool:
         """Whether no update changes a scalar any more."""
-        return _alike(scope.tensor(a.tensor, span)[()], a.value.value) != a.others
+        return _alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _Scope) -> None:
         """T[i…] ⊕= e"""

@@ -152,10 +152,13 @@ class Loops:
 
     def visit(self, phase: Phase) -> None:
         """Visit an index, unless the loop has ended early."""
-        if phase.loop.over is None:
+
+        def run() -> None:
             self.enter(phase)
-        elif not isinstance(phase.body, ir.Skip):
-            self.builder.when(phase.loop.on, lambda: (self.enter(phase), self.look(phase.loop)))
+            self.look(phase.loop)
+
+        if not isinstance(phase.body, ir.Skip):
+            self.builder.when(phase.loop.on, run)
 
     def enter(self, phase: Phase) -> None:
         """Enter the fibers at an index, first those that are read; run the body; leave them."""
