@@ -200,6 +200,16 @@ ANY = """
     end
     return found
 """
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_stored_is_not_visited_if_a_gap_before_it_ends_the_loop(engine) -> None:
+    """A loop over fibers runs over the gap first, and then visits the entry, which would fault."""
+    for form in ("SparseList", "SparseBlockList", "SparseRunList"):
+        text = f"A = Tensor({form}(Element(0)), [0, 0, -1, 0])\n" + ANY.format(e="6 ÷ (A[i] + 1) > 5")
+        assert result(text, engine) == {"found": True}
+
+
 LONG = 10**6
 """Entries."""
 
