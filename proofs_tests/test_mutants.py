@@ -126,6 +126,10 @@ AREAS = {
         "wingspan/api/exploring.py", "wingspan/program.py", "proofs_tests/man_page.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
+    "short_circuits": [
+        "wingspan/lang/algebra.py", "wingspan/elaborate/short_circuits.py", "wingspan/semantics/rules/serial.py",
+        "wingspan/reference.py", "wingspan/plan/lowering/",
+    ],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
         "wingspan/explorer/states.py", "wingspan/explorer/search.py", "wingspan/explorer/jobs.py", "wingspan/api/",

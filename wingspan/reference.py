@@ -439,15 +439,21 @@ class _Evaluator:
                 scope.tensors[name] = np.full(self.shapes[name], fill, dtype=object)
                 if name in self.formats.partial:
                     scope.written[name] = _Written(np.zeros(self.shapes[name], dtype=np.bool_))
-            case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body):
+            case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body, absorbed):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
+                    if absorbed and all(self.absorbed(a, scope, s.span) for a in absorbed):
+                        break
                     self.tick()
                     self.scoped(body, _Scope(scope, {index: i}))
             case ir.Skip() | ir.Freeze() | ir.Thaw():
                 pass
             case _:
                 raise InternalError(f"the reference has no meaning for {type(s).__name__}", s.span)
+
+    def absorbed(self, a: ir.Absorbing, scope: _Scope, span: Span | None) -> bool:
+        """Whether no update changes a scalar any more."""
+        return _alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _Scope) -> None:
         """T[i…] ⊕= e"""

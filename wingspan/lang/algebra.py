@@ -25,6 +25,7 @@ from wingspan.lang.ir import (
     BITS,
     NAN,
     SKIP,
+    Absorbing,
     Algebra,
     Assign,
     Block,
@@ -316,6 +317,36 @@ def repeatable(op: Operator) -> bool:
     return known.associative and known.idempotent
 
 
+EXTREMES = {"min": INT64[0], "max": INT64[-1]}
+"""The integers that min and max leave as they are. No double is one: with NaN, both give NaN."""
+
+
+def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
+    """What an element of this kind holds when no update by ⊕ changes it any more; None if nothing is known.
+
+    The annihilator 0 of `*` is one of integers only: 0 * Inf is NaN.
+
+    >>> absorbing("found", "||", "bool").value.value, absorbing("product", "*", "float")
+    (True, None)
+    """
+    known = algebra_of(op)
+    if kind == "float" and not isinstance(op, Function):
+        return None
+    extreme = EXTREMES.get(op) if isinstance(op, str) else None
+    value = known.identity if known.first else known.annihilator if extreme is None else Literal(extreme)
+    if value is None:
+        return None
+    try:
+        return Absorbing(tensor, Literal(convert(exact(value.value), kind)), known.first)
+    except Fault:
+        return None
+
+
+def absorbed(a: Absorbing, value: Value) -> bool:
+    """Whether an element with this value is not changed by updates any more."""
+    return alike(value, a.value.value) != a.others
+
+
 def merging(op: Operator) -> Operator:
     """The operator that joins what was updated by ⊕ apart."""
     return MERGING.get(op, op)
@@ -349,9 +380,9 @@ def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False
             if is_literal(test, False) or (isinstance(inner, Skip) and isinstance(test, Literal)):
                 return SKIP
             return If(test, inner, span=s.span)
-        case For(index=i, range=r, body=loop):
+        case For(index=i, range=r, body=loop, absorbed=absorbed):
             inner = simplify(loop, droppable)
-            return SKIP if isinstance(inner, Skip) else For(i, r, inner, span=s.span)
+            return SKIP if isinstance(inner, Skip) else For(i, r, inner, absorbed, span=s.span)
     return s
 
 

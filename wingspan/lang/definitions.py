@@ -24,7 +24,9 @@ class Definitions(Reader):
             case "schedule":
                 return self.schedule_call(tree)
             case "scalar":
-                return ir.ScalarCall(self.literal(self.tree(tree.children[0])), span=self.span(tree))
+                word, init = tree.children
+                short = str(self.token(word)) == "ShortCircuitScalar"
+                return ir.ScalarCall(self.literal(self.tree(init)), short, span=self.span(tree))
         return self.tensor(tree)
 
     def device(self, tree: Branch) -> ir.Variable | ir.Cpu:

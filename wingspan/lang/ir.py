@@ -48,8 +48,11 @@ _T = TypeVar("_T")
 
 
 _PLAIN = frozenset(
-    {"str", "int", "bool", "Value", "Instance", "Operator", "Shift", "tuple[int, ...]", "tuple[str, ...]"}
-)
+    {
+        "str", "int", "bool", "Value", "Instance", "Operator", "Shift",
+        "tuple[int, ...]", "tuple[str, ...]", "tuple[Absorbing, ...]",
+    }
+)  # fmt: skip
 """The types of parts, as written, that are no nodes and hold none."""
 
 
@@ -250,6 +253,8 @@ class Algebra(Term):
     """e with x ⊕ e = x = e ⊕ x; of `-` only the first holds"""
     annihilator: Literal | None = None
     """a with x ⊕ a = a = a ⊕ x"""
+    first: bool = False
+    """x ⊕ y = x unless x is the identity"""
 
 
 @node
@@ -356,11 +361,15 @@ class Range(Node):
 
 @node
 class Looplet(Node):
-    """looplet(a:b): a range whose fibers have been unfurled (*run-time*)"""
+    """looplet(a:b): a range whose fibers have been unfurled (*run-time*)
+
+    `absorbed`: so many of the scalars at which its loop ends are known to hold what no update changes.
+    """
 
     start: int
     stop: int
     fibers: tuple[Fiber, ...] = ()
+    absorbed: int = 0
 
 
 @node
@@ -497,12 +506,29 @@ class Transfer(Node):
 
 
 @node
+class Absorbing(Term):
+    """When updates leave a tensor without axes as it is: x ⊕ y = x for all y, for x = `value`, or for all others.
+
+    Ours, not the paper's.
+    """
+
+    tensor: str
+    value: Literal
+    others: bool = False
+
+
+@node
 class For(Node):
-    """for i = r do s end"""
+    """for i = r do s end
+
+    If there are scalars in `absorbed`, the body updates nothing else, and the loop ends once none of them would change
+    any more (*elaborated*, ours).
+    """
 
     index: str
     range: RangeLike
     body: Statement
+    absorbed: tuple[Absorbing, ...] = ()
 
 
 @node
@@ -646,9 +672,10 @@ class TensorCall(Node):
 
 @node
 class ScalarCall(Node):
-    """`Scalar(0.0)`: a tensor of rank 0"""
+    """`Scalar(0.0)`: a tensor of rank 0; `ShortCircuitScalar(0.0)`: one whose loops may end early (ours)"""
 
     init: Literal
+    short: bool = False
 
 
 Definable = Cpu | ScheduleCall | TensorCall | ScalarCall | Function

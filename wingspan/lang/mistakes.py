@@ -41,6 +41,7 @@ RESERVED = frozenset(
         "thaw",
         "Tensor",
         "Scalar",
+        "ShortCircuitScalar",
         "cpu",
         "static_schedule",
         "dynamic_schedule",
@@ -92,7 +93,7 @@ HINTS = (
         r"\bcpu\s*(\([^()]*)?$", r"[,)]|\w|:|$",
         "a device takes a number of threads", "cpu(2), cpu(:t, 2) or cpu(:t, 2, parent)",
     ),
-    Hint(r"\bScalar\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", "Scalar(0.0)"),
+    Hint(r"\b((ShortCircuit)?Scalar)\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", r"\1(0.0)"),
     Hint(
         r"\bSparseCOO\s*$", r"\{",
         "the number of axes stands in parentheses, before the format", "SparseCOO(2, Element(0.0))",

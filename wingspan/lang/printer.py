@@ -206,8 +206,8 @@ def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
             return f"{kind}_schedule({show(step) if step else ''})"
         case ir.TensorCall(layout, extents, data):
             return f"Tensor({commas((layout, *extents, *((data,) if data else ())))})"
-        case ir.ScalarCall(init):
-            return f"Scalar({show(init)})"
+        case ir.ScalarCall(init, short):
+            return f"{'ShortCircuit' * short}Scalar({show(init)})"
         case ir.Format(name, args):
             return f"{name}({commas(args)})"
         case ir.File(path):

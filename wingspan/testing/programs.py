@@ -46,6 +46,8 @@ FUNCTIONS = {
     "bool": ("other", "choose(false)"),
 }
 """Functions of two values of a kind."""
+KEEPING = {"int": ("*=", "*%=", "<<choose(0)>>="), "bool": ("&=", "|=", "<<choose(false)>>=")}
+"""What updates short-circuit scalars: there is a value that it keeps."""
 INDICES = ("i", "j", "k", "l")
 
 
@@ -79,6 +81,8 @@ class Options:
     """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
     missing: int = 0
     """one in this many operators is `coalesce` or `ismissing` around what may be missing; 0: none"""
+    searches: int = 0
+    """one in this many loops is serial and only updates a ShortCircuitScalar, so that it may end early; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -124,6 +128,7 @@ class Writer:
     updated: set[str] = field(default_factory=set)
     inferred: set[str] = field(default_factory=set)
     workspaces: list[Tensor] = field(default_factory=list)
+    short: list[Tensor] = field(default_factory=list)
 
     def pick(self, items: Sequence[T]) -> T:
         chosen: T = items[self.draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
@@ -161,6 +166,7 @@ class Writer:
             *self.devices(),
             *map(self.data, given),
             *map(self.definition, (*outputs, *self.workspaces)),
+            *(f"{q.name} = ShortCircuitScalar({FILLS[q.kind][0]})" for q in self.short),
         ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
 
@@ -301,6 +307,8 @@ class Writer:
         loops = ["for"] * (12 if here.depth == 0 and self.options.spawning == 1 else 4)
         kinds = ["update", "update", "set", *loops, "if"] if here.depth < self.options.depth else ["update"]
         match self.pick(kinds):
+            case "for" if self.options.searches and self.chance(self.options.searches):
+                return self.search(here)
             case "for":
                 return self.loop(here), here
             case "if":
@@ -309,10 +317,30 @@ class Writer:
             case "update" if (line := self.update(here)) is not None:
                 return [line], here
         kind = self.pick(("int", "float", "bool"))
+        return self.bound(here, kind, self.expression(here, kind))
+
+    def bound(self, here: Place, kind: str, value: str) -> tuple[list[str], Place]:
+        """The line that gives the variable of a kind a value, and the place of the next statement."""
         name = f"x{kind[0]}"
-        line = f"{name} = {self.expression(here, kind)}"
         variables = here.variables if (name, kind) in here.variables else (*here.variables, (name, kind))
-        return [line], replace(here, variables=variables)
+        return [f"{name} = {value}"], replace(here, variables=variables)
+
+    def search(self, here: Place) -> tuple[list[str], Place]:
+        """A loop or two that update one short-circuit scalar, which is bound to a variable then."""
+        kind = self.pick(("int", "bool"))
+        q = Tensor(f"q{len(self.short)}", 0, kind, self.pick(KEEPING[kind]))
+        self.short.append(q)
+        start = self.start(q) if self.chance(4) else NEUTRAL.get(q.op, FILLS[kind][0])
+        lines, inner, ends = [f"{q.name} .= {start}"], here, ["end"]
+        for index in INDICES[len(here.indices) : len(here.indices) + self.pick((1, 1, 2))]:
+            stop, told = self.range(inner)
+            lines.append(f"for {index} = {stop}")
+            inner = replace(inner, indices=(*inner.indices, (index, told)), on=(*inner.on, ""))
+        ends *= len(lines) - 1
+        update = f"{q.name}[] {q.op} {self.expression(inner, kind)}"
+        guarded = [f"if {self.expression(inner, 'bool')}", update, "end"] if self.chance(3) else [update]
+        made, after = self.bound(here, kind, f"{q.name}[]")
+        return [*lines, *guarded, *ends, *made], after
 
     def body(self, here: Place) -> list[str]:
         lines = []

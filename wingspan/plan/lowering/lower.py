@@ -141,9 +141,10 @@ class Lowering(State):
                 self.builder.when(test, lambda: self.scoped(lambda: self.statement(body)))
             case ir.For(range=ir.Parallel()):
                 self.tasks.parallel(s)
-            case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body):
+            case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body, absorbed=absorbed):
                 lo = self.bound_of(a, s.span)
-                self.loops.serial(index, lo, lo if a == b else self.bound_of(b, s.span), body)
+                hi = lo if a == b else self.bound_of(b, s.span)
+                self.loops.serial(index, lo, hi, body, absorbed=absorbed)
             case ir.Declare():
                 self.declare(s)
             case ir.Freeze(tensor=T):
