@@ -16,7 +16,7 @@ from lark import Token, Tree
 
 from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import branches, functions, ir
-from wingspan.lang.data import matrix
+from wingspan.lang.data import matrix, pair
 from wingspan.lang.ir import accesses
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
@@ -128,6 +128,8 @@ class Builder:
         if op != "=":
             called = f"{op}({name}, e)" if op in ir.FUNCTIONS or isinstance(op, ir.Function) else f"{name} {op} e"
             fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
+            if op in ir.PAIRING:
+                fix = f"write {name}[] {sign} e, where {name} is a tensor of pairs"
             self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
         if not defines:
             return ir.Set(name, self.expression(value), span=self.span(tree))
@@ -138,7 +140,7 @@ class Builder:
     def reduction(self, word: str, sign: Token) -> ir.Operator:
         """The operator in `⊕=` or `<<⊕>>=`."""
         op = _REDUCTION.get(word, word)
-        if op in ir.REDUCTIONS:
+        if op in (*ir.REDUCTIONS, *ir.PAIRING):
             return op
         if found := re.fullmatch(r"choose\((.*)\)", word):
             return self.chooser(found[1].strip(), sign)
@@ -181,7 +183,10 @@ class Builder:
         if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
             fix = f"{name} = 0" if name in functions.VALUES else name
             self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
-        return name, True if value is None else self.literal(self.tree(value))
+        made = True if value is None else self.literal(self.tree(value))
+        if isinstance(made, ir.Literal) and made.kind == "pair":
+            self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
+        return name, made
 
     def known(self, name: str, at: Token) -> ir.Function:
         """A function that is declared before."""
@@ -357,6 +362,8 @@ class Builder:
                 return self.always_there(self.access(tree), tree)
             case "number" | "boolean":
                 return self.literal(tree)
+            case "pair":
+                return self.pair(tree)
             case "unary" if self.negative(tree):
                 return self.literal(tree)
             case "unary":
@@ -412,14 +419,25 @@ class Builder:
         arguments = tuple(self.expression(self.tree(g)) for g in given)
         return ir.Call("⊻" if function == "xor" else str(function), arguments, span=self.span(tree))
 
+    def pair(self, tree: Branch) -> ir.Expression:
+        """(x, i), which is a literal if both are, of the kinds that they should be."""
+        x, i = (self.expression(self.tree(e)) for e in tree.children)
+        if isinstance(x, ir.Literal) and isinstance(i, ir.Literal) and x.kind in ("int", "float") and i.kind == "int":
+            return pair(x, i, self.span(tree))
+        return ir.Call("pair", (x, i), span=self.span(tree))
+
     def applied(self, tree: Branch) -> ir.Call:
-        """The call of a declared function, or of choose(z)."""
+        """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
+        if isinstance(first, Token) and first in ir.PARTS:
+            if len(given) != 1:
+                self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
+            return ir.Call(str(first), (self.expression(self.tree(given[0])),), span=self.span(tree))
         if isinstance(first, Token):
             op = self.known(str(first), first)
         else:
             z = self.literal(first)
-            if z.value != z.value:
+            if z.value != z.value or z.kind == "pair":
                 self.fail("choose(z) takes one number or boolean, not NaN", first, "choose(0)(a, b)")
             op = functions.choose(z)
         if len(given) != len(op.parameters):
@@ -498,6 +516,9 @@ class Builder:
 
     def literal(self, tree: Branch) -> ir.Literal:
         span = self.span(tree)
+        if tree.data == "pair":
+            x, i = (self.literal(self.tree(e)) for e in tree.children)
+            return pair(x, i, span)
         if tree.data == "unary":
             return ir.Literal(self.number("-" + self.token(self.tree(tree.children[1]).children[0]), span), span=span)
         word = self.token(tree.children[0])
