@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wingspan.errors import Fault, ParseError
@@ -96,6 +96,7 @@ def test_arrays_of_pairs_have_the_same_words(given):
     assert again["second"].tolist() == array["second"].tolist()
 
 
+@example(1 + Fraction(1, 2**24) + Fraction(1, 2**60))  # a double would be halfway between two numbers
 @given(st.fractions(-(10**30), 10**30))
 def test_the_first_is_the_nearest_number_of_single_precision(x):
     near = np.float32(made(x, 1).first)

@@ -105,6 +105,14 @@ def test_parallel_updates_of_an_atomic_have_one_outcome(op: str, fill: str, best
     assert lost.complete and lost.races and len(lost.results) > 1
 
 
+@pytest.mark.parametrize("machine", ["semantics", "native"])
+def test_reports_show_the_parts(machine: str) -> None:
+    text = ONE.format(leaf="Element", op="minby", fill="(Inf, 0)", data="[2.0, -1.0]")
+    report = str(api.explore(api.parse(text), machine=machine))
+    for step in ("reads p.val[1] = (Inf, 0)", "writes p.val[1] = (2.0, 1)", "p[] is (2.0, 1), not (-1.0, 2)"):
+        assert step in report
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_dependence_test_accepts_them_in_parallel(form: str) -> None:
     """No format needs more for minby than for min, and order does not matter to it."""
