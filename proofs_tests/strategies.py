@@ -122,7 +122,7 @@ formats: st.SearchStrategy[ir.Format] = st.recursive(
 def alike(columns: int) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
     """Rows of one length and one kind of element."""
 
-    def rows(values: st.SearchStrategy[bool | int | float]) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
+    def rows(values: st.SearchStrategy[ir.Value]) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
         row = st.lists(st.builds(ir.Literal, values), min_size=columns, max_size=columns).map(tuple)
         return st.lists(row, min_size=1, max_size=3).map(tuple)
 

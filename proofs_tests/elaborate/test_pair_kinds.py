@@ -6,7 +6,8 @@ from wingspan import api
 from wingspan.errors import ProgramError
 
 HEAD = "p = Tensor(Element((Inf, 0))); c = Tensor(Element(0.0)); b = Tensor(Element(false)); n = Tensor(Element(0)); "
-DECLARED = "p .= (Inf, 0); c .= 0.0; b .= false; n .= 0; "
+HEAD += "d = Tensor(Dense(Element(0)), 4); "
+DECLARED = "p .= (Inf, 0); c .= 0.0; b .= false; n .= 0; d .= 0; "
 PARTS = "first(p[]) and second(p[]) are the parts of p[]"
 
 
@@ -18,6 +19,9 @@ PARTS = "first(p[]) and second(p[]) are the parts of p[]"
         ("x = p[] == 1", "== compares numbers or booleans, and p[] is a pair", PARTS),
         ("x = p[] & 1", "an integer is needed here, and p[] is a pair", PARTS),
         ("x = !p[]", "! needs booleans, and p[] is a pair", PARTS),
+        ("x = min((0.5, 1), 2)", "a number is needed here, and (0.5, 1) is a pair", PARTS),
+        ("d[(0.5, 1)] = 1", "a subscript is an integer, not (0.5, 1)", "use an index from 1 to 4"),
+        ("x = coalesce(d[~(0.5, 1)], 0)", "an integer is needed here, and (0.5, 1) is a pair", PARTS),
         ("x = p[]", "a variable holds a number or a boolean, and p[] is a pair", PARTS),
         ("if p[]; skip; end", "a condition is true or false, and p[] is a pair", PARTS),
         ("for i = 1:p[]; skip; end", "an integer is needed here, and p[] is a pair", PARTS),

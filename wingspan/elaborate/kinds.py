@@ -150,7 +150,8 @@ class _Walk:
 
     def subscript(self, e: ir.Expression) -> ir.Expression:
         if isinstance(e, ir.Permissive):
-            return replace(e, subscript=self.subscript(e.subscript))
+            inner = self.plain(e.subscript, "an integer is needed here")
+            return replace(e, subscript=self.subscript(inner))
         made = self.expression(e)
         constant = not any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in made.walk())
         return made if constant else self.whole(made)  # `extents` judges constants
@@ -299,7 +300,7 @@ class _Walk:
             case ir.Call(op="/" | "first"):
                 return frozenset({"float"})
             case ir.Call(args=args):
-                parts = [self.of(a) - BOOL for a in args]
+                parts = [self.of(a) - BOOL - PAIR for a in args]
                 if any(part == {"float"} for part in parts):
                     return frozenset({"float"})
                 return NONE.union(*parts)
