@@ -16,7 +16,7 @@ PARTS = "first(p[]) and second(p[]) are the parts of p[]"
     [
         ("x = p[] + 1", "a number is needed here, and p[] is a pair", PARTS),
         ("c[] = min(p[], 1)", "a number is needed here, and p[] is a pair", PARTS),
-        ("x = p[] == 1", "== compares numbers or booleans, and p[] is a pair", PARTS),
+        ("x = p[] == 1", "a number is needed here, and p[] is a pair", PARTS),
         ("x = p[] & 1", "an integer is needed here, and p[] is a pair", PARTS),
         ("x = !p[]", "! needs booleans, and p[] is a pair", PARTS),
         ("x = min((0.5, 1), 2)", "a number is needed here, and (0.5, 1) is a pair", PARTS),

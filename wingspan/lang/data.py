@@ -11,6 +11,9 @@ from wingspan.errors import Fault, ParseError, Source, Span
 from wingspan.lang import algebra, ir
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)|[^\s;,#]+)")
+NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
+"""What to do instead of storing that a value is missing."""
+
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 _PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")
 
@@ -65,6 +68,8 @@ def element(word: str, span: Span, number: Callable[[str, Span], int | float]) -
     if parts := _PAIR.fullmatch(word):
         x, i = (ir.Literal(number(part, span), span=span) for part in parts.groups())
         return pair(x, i, span)
+    if word == "missing":
+        raise ParseError("an element is never missing: it is a number, or true or false", span, fix=NOT_STORED)
     if not _NUMBER.fullmatch(word):
         raise ParseError(f"`{word}` is not an element", span, fix="elements are numbers, or true and false")
     return ir.Literal(number(word, span), span=span)
