@@ -187,3 +187,12 @@ def test_a_double_is_rounded_before_it_is_compared() -> None:
     text = ONE.format(leaf="Atomic", op="minby", fill="(Inf, 0)", data="[1.00000001, 1.0, 16777217.0]")
     for engine in (*ENGINES, "compiled"):
         assert api.run(api.parse(text), engine=engine).tensors["p"].to_numpy().item() == (1.0, 1)
+
+
+def test_the_shortest_edges_of_the_example_are_found_in_every_interleaving() -> None:
+    """Borůvka's first step: vertex 2 has two edges that are equally short, and takes the one to vertex 1."""
+    program = wingspan.load("examples/shortest_edge.ws")
+    verdict = api.explore(program).verdict
+    assert verdict.complete and [len(verdict.results), verdict.verdict] == [1, "safe"]
+    for engine in ENGINES:
+        assert values(api.run(program, engine=engine).tensors["edge"]) == [(1.5, 2), (1.5, 1), (1.5, 2)]
