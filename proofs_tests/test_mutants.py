@@ -22,6 +22,11 @@ AREAS = {
         "wingspan/lang/printer.py", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
         "wingspan/runtime/runtime.h",
     ],
+    "pairs": [
+        "wingspan/lang/pairs.py", "wingspan/lang/algebra.py", "wingspan/elaborate/kinds.py",
+        "wingspan/runtime/runtime.h", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/inline.py",
+        "wingspan/tensors/tensor.py", "wingspan/native/heap.py",
+    ],
     "dependence": [
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",

@@ -40,7 +40,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
     """
     update = _with_indices(_update(tree))
     output, axes = update.access.fiber.tensor, _axes(update.access)
-    require_plain(update.value, output)
+    require_plain(update)
     operands = _operands(update, given)
     extents = _extents(update, operands)
     for index, subscript in zip(axes, update.access.subscripts, strict=True):

@@ -20,6 +20,7 @@ from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
+from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, default_format, hold, read_file, require_order
 
 
@@ -259,7 +260,7 @@ def _array(source: Source, data: Any) -> Any:
         array = np.asarray(data)
     except ValueError:
         raise InputError(f"{source.name}: the input is no array", source.span, fix="give rows of one length") from None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" and not of_pairs(array):
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
     return array

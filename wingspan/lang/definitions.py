@@ -117,7 +117,10 @@ class Definitions(Reader):
         if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
             fix = f"{name} = 0" if name in functions.VALUES else name
             self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
-        return name, True if value is None else self.literal(self.tree(value))
+        made = True if value is None else self.literal(self.tree(value))
+        if isinstance(made, ir.Literal) and made.kind == "pair":
+            self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
+        return name, made
 
     def known(self, name: str, at: Token) -> ir.Function:
         """A function that is declared before."""

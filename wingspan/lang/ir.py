@@ -18,11 +18,12 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang.devices import Device, Schedule, Task
+from wingspan.lang.pairs import Pair as Pair
 
 Value = int | bool | float | Fraction
 """64-bit integers, booleans, and doubles (`float` as written, `Fraction` once computed with: values are exact).
 
-Infinities stay floats, and every NaN is `NAN`.
+Infinities stay floats, and every NaN is `NAN`. A `Pair` is the integer that it is held in.
 """
 
 
@@ -191,10 +192,12 @@ class Access(Node):
 
 
 def kind_of(value: Value) -> str:
-    """`bool`, `int` or `float`, the three types of a tensor's elements."""
+    """`bool`, `int`, `float` or `pair`, the types of a tensor's elements."""
     if isinstance(value, bool):
         return "bool"
-    return "int" if isinstance(value, int) else "float"
+    if isinstance(value, int):
+        return "pair" if isinstance(value, Pair) else "int"
+    return "float"
 
 
 @node
@@ -230,13 +233,23 @@ WRAPPING = frozenset({"+%", "-%", "*%"})
 BITS = WRAPPING | {"&", "|", "⊻", "~", "<<", ">>"}
 """Those of the operators that are of integers, in two's complement. Ours: the paper names no operators."""
 
-OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
+PARTS = frozenset({"first", "second"})
+"""The operators that take a pair apart. Ours, as `pair` is, which makes one of a number and an integer."""
+
+OPERATORS = (
+    BITS
+    | PARTS
+    | {"pair", "+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
+)
 """The operators ⊗ of `Call`; `isqrt` (the integer square root) and `abs` are called by name like min and max."""
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
 
 REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%")
 """The operators ⊕ of `Assign`; `=` overwrites."""
+
+PAIRING = ("minby", "maxby")
+"""Those that update pairs, with the names that they have in Finch.jl: see `lang.pairs`."""
 
 
 @node

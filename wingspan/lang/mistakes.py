@@ -49,7 +49,10 @@ RESERVED = frozenset(
     ]
 )
 
-REDUCTIONS = "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>= <<choose(0)>>=, or declare a function"
+REDUCTIONS = (
+    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<minby>>= <<maxby>>= <<&&>>= <<||>>= <<choose(0)>>=, "
+    "or declare a function"
+)
 """The remedy for what is no reduction."""
 
 

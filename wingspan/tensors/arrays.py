@@ -26,6 +26,7 @@ from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import UNSORTED, Columns, Frozen, Key, disorder
 from wingspan.tensors.pack import EXACT, Entries, pack
 from wingspan.tensors.pack import in_order as sorting
+from wingspan.tensors.pairs import of_pairs, words
 
 LARGEST = 2**63 - 1
 
@@ -39,13 +40,15 @@ def as_array(data: Any) -> np.ndarray:
 
 
 def numbers(data: Any) -> np.ndarray:
-    """An array of integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError.
+    """An array of integers, doubles, booleans, pairs, or of exact Python numbers (`object`); else an InputError.
 
     Narrow integers and floats stay as wide as they are if there are leaves that store such.
     """
     array = as_array(data)
     if array.dtype.kind == "O":
         return _objects(array)
+    if of_pairs(array):
+        return array
     kinds: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
         raise InputError(f"a tensor does not hold {array.dtype} elements", fix="use integers, doubles or booleans")
@@ -87,6 +90,8 @@ def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
     if array.dtype == object:
         flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
+    if of_pairs(array):
+        return np.asarray(words(array) != fill)
     same: Any = None
     if (array.dtype == np.bool_) == isinstance(fill, bool):
         try:
@@ -291,7 +296,7 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
     values, *lists = arrays
     if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
         return None
-    if values.dtype != tower.dtype or not values.flags.aligned or len(data.shape) != tower.rank:
+    if values.dtype != tower.dtype or tower.kind == "pair" or not values.flags.aligned or len(data.shape) != tower.rank:
         return None
     if sparse:
         ptr, idx = lists
@@ -337,6 +342,8 @@ def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
 
 def _converted(array: np.ndarray, width: Width) -> np.ndarray:
     """The elements as cells of a width hold them; a Fault if one does not fit, Unusual if rounding goes beyond that."""
+    if of_pairs(array):
+        return words(array)
     if array.dtype == width.dtype:
         return array
     wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)

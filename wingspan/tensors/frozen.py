@@ -18,6 +18,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
 from wingspan.lang.ir import Instance
+from wingspan.lang.pairs import Pair
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
@@ -91,14 +92,16 @@ class Frozen(Mapping[Cell, Any]):
         return made
 
     def _value(self, depth: int, name: str) -> Callable[[Any], Any]:
-        buffers = self.tower.levels[depth].buffers
-        if not any(buffer.name == name and buffer.cell == "value" for buffer in buffers):
-            return int
-        return exact_elements[self.tower.kind]
+        return exact_elements[self.tower.kind] if holds_elements(self.tower, depth, name) else int
 
 
-exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool}
+exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool, "pair": Pair}
 """From what an array holds to an element of each kind."""
+
+
+def holds_elements(tower: Tower, depth: int, name: str) -> bool:
+    """Whether a buffer holds elements of the tensor, and not positions, indices or the like."""
+    return any(buffer.name == name and buffer.cell == "value" for buffer in tower.levels[depth].buffers)
 
 
 def fixed(array: np.ndarray) -> bool:

@@ -30,6 +30,7 @@ from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
 from wingspan.tensors.foreign import Filled, Runs, adopt
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
+from wingspan.tensors.pairs import of_pairs, pairs
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
@@ -224,7 +225,8 @@ class Tensor(Shown):
         """The dense array of exact values, of this tensor's shape and dtype `object`: integers, booleans, and rationals
         for doubles.
         """
-        array = np.full(self.shape, self.fill, dtype=object)
+        array: np.ndarray = np.empty(self.shape, dtype=object)
+        array.fill(self.fill)  # np.full would make integers of pairs
         for subscripts, value in self.entries():
             array[tuple(i - 1 for i in subscripts)] = value
         return array
@@ -238,10 +240,16 @@ class Tensor(Shown):
 
     def to_numpy(self) -> np.ndarray:
         """The dense array, of this tensor's shape: integers, doubles (the nearest ones) or booleans, as wide as the
-        format.
+        format; of pairs records of the type `wingspan.PAIR`.
 
         If all levels are dense, the result of an engine is not copied.
         """
+        if self.tower.kind == "pair":
+            return pairs(self._words())
+        return self._words()
+
+    def _words(self) -> np.ndarray:
+        """The dense array, with pairs as words."""
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return own(parts[0]).reshape(self.shape, order="F")
@@ -263,6 +271,8 @@ class Tensor(Shown):
         if self.shape:
             extents = "×".join(map(str, self.shape))
             raise TypeError(f"only a tensor without axes is a number, and this one is {extents}: use to_numpy()")
+        if self.tower.kind == "pair":
+            raise TypeError("a pair is no number: use to_numpy(), with the fields first and second")
         return float(self.to_numpy())
 
     def to_scipy(self) -> Any:
@@ -271,6 +281,8 @@ class Tensor(Shown):
         Raises:
             ValueError: the fill value is not zero, or there are no axes.
         """
+        if self.tower.kind == "pair":
+            raise ValueError("SciPy's sparse arrays hold no pairs: use to_coo() or to_numpy()")
         if self.fill != 0:
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
@@ -285,8 +297,9 @@ class Tensor(Shown):
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
         subscripts, values = self.coordinates()
+        values = pairs(values) if self.tower.kind == "pair" else np.array(values)
         at = np.array(subscripts, dtype=np.int64).reshape(len(self.shape), len(values))
-        return Coordinates(at, np.array(values), double(self.fill), self.shape)
+        return Coordinates(at, values, double(self.fill), self.shape)
 
     def to_arrow(self) -> Any:
         """A vector as an array of Arrow, run-end encoded if its level keeps runs.
@@ -356,7 +369,7 @@ class Tensor(Shown):
 
     def coordinates(self) -> Elements:
         """The stored elements in column-major order: an array of subscripts, from 0, for each axis, and an array of
-        values, both as long as `nnz`; doubles are the nearest ones.
+        values, both as long as `nnz`; doubles are the nearest ones, pairs their words.
         """
         found = self._elements()
         if found is not None:
@@ -411,6 +424,7 @@ def _check_room(tower: Tower, most: int) -> None:
 def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
     _check_room(tower, room_with(data))
+    require_alike(tower, data)
     if isinstance(data, Runs) and not in_runs(tower):
         data = data.dense()
     try:
@@ -420,6 +434,17 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     if arrays is not None:
         return Tensor(tower, arrays, exact(tower.fill))
     return load(tower, entries_of(data.dense() if isinstance(data, Runs) else data, tower.fill))
+
+
+def require_alike(tower: Tower, data: Any) -> None:
+    """InputError if a tensor of pairs is given other elements, or the other way round; single values are looked at
+    later.
+    """
+    data = data.values if isinstance(data, Runs) else data
+    if of_pairs(data) and tower.kind != "pair":
+        raise InputError(f"the data holds pairs, and {tower} does not", fix="use Element((Inf, 0))")
+    if tower.kind == "pair" and not of_pairs(data) and data.dtype != np.object_:
+        raise InputError(f"{tower} stores pairs, and the data holds none", fix="use an array of the type wingspan.PAIR")
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
@@ -453,7 +478,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
         raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
     if not alike(tensor.fill, tower.fill):
         return from_exact(tower, tensor.to_exact())
-    if not isinstance(tensor.data, Frozen) or not tower.rank:
+    if not isinstance(tensor.data, Frozen) or not tower.rank or tower.kind == "pair":
         return load(tower, tensor.entries())
     return _sealed(tensor, tensor.data) if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
 
@@ -490,9 +515,12 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
         return None
     if tower.leaf.implied:
         written = written & array.astype(np.bool_)
-    entries = rounded(array[written], tower.dtype), np.nonzero(written)
     try:
-        hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
+        if tower.kind == "pair":
+            load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
+        else:
+            entries = rounded(array[written], tower.dtype), np.nonzero(written)
+            hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
     except InputError as error:
         return error.message
     return None
@@ -503,10 +531,9 @@ def holds_any(levels: tuple[Level, ...]) -> bool:
     """Whether these levels hold three indices on any axis, with neighbours that differ, where the others have one."""
     rank = Tower(levels, ()).rank
     towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
+    elements: np.ndarray = np.array([exact_elements[Tower(levels, ()).kind](v) for v in (1, 0, 1)], dtype=object)
     return all(
-        refusal(tower, np.array([1, 0, 1], dtype=object).reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_))
-        is None
-        for tower in towers
+        refusal(tower, elements.reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_)) is None for tower in towers
     )
 
 

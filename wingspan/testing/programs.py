@@ -27,9 +27,16 @@ OPERATORS = {
     "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
+    "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
 }
-LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false")}
-FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
+LITERALS = {
+    "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false"),
+    "pair": ("(0.0, 1)", "(0.5, 2)", "(-1.0, -2)", "(Inf, 0)"),
+}  # fmt: skip
+FILLS = {
+    "int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true"),
+    "pair": ("(Inf, 0)", "(Inf, 0)", "(0.0, 0)"),
+}  # fmt: skip
 WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
 NEUTRAL = {"*=": "1", "*%=": "1", "&=": "true", "|=": "false"}
@@ -77,6 +84,8 @@ class Options:
     """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
     functions: int = 0
     """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
+    pairs: int = 0
+    """one in this many tensors that are returned holds pairs; 0: none"""
     guarded: int = 0
     """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
     missing: int = 0
@@ -190,13 +199,14 @@ class Writer:
         return [f"dev = cpu(:t, {next(threads)})", f"dev2 = cpu({next(threads)}, dev)"]
 
     def output(self, name: str) -> Tensor:
-        kind = self.pick(("int", "int", "float", "bool"))
+        pairs = self.options.pairs and self.chance(self.options.pairs)
+        kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
         return self.deciding(self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
 
     def operator(self, kind: str) -> str:
         """What updates a tensor of a kind."""
-        if self.options.functions and self.chance(self.options.functions):
+        if kind in FUNCTIONS and self.options.functions and self.chance(self.options.functions):
             return f"<<{self.pick(FUNCTIONS[kind])}>>="
         return self.pick(OPERATORS[kind])
 
@@ -500,10 +510,15 @@ class Writer:
         leaves += [lambda: self.read(here, self.pick(tensors))] * 3 if tensors else []
         variables = [name for name, k in here.variables if k in kinds]
         leaves += [lambda: self.pick(variables)] if variables else []
-        if kind != "bool" and here.indices:
+        part = {"float": "first", "int": "second"}.get(kind)
+        held = [t for t in here.reads if t.kind == "pair"]
+        leaves += [lambda: f"{part}({self.read(here, self.pick(held))})"] if part and held else []
+        if kind in ("int", "float") and here.indices:
             leaves.append(lambda: self.pick(here.indices)[0])
         if depth == 0 or self.chance(2):
             return self.pick(leaves)()
+        if kind == "pair":
+            return f"({self.expression(here, 'float', depth - 1)}, {self.expression(here, 'int', depth - 1)})"
         if self.options.functions and self.chance(self.options.functions):
             x, y = (self.expression(here, kind, depth - 1) for _ in range(2))
             return f"{self.pick(FUNCTIONS[kind])}({x}, {y})"
