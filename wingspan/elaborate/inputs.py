@@ -18,6 +18,7 @@ from wingspan.errors import Source as Text
 from wingspan.lang import ir
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.tensors.arrays import as_array
 from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, default_format, hold, read_file, require_order
@@ -256,9 +257,9 @@ def _array(source: Source, data: Any) -> Any:
     if scipy.sparse.issparse(data) or isinstance(data, Runs):
         return data
     try:
-        array = np.asarray(data)
-    except ValueError:
-        raise InputError(f"{source.name}: the input is no array", source.span, fix="give rows of one length") from None
+        array = as_array(data)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
     if array.dtype.kind not in "biuf":
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)

@@ -28,7 +28,7 @@ from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, e
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Filled, Runs, adopt
+from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
@@ -191,7 +191,7 @@ class Tensor(Shown):
         Raises:
             InputError: as `from_numpy`.
         """
-        if not hasattr(array, "null_count"):
+        if not is_arrow(array):
             raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
         return _of(form, array, devices, True)
 
