@@ -16,6 +16,7 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.errors import Source as Text
 from wingspan.lang import ir
+from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.arrays import as_array
@@ -114,16 +115,6 @@ def _devices(definition: ir.Define | None) -> list[str]:
     nodes = value.format.walk() if isinstance(value, ir.TensorCall) else ()
     names = [node.name for node in nodes if isinstance(node, ir.Variable)]
     return [*names, *(f"{name} as a device" for name in names)]
-
-
-def axes(n: int) -> str:
-    """A number of axes in words."""
-    return "1 axis" if n == 1 else f"{n} axes"
-
-
-def subscripts(n: int) -> str:
-    """A number of subscripts in words."""
-    return "1 subscript" if n == 1 else f"{n} subscripts"
 
 
 def subject(use: ir.Access) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from wingspan.buffers.stored import Stored
 from wingspan.errors import InputError
+from wingspan.lang.numbers import axes
 from wingspan.tensors.frozen import UNSORTED, disorder
 
 
@@ -57,9 +58,9 @@ def _spoiled(matrix: Any) -> str | None:
     if matrix.format == "coo":
         integers = {f"coords[{k}]": axis for k, axis in enumerate(matrix.coords)}
     for name, array in {"data": matrix.data, **integers}.items():
-        axes = DATA_AXES[matrix.format] if name == "data" else 1
-        if not isinstance(array, np.ndarray) or array.ndim != axes:
-            return f"{name} is no array of {axes} {'axis' if axes == 1 else 'axes'}"
+        rank = DATA_AXES[matrix.format] if name == "data" else 1
+        if not isinstance(array, np.ndarray) or array.ndim != rank:
+            return f"{name} is no array of {axes(rank)}"
         if np.ma.is_masked(array):
             return f"{name} is masked"
         if name != "data" and array.dtype.kind not in "iu":

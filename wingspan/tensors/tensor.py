@@ -19,6 +19,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
+from wingspan.lang.numbers import axes
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
@@ -518,7 +519,7 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     data = checked(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
-        what = f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}"
+        what = f"{tower} has {axes(tower.rank)}, the data has {len(tower.shape)}"
         raise InputError(what, fix="use a format with a level for each axis, and a leaf")
     if tower.rank > MOST_AXES:
         raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")
