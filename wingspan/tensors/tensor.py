@@ -500,15 +500,18 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
 
 
 @lru_cache(maxsize=1 << 12)
-def holds_any(levels: tuple[Level, ...]) -> bool:
-    """Whether these levels hold three indices on any axis, with neighbours that differ, where the others have one."""
+def partial(levels: tuple[Level, ...]) -> tuple[int, ...]:
+    """The axes, from 0, on which these levels cannot hold three indices, with neighbours that differ.
+
+    The other axes have one index.
+    """
     rank = Tower(levels, ()).rank
     towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
-    return all(
-        refusal(tower, np.array([1, 0, 1], dtype=object).reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_))
-        is None
-        for tower in towers
-    )
+    array, written = np.array([1, 0, 1], dtype=object), np.ones(3, dtype=np.bool_)
+    return tuple(
+        k for k, tower in enumerate(towers)
+        if refusal(tower, array.reshape(tower.shape), written.reshape(tower.shape)) is not None
+    )  # fmt: skip
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
