@@ -345,7 +345,17 @@ KEYS = {
 def test_a_finding_has_these_keys_and_values():
     report = told(replace(LEAF, required=kinds("cousin", "sibling", "node"), stability=kinds("sibling")))
     made = json.loads(json.dumps(as_json.check(report)))
-    assert list(made) == ["verdict", "test", "findings", "advice", "advice_complete", "proofs", "partial", "symbols", "alike"]
+    assert list(made) == [
+        "verdict",
+        "test",
+        "findings",
+        "advice",
+        "advice_complete",
+        "proofs",
+        "partial",
+        "symbols",
+        "alike",
+    ]
     (found,) = made["findings"]
     assert {key: type(value) for key, value in found.items()} == KEYS
     assert (found["loop"], found["device"]) == ("for k = parallel(_, dev, static_schedule())", "dev")
