@@ -66,7 +66,7 @@ def read(form: str, word: str) -> bool:
     on, which let accesses to a tensor that is read go on at once.
     """
     rank = rank_of(form)
-    array = np.zeros((2,) * rank, dtype=np.bool_ if "Pattern" in form else np.int64)
+    array: np.ndarray = np.zeros((2,) * rank, dtype=np.bool_ if "Pattern" in form else np.int64)
     for at in elements(word, rank):
         array[tuple(i - 1 for i in at)] = 1
     subscripts = ", ".join("t" if letter == "k" else "1" for letter in word[-rank:])

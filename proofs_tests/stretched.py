@@ -131,7 +131,7 @@ KERNELS = {
     "upper triangle times a vector": Kernel(
         over({"A": "Dense(Dense(Element(0)))", "v": "Dense(Element(0))"}, {"y": "Dense(Atomic(0))"},
              "if i <= j\ny[i] += A[i, j] * v[j]\nend"),
-        {"A": square, "v": lambda n, r, seed: np.arange(r + 1)}, 3, 3,
+        {"A": square, "v": lambda n, r, seed: np.arange(r + 1)}, 2, 25,
         lambda n: 1, lambda r: (r + 1) * (r + 2) // 2,
     ),
     "intervals times a vector": Kernel(

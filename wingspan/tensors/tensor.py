@@ -68,7 +68,8 @@ class Tensor(Shown):
 
     A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
     in memory fits: if the levels are `Dense` around the leaf, or around a last `SparseList`, and the data is in
-    column-major order, or CSC without duplicates. The caller must then leave them as they are.
+    column-major order, or CSC without duplicates. The caller must then leave them as they are: if an index or a pointer
+    becomes wrong, whatever reads the tensor raises an InputError.
 
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
@@ -276,6 +277,7 @@ class Tensor(Shown):
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
+        self._require_order()
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()
@@ -316,8 +318,9 @@ class Tensor(Shown):
     def validate(self) -> None:
         """Check that the buffers satisfy the invariants of their levels.
 
-        Tensors that this package makes always do. Borrowed arrays that were changed may not, nor what a race has left
-        behind. Levels of your own are checked only if they have `pack` and `unpack`.
+        Tensors that this package makes always do. Borrowed arrays that were changed may not, which whatever reads the
+        tensor checks, too; nor what a race has left behind. Levels of your own are checked only if they have `pack` and
+        `unpack`.
 
         Raises:
             InputError: an invariant is broken. The message names the level, the fiber and the entry.
@@ -353,6 +356,7 @@ class Tensor(Shown):
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
+        self._require_order()
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
     def coordinates(self) -> Elements:
@@ -374,7 +378,13 @@ class Tensor(Shown):
     def _leaves(self) -> Iterator[Entry]:
         return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())
 
+    def _require_order(self) -> None:
+        """InputError if arrays that it borrows have been spoiled: nothing may be made of them."""
+        if isinstance(self.data, Frozen) and self.data.borrowed and (wrong := self.disorder()):
+            raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
+
     def _reader(self) -> Reader:
+        self._require_order()
         return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __str__(self) -> str:
