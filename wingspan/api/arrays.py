@@ -2,7 +2,8 @@
 
 An axis of a lazy array is the name of an index, and its value an expression of the language. An operator joins
 expressions, with the indices of the first one in place of those of the others; a reduction drops indices. So a tree of
-operators with one reduction at its root is one einsum. Whatever uses a reduction reads its value, computed once.
+operators with one reduction at its root is one einsum. Whatever uses a reduction reads its value, computed once, and so
+does an operator whose operands have too many operators for one program.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from wingspan.api.names import AUTO
 from wingspan.choices.operands import Operand
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.errors import InputError, ParseError
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
+from wingspan.lang.functions import size
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
 from wingspan.program import parse
 
 _numbers = count(1)
+
+OPERATORS = 60
+"""How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
 
 POWERS = 8
 """The largest exponent: a power is a product."""
@@ -154,10 +159,11 @@ class LazyTensor:
     def __rmod__(self, other: Any) -> LazyTensor:
         return joined("%", other, self)
 
-    def __pow__(self, exponent: int) -> LazyTensor:
-        if isinstance(exponent, bool) or not isinstance(exponent, int) or not 1 <= exponent <= POWERS:
+    def __pow__(self, exponent: SupportsIndex) -> LazyTensor:
+        whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
+        if not whole or not 1 <= exponent.__index__() <= POWERS:
             raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 1 to {POWERS}")
-        return reduce(LazyTensor.__mul__, [self] * exponent)
+        return reduce(LazyTensor.__mul__, [self] * exponent.__index__())
 
     def __matmul__(self, other: Any) -> LazyTensor:
         return matmul(self, other)
@@ -324,6 +330,8 @@ def compute(
         raise InputError(f"{type(array).__name__} is no lazy array", fix="wrap it: wingspan.lazy(…)")
     if array._value is not None and format is None:
         return array._value
+    for part in _needed(array):
+        compute(part, threads=threads, engine=engine)
     text, names = _written(array)
     inputs = {names[x]: _given(leaf, threads, engine) for x, leaf in array._leaves.items()}
     made = evaluated(text, inputs, format, None, threads, engine)
@@ -332,6 +340,20 @@ def compute(
     if format is None:
         array._value = value
     return value
+
+
+def _needed(array: LazyTensor) -> list[LazyTensor]:
+    """The lazy arrays whose values are read, each after those that it needs itself, but for those that are known."""
+    found: dict[int, LazyTensor] = {}
+    waiting = [(array, False)]
+    while waiting:
+        top, ready = waiting.pop()
+        if ready:
+            found[id(top)] = top
+        elif id(top) not in found:
+            sources = [leaf.source for leaf in top._leaves.values() if isinstance(leaf.source, LazyTensor)]
+            waiting += [(top, True), *((source, False) for source in sources if source._value is None)]
+    return list(found.values())[:-1]
 
 
 def _given(leaf: Leaf, threads: int | None, engine: str) -> Any:
@@ -378,10 +400,6 @@ def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, s
 
 def joined(op: str, *arrays: Any) -> LazyTensor:
     """An operator applied to the elements of arrays and numbers, which broadcast. InputError if their shapes differ."""
-    if op in ("==", "!="):
-        terms = [_term(array) for array in arrays]
-        if {"bool"} < {term._kind for term in terms}:  # the language holds a boolean and a number to be different
-            arrays = tuple(term + 0 if term._kind == "bool" else term for term in terms)
     return _elementwise(lambda *args: ir.Call(op, args), arrays)
 
 
@@ -392,6 +410,9 @@ def where(condition: Any, x: Any, y: Any) -> LazyTensor:
 
 def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> LazyTensor:
     terms = [_term(array) for array in arrays]
+    sizes = [size(term._expression) for term in terms]
+    if sum(sizes) >= OPERATORS:
+        terms = [_value_of(term) if n else term for term, n in zip(terms, sizes, strict=True)]
     terms = [terms[0], *map(_fresh, terms[1:])]
     shape = _broadcast([term.shape for term in terms])
     terms = [_without_units(term, shape) for term in terms]
@@ -411,10 +432,17 @@ def _term(array: Any) -> LazyTensor:
     """An array as an expression of its elements; of a reduction, it reads the value."""
     if isinstance(array, np.generic):
         array = array.item()
+    if isinstance(array, int) and array not in algebra.INT64:
+        raise InputError(f"{array} does not fit a 64-bit integer", fix="use a double, such as 1e30")
     if isinstance(array, bool | int | float):
         return LazyTensor(ir.Literal(array), (), {}, {})
     made = lazy(array)
-    return made if made._op == "=" else _fresh(_read(Leaf(made, made._kind), made._axes, made._extents))
+    return made if made._op == "=" else _value_of(made)
+
+
+def _value_of(array: LazyTensor) -> LazyTensor:
+    """The value of an array, which is computed before what reads it."""
+    return _fresh(_read(Leaf(array, array._kind), array._axes, array._extents))
 
 
 def _fresh(array: LazyTensor) -> LazyTensor:

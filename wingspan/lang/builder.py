@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NoReturn
 
 from lark import Token, Tree
@@ -356,7 +357,7 @@ class Builder:
                 kind = ir.Index if token in self.loops else ir.Variable
                 return kind(self.name(token), span=self.span(tree))
             case "access":
-                return self.always_there(self.access(tree), tree)
+                return self.access(tree)
             case "number" | "boolean":
                 return self.literal(tree)
             case "unary" if self.negative(tree):
@@ -368,6 +369,10 @@ class Builder:
                 return self.call(tree)
             case "applied" | "chosen":
                 return self.applied(tree)
+            case "missing":
+                return ir.Missing(span=self.span(tree))
+            case "ismissing":
+                return ir.IsMissing(self.expression(self.tree(tree.children[0])), span=self.span(tree))
             case "coalesce":
                 return self.coalesce(tree)
             case "mask":
@@ -437,34 +442,32 @@ class Builder:
         given = tuple(self.expression(self.tree(g)) for g in (*arguments, *subscripts))
         return mask.expanded(given, self.span(tree))
 
-    def coalesce(self, tree: Branch) -> ir.Coalesce:
-        first, *others = map(self.tree, tree.children)
-        access = self.access(first) if first.data == "access" else None
-        if access is None or not permissive(access):
-            where = "what stands here has none" if access else "what stands here is none"
-            fix = "coalesce(A[~(i + 1)], 0)"
-            self.fail(f"coalesce begins with an access that has ~ before a subscript, and {where}", first, fix)
-        if len(others) != 1:
-            fix = f"coalesce({show(access)}, 0)"
-            self.fail("coalesce takes an access, and what to take where it is missing", tree, fix)
-        otherwise = self.expression(others[0])
-        self.no_search(otherwise, "coalesce evaluates this only where the access is missing")
-        return ir.Coalesce(access, otherwise, span=self.span(tree))
+    def coalesce(self, tree: Branch) -> ir.Expression:
+        """coalesce(a, b, c) is coalesce(a, coalesce(b, c))."""
+        values = [self.expression(self.tree(e)) for e in tree.children]
+        if len(values) < 2:
+            fix = f"coalesce({show(values[0])}, 0)"
+            self.fail("coalesce takes a value, and what to take where it is missing", tree, fix)
+        for e in values[:-1]:
+            if not any(isinstance(part, ir.Missing | ir.Permissive) for part in e.walk()):
+                message = f"coalesce takes another value where one is missing, and {show(e)} never is"
+                fix = "write ~ before a subscript that may leave its axis: coalesce(A[~(i + 1)], 0)"
+                raise ParseError(message, e.span, fix=fix)
+        for e in values[1:]:
+            self.no_search(e, "coalesce evaluates this only where what stands before it is missing")
+        for e in values[:-1]:
+            if not isinstance(e, ir.Access):  # an access with ~ finds nothing where it is missing
+                self.no_search(e, "coalesce evaluates this only where it is not missing", open=True)
+        span = self.span(tree)
+        return reduce(lambda rest, e: ir.Coalesce(e, rest, span=span), reversed(values))
 
-    def no_search(self, e: ir.Expression, why: str) -> None:
-        """ParseError if an expression that may not be evaluated has a subscript that may fail."""
+    def no_search(self, e: ir.Expression, why: str, open: bool = False) -> None:
+        """ParseError if an expression that may not be evaluated has a subscript that may fail, with ~ unless `open`."""
         for inner, _ in accesses(e):
             for subscript in inner.subscripts:
-                if not plain(subscript):
+                if not (plain(subscript) or (open and isinstance(subscript, ir.Permissive))):
                     fix = f"bind it before: x = {show(inner)}"
                     raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
-
-    def always_there(self, access: ir.Access, tree: Branch) -> ir.Access:
-        """An access that stands alone; ParseError if it may be missing."""
-        if permissive(access):
-            fix = f"say what to take then: coalesce({show(access)}, 0)"
-            self.fail(f"{show(access)} is missing where ~ leaves the axis", tree, fix)
-        return access
 
     def updated(self, tree: Branch) -> ir.Access:
         """An access that is updated; ParseError if a subscript may leave its axis."""
@@ -574,6 +577,8 @@ def plain(e: ir.Expression) -> bool:
             return all(map(plain, args))
         case ir.Call(op="÷" | "%", args=(x, ir.Literal(value=int(by)))):
             return by > 0 and plain(x)
+        case ir.Permissive(subscript=inner):
+            return plain(inner)
     return isinstance(e, ir.Literal | ir.Variable | ir.Index)
 
 
