@@ -182,7 +182,7 @@ def test_most_programs_over_images_are_about_runs() -> None:
 
 
 def test_racy_programs_over_images_race_alike_on_both_machines() -> None:
-    """The same verdict and the same races, in 3,200 programs (`make test`: 200); outcomes may be fewer if there is a race.
+    """The same verdict and the same races, in 3,200 programs; outcomes may be fewer if there is a race.
 
     If both tasks write one list of runs, which no level allows, the rules compare children index by index that the plan
     never makes: then races of the leaf are only alike in that there are some.
