@@ -10,12 +10,12 @@ import numpy as np
 
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
-from wingspan.elaborate.inputs import axes as number_of_axes
-from wingspan.elaborate.inputs import subscripts
 from wingspan.elaborate.kinds import BOOL, kinds_of
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.errors import Fault, InputError, Span
 from wingspan.lang import algebra, ir
+from wingspan.lang.numbers import axes as number_of_axes
+from wingspan.lang.numbers import subscripts
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL, Width
 from wingspan.lang.words import alike

@@ -64,12 +64,14 @@ class Definitions(Reader):
         return ir.TensorCall(layout, (), data, span=self.span(tree))
 
     def format(self, tree: Branch) -> ir.Format:
-        word, *rest = tree.children
+        word, axes, *rest = tree.children
         name = self.name(self.token(word))
         if not name[0].isupper():
             fix = f"write {name[0].upper()}{name[1:]}"
             self.fail(f"{name} is not a format: their names begin with a capital", self.token(word), fix)
-        given = [self.argument(self.tree(argument)) for argument in rest if argument is not None]
+        if axes is not None and name != "SparseCOO":
+            self.fail(f"{name} takes no number of axes", self.token(word), f"write {name}(…)")
+        given = [self.argument(self.tree(argument)) for argument in (axes, *rest) if argument is not None]
         if len(given) == 2 and isinstance(given[0], ir.Literal) and isinstance(width := given[1], ir.Variable):
             return ir.Format(name, (given[0], ir.StorageWidth(width.name, span=width.span)), span=self.span(tree))
         return ir.Format(name, tuple(given), span=self.span(tree))

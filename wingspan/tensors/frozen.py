@@ -66,6 +66,11 @@ class Frozen(Mapping[Cell, Any]):
         return all(fixed(stored.values) for stored in self.arrays.values())
 
     @cached_property
+    def borrowed(self) -> bool:
+        """Whether an array is the caller's, who can write it: what is kept of it here is only to be read."""
+        return any(borrowed(stored.values) for stored in self.arrays.values())
+
+    @cached_property
     def disorder(self) -> str | None:
         """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
         return self.columns.disorder(self) if self.columns else None
@@ -109,6 +114,14 @@ def fixed(array: np.ndarray) -> bool:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.base is None and not array.flags.writeable
+
+
+def borrowed(array: np.ndarray) -> bool:
+    """Whether an array is only to be read here, and somebody else can write it."""
+    base = array.base
+    if not array.flags.writeable and isinstance(base, np.ndarray):
+        return base.flags.writeable or borrowed(base)
+    return False
 
 
 def own(array: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
+from wingspan.lang.numbers import axes
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
@@ -28,7 +29,7 @@ from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, e
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Filled, Runs, adopt
+from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
 from wingspan.tensors.pairs import of_pairs, pairs
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
@@ -68,7 +69,8 @@ class Tensor(Shown):
 
     A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
     in memory fits: if the levels are `Dense` around the leaf, or around a last `SparseList`, and the data is in
-    column-major order, or CSC without duplicates. The caller must then leave them as they are.
+    column-major order, or CSC without duplicates. The caller must then leave them as they are: if an index or a pointer
+    becomes wrong, whatever reads the tensor raises an InputError.
 
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
@@ -192,7 +194,7 @@ class Tensor(Shown):
         Raises:
             InputError: as `from_numpy`.
         """
-        if not hasattr(array, "null_count"):
+        if not is_arrow(array):
             raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
         return _of(form, array, devices, True)
 
@@ -287,6 +289,7 @@ class Tensor(Shown):
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
+        self._require_order()
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()
@@ -328,8 +331,9 @@ class Tensor(Shown):
     def validate(self) -> None:
         """Check that the buffers satisfy the invariants of their levels.
 
-        Tensors that this package makes always do. Borrowed arrays that were changed may not, nor what a race has left
-        behind. Levels of your own are checked only if they have `pack` and `unpack`.
+        Tensors that this package makes always do. Borrowed arrays that were changed may not, which whatever reads the
+        tensor checks, too; nor what a race has left behind. Levels of your own are checked only if they have `pack` and
+        `unpack`.
 
         Raises:
             InputError: an invariant is broken. The message names the level, the fiber and the entry.
@@ -365,6 +369,7 @@ class Tensor(Shown):
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
+        self._require_order()
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
     def coordinates(self) -> Elements:
@@ -386,7 +391,13 @@ class Tensor(Shown):
     def _leaves(self) -> Iterator[Entry]:
         return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())
 
+    def _require_order(self) -> None:
+        """InputError if arrays that it borrows have been spoiled: nothing may be made of them."""
+        if isinstance(self.data, Frozen) and self.data.borrowed and (wrong := self.disorder()):
+            raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
+
     def _reader(self) -> Reader:
+        self._require_order()
         return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __str__(self) -> str:
@@ -527,14 +538,19 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
 
 
 @lru_cache(maxsize=1 << 12)
-def holds_any(levels: tuple[Level, ...]) -> bool:
-    """Whether these levels hold three indices on any axis, with neighbours that differ, where the others have one."""
+def partial(levels: tuple[Level, ...]) -> tuple[int, ...]:
+    """The axes, from 0, on which these levels cannot hold three indices, with neighbours that differ.
+
+    The other axes have one index.
+    """
     rank = Tower(levels, ()).rank
     towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
     elements: np.ndarray = np.array([exact_elements[Tower(levels, ()).kind](v) for v in (1, 0, 1)], dtype=object)
-    return all(
-        refusal(tower, elements.reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_)) is None for tower in towers
-    )
+    written = np.ones(3, dtype=np.bool_)
+    return tuple(
+        k for k, tower in enumerate(towers)
+        if refusal(tower, elements.reshape(tower.shape), written.reshape(tower.shape)) is not None
+    )  # fmt: skip
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
@@ -545,7 +561,7 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     data = checked(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
-        what = f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}"
+        what = f"{tower} has {axes(tower.rank)}, the data has {len(tower.shape)}"
         raise InputError(what, fix="use a format with a level for each axis, and a leaf")
     if tower.rank > MOST_AXES:
         raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")
