@@ -20,7 +20,7 @@ from proofs_tests.native.test_native_machine import findings
 from proofs_tests.places import EXAMPLES
 from proofs_tests.plan.test_looplets import touches
 from proofs_tests.stretched import KERNELS, Kernel, bound
-from wingspan import api
+from wingspan import Tensor, api
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
@@ -120,6 +120,43 @@ def test_many_updates_at_once_fault_where_single_ones_do(leaf: str) -> None:
     assert 60 < faults < len(SUMS) - 60
     repeated = [s for s in walk(lower(cases[-1]).body) if isinstance(s, Atomic) or getattr(s, "op", "") == "muladd"]
     assert list(map(type, repeated)) == [Compute if leaf == "Element" else Atomic]
+
+
+IN_TURN = {
+    "sums that overflow on the way": ("Element(0)", "+=", "0", "[2^62, -2^62]", 0),
+    "differences that overflow on the way": ("Element(0)", "-=", "0", "[2^62, -2^62]", 0),
+    "products that overflow on the way": ("Element(1)", "*=", "1", "[2^40, 0]", 0),
+    "bytes that do not fit on the way": ("Element(0, u8)", "+=", "0", "[200, -200]", 0),
+    "a function whose updates have an order": ("Element(0)", "<<g>>=", "1", "[1, 3]", 41),
+    "sums that wrap": ("Element(0)", "+%=", "0", "[2^62, 1]", -(2**63) + 2),
+    "the greatest": ("Element(0)", "<<max>>=", "0", "[4, 3]", 4),
+}
+"""Two values by which an element is updated in turn, twice over: a leaf, ⊕, what it holds before, and after."""
+
+
+@pytest.mark.parametrize("statements", ["a loop", "two statements"])
+@pytest.mark.parametrize("leaf, sign, before, values, after", IN_TURN.values(), ids=IN_TURN.keys())
+def test_updates_in_turn_are_not_repeated_one_by_one(
+    leaf: str, sign: str, before: str, values: str, after: int, statements: str
+) -> None:
+    v = [eval(value.replace("^", "**")) for value in values.strip("[]").split(",")]
+    body = f"for j = _\n n[] {sign} A[i] * B[j]\n end"
+    if statements == "two statements":
+        body = f"n[] {sign} A[i] * {v[0]}\n n[] {sign} A[i] * {v[1]}"
+    text = f"""
+        function g(x, y) = 2 * x + y
+        A = Tensor(RunList(Element(0)), [1, 1])
+        B = Tensor(Dense(Element(0)), {v})
+        n = Tensor({leaf})
+        n .= {before}
+        for i = _
+            {body}
+        end
+        return n
+    """
+    for engine in ("reference", "semantics", "native", *(["compiled"] if compiler() else [])):
+        made = api.run(api.parse(text), engine=engine)["n"]
+        assert isinstance(made, Tensor) and made.to_numpy() == after
 
 
 @pytest.mark.parametrize("leaf", ["Element", "Atomic"])

@@ -15,17 +15,19 @@ Sums that wrap are x + n·v modulo 2⁶⁴, if the cell holds all that they can 
 product may overflow on the way to something that fits, and sums that are rounded at each store to f32 would be rounded
 once.
 
-Updates of several statements may be repeated one after the other, as in a phase no statement reads what another one
-updates, and all use one operator. What a body declares is its own, so what it updates of that is not repeated.
+No statement of a phase reads what another one updates, and all use one operator. But if an element is updated in turn,
+by several statements or in a loop, v and w become v, v, w, w. That is the same only if any order is, and no order
+overflows where another one does not: for doubles and for sums that wrap. What a body declares is its own, so what it
+updates of that is not repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 
 from wingspan.lang import ir
-from wingspan.lang.algebra import INT64, repeatable
+from wingspan.lang.algebra import INT64, any_order, repeatable
 from wingspan.lang.terms import mentions
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Leaf
@@ -56,7 +58,7 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     for access, updated in ir.accesses(phase.body):
         T = access.fiber.tensor
         again = updated and T not in declared and not _ends_in(access, phase.loop.name)
-        if again and (T in apart or not _visited_again(state, access)):
+        if again and (T in apart or not _visited_again(state, access) or _in_turn(state, phase.body, T)):
             return None
     return Repetition(times, most, len(state.scopes), apart)
 
@@ -105,6 +107,27 @@ def _visited_again(state: State, access: ir.Access) -> bool:
     tower = state.tower(access.fiber)
     levels = (tower.levels[tower.depths[number]] for number in range(2, access.fiber.level + 1))
     return not any(level.once or level.stretch for level in levels)
+
+
+def _in_turn(state: State, body: ir.Statement, tensor: str) -> bool:
+    """Whether the body updates an element several times in a way that repeating each update by itself may change."""
+    updates = list(_updates(body, tensor, frozenset()))
+    first, symbol = updates[0][0].access, updates[0][0].op
+    leaf = state.tower(first.fiber).leaf
+    exact = leaf.kind == "float" and not leaf.width.rounds
+    if repeatable(symbol) or (any_order(symbol) and (exact or (symbol in SUMMING and not leaf.width.narrow))):
+        return False
+    return len(updates) > 1 or any(
+        not loops <= {e.name for e in s.access.subscripts if isinstance(e, ir.Index)} for s, loops in updates
+    )
+
+
+def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[ir.Assign, frozenset[str]]]:
+    """The updates of a tensor, and the loops around each in s."""
+    if isinstance(s, ir.Assign) and s.access.fiber.tensor == tensor:
+        yield s, loops
+    for child in s.children():
+        yield from _updates(child, tensor, loops | {s.index} if isinstance(s, ir.For) else loops)
 
 
 def times(state: State, tensor: str) -> Expr:
