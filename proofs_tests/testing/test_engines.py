@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -15,14 +16,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
+from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.comparison import Ending, difference
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.tensors.tensor import Coordinates, Tensor
-from wingspan.testing import SPECIAL, ArrayEngine, Case, campaign, einsums
+from wingspan.testing import SPECIAL, ArrayEngine, Case, campaign, einsums, peers, split
 from wingspan.testing import tensors as drawn_tensors
-from wingspan.testing.array_engine import split
 from wingspan.testing.cases import groups
 from wingspan.testing.peers import Finch, FinchJl, Gcxs, GraphBLAS, Jax, Numba, SciPy, Sparse
 from wingspan.testing.peers.finch_jl import script
@@ -350,6 +351,14 @@ def test_what_is_not_implemented_cannot_be_run() -> None:
 # -------------------------------------------------------------------------------------------------------- ready engines
 
 MODULES = {Finch: "finchlite", Gcxs: "sparse", GraphBLAS: "graphblas", Jax: "jax", Numba: "numba", Sparse: "sparse"}
+
+
+def test_every_ready_engine_has_a_name() -> None:
+    """By an entry point; those that are arrays or loops of one library call themselves the same."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["wingspan.engines"]
+    assert sorted(points.values()) == sorted(f"wingspan.testing.peers:{name}" for name in peers.__all__)
+    named = [api.engine(points[name]).name for name in ("scipy", "sparse", "sparse-gcxs")]
+    assert named == ["scipy", "sparse", "sparse-gcxs"]
 
 
 @pytest.mark.parametrize("kind", MODULES)

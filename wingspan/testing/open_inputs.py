@@ -27,8 +27,9 @@ VALUES: dict[str, list[Any]] = {
     "float": sorted((n / 4 for n in range(-6, 7)), key=lambda x: abs(x - 1)),
     "bool": [True, False],
 }
-"""Elements of inputs, the simplest first: 1, since Hypothesis often draws the simplest, and zeros leave outputs all fill.
-Doubles represent them and small sums of their products exactly.
+"""Elements of inputs. Doubles represent them and small sums of their products exactly.
+
+The simplest is first, which Hypothesis often draws: 1, as zeros leave outputs all fill.
 """
 
 NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
@@ -44,7 +45,9 @@ ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
     lambda fill, values: [fill],
 )
 """The choices for the elements of an array: any value, the fill value half of the time, any value, Inf, -Inf or NaN, and
-the fill value. The last two are rarer: engines leave out Inf and NaN, and outputs are all fill.
+the fill value.
+
+The last two are rarer: many engines leave out Inf and NaN, and arrays that are all fill leave outputs all fill.
 """
 
 DENSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F")))
