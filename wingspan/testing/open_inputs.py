@@ -44,8 +44,8 @@ ELEMENTS: tuple[Callable[[Any, list[Any]], list[Any]], ...] = (
     lambda fill, values: values + [fill] * 3 + (BEYOND if isinstance(fill, Fraction) else []),
     lambda fill, values: [fill],
 )
-"""The choices for the elements of an array: any value, the fill value half of the time, any value, Inf, -Inf or NaN, and
-the fill value.
+"""The choices for the elements of an array: any value, the fill value half of the time, any value, Inf, -Inf or NaN,
+and the fill value.
 
 The last two are rarer: many engines leave out Inf and NaN, and arrays that are all fill leave outputs all fill.
 """
