@@ -18,8 +18,8 @@ AREAS = {
     "language": [
         "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
         "wingspan/elaborate/functions.py", "wingspan/elaborate/extents.py", "wingspan/elaborate/uses.py",
-        "wingspan/elaborate/lifecycles.py", "wingspan/lang/algebra.py", "wingspan/lang/printer.py",
-        "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
+        "wingspan/elaborate/lifecycles.py", "wingspan/elaborate/missing.py", "wingspan/lang/algebra.py",
+        "wingspan/lang/printer.py", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
         "wingspan/runtime/runtime.h",
     ],
     "dependence": [
@@ -74,7 +74,8 @@ AREAS = {
         "wingspan/written.py",
     ],
     "expressions": [
-        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/nests.py",
+        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/contractions.py",
+        "wingspan/choices/nests.py",
         "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
         "wingspan/choices/transposed.py",
     ],

@@ -540,7 +540,9 @@ class _Evaluator:
                 array, index = self.cell(e, scope)
                 found: Value = array[index]
                 return found
-            case ir.Coalesce(access, otherwise):
+            case ir.IsMissing(ir.Access() as access):
+                return self.missing(access, scope)
+            case ir.Coalesce(ir.Access() as access, otherwise):
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
             case ir.Choice(condition, then, otherwise):
                 holds = _boolean("ifelse", self.value(condition, scope), condition.span)

@@ -13,6 +13,7 @@ import wingspan
 from proofs_tests.effort import many
 from wingspan import InputError, LazyTensor, Tensor, compute, lazy
 from wingspan.api import namespace
+from wingspan.api.arrays import OPERATORS
 from wingspan.errors import ProgramError
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing import ArrayEngine, campaign, einsums
@@ -119,6 +120,33 @@ def test_a_tree_of_operators_is_one_einsum() -> None:
     assert compute(y) is compute(y)
 
 
+def test_a_chain_may_have_more_operators_than_one_program() -> None:
+    """Its parts are computed first, each once, whoever reads it: a sum with itself does not double what is computed."""
+    chain, wanted, doubled = lazy(N), N, lazy(X[:3])
+    for k in range(200):
+        chain, wanted = (k - chain, k - wanted) if k % 3 else (chain + k, wanted + k)
+    for _ in range(70):
+        doubled = doubled + doubled
+    np.testing.assert_array_equal(np.asarray(chain), wanted)
+    np.testing.assert_array_equal(np.asarray(doubled), X[:3] * 2.0**70)
+
+
+def test_operators_below_the_limit_are_one_program() -> None:
+    """Those of both operands count, and a reduction of the last ones is part of it."""
+    a = b = lazy(X)
+    for _ in range(OPERATORS // 2 - 1):
+        a, b = a + 1, b * 2
+    fused, split = (a + b).sum(), (a + b + 1).sum()
+    assert "+= " in repr(fused) and repr(fused).count(" + 1") == repr(fused).count(" * 2") == OPERATORS // 2 - 1
+    assert repr(split + 0) == repr(fused + 0) == "<LazyTensor float64 a number: C[] = x[] + 0>"
+    assert repr(a + b + 1 + 1) == "<LazyTensor float64 8: C[i] = x[i] + 1>"
+
+
+@pytest.mark.parametrize("exponent", [np.int64(2), np.uint8(2), 2])
+def test_an_exponent_is_any_integer(exponent: Any) -> None:
+    np.testing.assert_array_equal(np.asarray(lazy(N) ** exponent), N**2)
+
+
 def test_the_transpose_of_a_computed_array_is_computed_anew() -> None:
     a = lazy(scipy.sparse.csr_array(A)) + 1
     np.testing.assert_allclose(np.asarray(a), A + 1)
@@ -177,6 +205,11 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "1 axes of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
     "axis 1 has extent 8, not 1": lambda: namespace.squeeze(lazy(A), axis=1),
     "a matrix product of a number": lambda: lazy(A) @ 2,
+    "the exponent np.float64(2.0)": lambda: lazy(A) ** np.float64(2),  # type: ignore[operator]
+    "the exponent np.True_": lambda: lazy(A) ** np.True_,  # type: ignore[operator]
+    "9223372036854775808 does not fit a 64-bit integer": lambda: lazy(N) + 2**63,
+    "18446744073709551615 does not fit a 64-bit integer": lambda: np.uint64(2**64 - 1) - lazy(N),
+    f"{-(10**400)} does not fit a 64-bit integer": lambda: lazy(A) < -(10**400),
     "the exponent 0.5": lambda: lazy(A) ** 0.5,  # type: ignore[operator]
     "axes (0,) of (6, 8) and (0,) of (8,) differ": lambda: namespace.tensordot(lazy(A), lazy(X), axes=((0,), (0,))),
     "'for' is no name": lambda: lazy(A, "for"),

@@ -40,6 +40,8 @@ RUN_TIME: list[tuple[ir.Node, str]] = [
     (ir.Plus("i", ir.Literal(-2)), "i - 2"),
     (ir.Choice(ir.Variable("b"), ir.Literal(1), ir.Variable("x")), "ifelse(b, 1, x)"),
     (ir.Coalesce(ir.Access(ir.Fiber("C", 2), (ir.Permissive(ir.Index("i")),)), ir.Literal(0)), "coalesce(C[~i], 0)"),
+    (ir.Coalesce(ir.Variable("x"), ir.Coalesce(ir.Missing(), ir.Literal(0))), "coalesce(x, missing, 0)"),
+    (ir.IsMissing(ir.Call("+", (ir.Missing(), ir.Literal(0)))), "ismissing(missing + 0)"),
     (ir.Unwrap(LEAF), "unwrap(fiber(C,1,3))"),
     (ir.Increment(LEAF, "+", ir.Literal(1.5)), "increment(fiber(C,1,3), +, 1.5)"),
     (ir.Unfurl(ir.Fiber("C", 2), 1), "unfurl(fiber(C,2,1))"),

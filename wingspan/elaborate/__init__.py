@@ -18,6 +18,7 @@ from wingspan.elaborate.functions import check_functions
 from wingspan.elaborate.inputs import load_tensors, reload
 from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
+from wingspan.elaborate.missing import settle_missing
 from wingspan.elaborate.names import resolve_names
 from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
@@ -77,6 +78,7 @@ def elaborate(
     mistakes = Mistakes()
     check_functions(tree, mistakes)
     names = resolve_names(tree, params, threads, mistakes, symbolic)
+    names = replace(names, body=settle_missing(names.body, mistakes))
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
     plain, towers, extents = settle_extents(names.body, sources, names.symbols, mistakes)
     tensors: dict[str, Tensor] = {}

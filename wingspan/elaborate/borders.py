@@ -19,18 +19,18 @@ def settle_borders(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mi
     """The program with each number that stands for missing elements as one of them; it is a mistake if it is none."""
 
     def settled(node: ir.Node) -> ir.Node:
-        if not isinstance(node, ir.Coalesce) or node.access.fiber.tensor not in towers:
+        if not (isinstance(node, ir.Coalesce) and isinstance(node.first, ir.Access)):
             return node
         z = algebra.simplify_expression(node.otherwise, typed=True)
-        if not isinstance(z, ir.Literal):
+        T = node.first.fiber.tensor
+        if T not in towers or not isinstance(z, ir.Literal):
             return node
-        T = node.access.fiber.tensor
         kind = towers[T].kind
         try:
             value = algebra.convert(algebra.exact(z.value), kind)
         except Fault:
             holds = f"{T} holds {MANY[kind]}, and outside of its axes it is {algebra.show(z.value)}"
-            mistakes.note(ProgramError(holds, z.span, fix=f"give {EXAMPLES[kind]}"), *subject(node.access))
+            mistakes.note(ProgramError(holds, z.span, fix=f"give {EXAMPLES[kind]}"), *subject(node.first))
             return node
         return replace(node, otherwise=ir.Literal(value, span=z.span))
 

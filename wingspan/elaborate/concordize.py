@@ -9,16 +9,17 @@ subscript with ~ may leave its axis, an access with a fill value known beforehan
 
     coalesce(A[~(i + 1)], z)  →  A[~(i + 1)]                             if z is A's fill value
                               →  ifelse(i <= n - 1, A[~(i + 1)], z)      if not
+    ismissing(A[~(i + 1)])    →  i > n - 1
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import count
 
 from wingspan.elaborate import shifts
-from wingspan.lang import ir
+from wingspan.lang import branches, ir
 
 Extents = Mapping[str, tuple[ir.Expression, ...]]
 
@@ -124,19 +125,28 @@ class _Wrap:
 
     def coalesced(self, e: ir.Coalesce) -> ir.Expression:
         """What is read, which may go on as fill outside of its axes, or a choice."""
-        access, otherwise, ranges = self.access(e.access), self.expression(e.otherwise), self.owner.ranges
+        assert isinstance(e.first, ir.Access)
+        access, otherwise, ranges = self.access(e.first), self.expression(e.otherwise), self.owner.ranges
         T = access.fiber.tensor
         axes = list(zip(access.subscripts, self.owner.extents[T], strict=True))
         sure = all(isinstance(s, ir.Permissive) or shifts.always(s, n, ranges) for s, n in axes)
         if sure and otherwise == self.owner.fills.get(T):
             return access
-        tests = [
-            c for s, n in reversed(axes) if isinstance(s, ir.Permissive)
-            for c in shifts.conditions(s.subscript, n, ranges)
-        ]  # fmt: skip
+        tests = self.tests((s.subscript, n) for s, n in reversed(axes) if isinstance(s, ir.Permissive))
         if not tests:
             return access
-        return ir.Choice(reduce(lambda x, y: ir.Call("&&", (x, y)), tests), access, otherwise, span=e.span)
+        return ir.Choice(reduce(both, tests), access, otherwise, span=e.span)
+
+    def there(self, a: ir.Access) -> ir.Expression:
+        """Whether the subscripts with ~ of an access that is not read lie in their axes."""
+        axes = zip(a.subscripts, self.owner.extents[a.fiber.tensor], strict=True)
+        found = ((self.subscript(s.subscript, -1, False)[0], n) for s, n in axes if isinstance(s, ir.Permissive))
+        tests = self.tests(found)
+        return reduce(both, tests) if tests else ir.Literal(True)
+
+    def tests(self, axes: Iterable[tuple[ir.Expression, ir.Expression]]) -> list[ir.Expression]:
+        """What is not known of subscripts that lie in their axes, which have these extents."""
+        return [test for e, n in axes for test in shifts.conditions(e, n, self.owner.ranges)]
 
     def loop(self, e: ir.Expression, last: int) -> tuple[ir.Index, int]:
         """A loop over e:e inside of loop number `last`, one made before if it serves."""
@@ -157,6 +167,10 @@ class _Wrap:
                 return self.access(e)
             case ir.Coalesce():
                 return self.coalesced(e)
+            case ir.Call(op="!", args=(ir.IsMissing(operand=ir.Access() as access),)):
+                return self.there(access)
+            case ir.IsMissing(operand=ir.Access() as access):
+                return branches.opposite(self.there(access))
             case ir.Call() | ir.Choice():
                 changed: ir.Expression = e.map_children(self.expression)
                 return changed
@@ -171,6 +185,11 @@ class _Wrap:
                 assert isinstance(changed, ir.Range)
                 return ir.Parallel(changed, device, schedule, span=r.span)
         return r
+
+
+def both(p: ir.Expression, q: ir.Expression) -> ir.Expression:
+    """Whether two conditions hold."""
+    return ir.Call("&&", (p, q))
 
 
 def inside(subscript: ir.Expression) -> ir.Expression:

@@ -117,13 +117,14 @@ class _Walk:
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
-                elif op not in EQUALITIES:
+                elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.of, made)):
                     made = tuple(self.number(a) for a in made)
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
                 return self.access(e)
-            case ir.Coalesce(access=access, otherwise=otherwise):
-                return replace(e, access=self.access(access), otherwise=self.expression(otherwise))
+            case ir.Coalesce() | ir.IsMissing():
+                changed: ir.Expression = e.map_children(self.expression)
+                return changed
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
                 then, otherwise = self.alike(self.expression(then), self.expression(otherwise))
                 return ir.Choice(self.condition(condition), then, otherwise, span=e.span)
@@ -227,12 +228,14 @@ class _Walk:
                 return INT
             case ir.Variable(name=name):
                 return INT if " " in name else self.kinds.get(name, ANY)  # an extent that is left open
-            case ir.Access(fiber=F) | ir.Coalesce(access=ir.Access(fiber=F)):
+            case ir.Access(fiber=F) | ir.Coalesce(first=ir.Access(fiber=F)):
                 return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
             case ir.Choice(then=then, otherwise=otherwise):
                 return self.of(then) | self.of(otherwise)
             case ir.Call(op=ir.Function() as f, args=args):
                 return given_by(f, tuple(map(self.of, args)))
+            case ir.IsMissing():
+                return BOOL
             case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
                 return BOOL
             case ir.Call(op=op) if op in ir.BITS:

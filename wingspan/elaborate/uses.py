@@ -6,7 +6,7 @@ shorter than the loop, and the condition says how far it goes. That is ours, not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wingspan.elaborate.inputs import Source
@@ -99,9 +99,13 @@ def _compared(condition: ir.Node) -> frozenset[str]:
     match condition:
         case ir.Index(name=name):
             return frozenset({name})
+        case ir.IsMissing(operand=ir.Access(subscripts=subscripts)):
+            parts: Iterable[ir.Node] = (s for s in subscripts if isinstance(s, ir.Permissive))
         case ir.Access():
             return frozenset()
-    return frozenset[str]().union(*map(_compared, condition.children()))
+        case _:
+            parts = condition.children()
+    return frozenset[str]().union(*map(_compared, parts))
 
 
 def _use(use: Use, loops: list[Loop], uses: list[Use]) -> None:

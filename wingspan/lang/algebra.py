@@ -203,8 +203,9 @@ def apply(op: Operator, *args: Value) -> Value:
     if op == "=":
         return args[1]
     if op in ("==", "!="):
-        same = all(isinstance(a, bool) == isinstance(args[0], bool) for a in args) and args[0] == args[1]
-        return same == (op == "==")
+        if isinstance(args[0], bool) != isinstance(args[1], bool):
+            raise Fault(f"{op} needs two numbers or two booleans, got {show(args[0])} and {show(args[1])}")
+        return (args[0] == args[1]) == (op == "==")
     if op in _LOGIC:
         _require(op, args, "booleans", lambda a: isinstance(a, bool))
         return _LOGIC[op](*args)
@@ -281,6 +282,15 @@ ALGEBRA: dict[str, Algebra] = {
 
 MERGING: dict[Operator, Operator] = {"-": "+", "-%": "+%"}
 """Operators that take away, and those that join what they took away in copies, which hold differences from zero."""
+
+
+DISTRIBUTES: dict[Operator, tuple[Operator, ...]] = {
+    "*": ("+",), "+": ("min", "max"), "min": ("min", "max"), "max": ("min", "max"),
+    "&&": ("&&", "||"), "||": ("&&", "||"),
+}  # fmt: skip
+"""Operators ⊗ over which of ⊕ they distribute, on both sides, wherever nothing overflows, and no number is infinite or
+NaN: x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z). Doubles have to be exact.
+"""
 
 
 def algebra_of(op: Operator) -> Algebra:

@@ -11,6 +11,9 @@ from wingspan.errors import ParseError, Source, Span
 from wingspan.lang import ir
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>[^\s;,#]+)")
+NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
+"""What to do instead of storing that a value is missing."""
+
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 
 
@@ -61,6 +64,8 @@ def element(word: str, span: Span, number: Callable[[str, Span], int | float]) -
     """One element: a signed number, `true` or `false`."""
     if word in ("true", "false"):
         return ir.Literal(word == "true", span=span)
+    if word == "missing":
+        raise ParseError("an element is never missing: it is a number, or true or false", span, fix=NOT_STORED)
     if not _NUMBER.fullmatch(word):
         raise ParseError(f"`{word}` is not an element", span, fix="elements are numbers, or true and false")
     return ir.Literal(number(word, span), span=span)

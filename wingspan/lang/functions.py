@@ -37,6 +37,9 @@ def function(
         if isinstance(node, ir.Access):
             message = f"{name} computes with its parameters alone, and reads {node.fiber.tensor} here"
             raise ParseError(message, node.span, fix=f"make the element a parameter of {name}")
+        if isinstance(node, ir.Missing | ir.IsMissing | ir.Coalesce):
+            message = f"{name} is computed where no argument is missing, and is not missing itself"
+            raise ParseError(message, node.span, fix=f"write it around the call: coalesce({name}(…), 0)")
         if isinstance(node, ir.Variable) and node.name not in parameters:
             fix = f"make it one: {name}({', '.join((*parameters, node.name))})"
             raise ParseError(f"{node.name} is no parameter of {name}", node.span, fix=fix)

@@ -297,10 +297,22 @@ class Permissive(Node):
 
 
 @node
-class Coalesce(Node):
-    """coalesce(A, e): the element, or the value of e where the access is missing"""
+class Missing(Node):
+    """missing: no value"""
 
-    access: Access
+
+@node
+class IsMissing(Node):
+    """ismissing(e): whether e has no value. Once elaborated, e is an access with ~, which may leave an axis."""
+
+    operand: Expression
+
+
+@node
+class Coalesce(Node):
+    """coalesce(e, e₁): e, or e₁ where e is missing. Once elaborated, e is an access with ~."""
+
+    first: Expression
     otherwise: Expression
 
 
@@ -321,7 +333,9 @@ class Choice(Node):
     otherwise: Expression
 
 
-Expression = Literal | Variable | Index | Call | Access | Unwrap | Permissive | Coalesce | Plus | Choice
+Expression = (
+    Literal | Variable | Index | Call | Access | Unwrap | Permissive | Missing | IsMissing | Coalesce | Plus | Choice
+)
 
 
 # ------------------------------------------------------------------------------------------------------------ ranges

@@ -34,6 +34,8 @@ RESERVED = frozenset(
         "xor",
         "choose",
         "coalesce",
+        "missing",
+        "ismissing",
         "skip",
         "freeze",
         "thaw",
@@ -70,7 +72,7 @@ HINTS = (
     Hint("", r"(and|or)\b", "`and` and `or` are not operators", "write && for and, || for or"),
     Hint(r"\bnot\s+$", "", "`not` is not an operator", "write ! for not"),
     Hint("", r"\^(?!=)", "there is no power operator", "multiply: x * x"),
-    Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes an access and a value", "coalesce(A[~(i + 1)], 0)"),
+    Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes two values or more", "coalesce(A[~(i + 1)], 0)"),
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
     Hint(
         "", r"[/÷%^]=",

@@ -40,7 +40,7 @@ def show(node: ir.Node | ir.Function) -> str:
             return "\n".join((*lines(body), *ending)) if body.statements else "\n".join(ending)
         case ir.Literal() | ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap():
             return expression(node)[0]
-        case ir.Permissive() | ir.Coalesce() | ir.Plus() | ir.Choice():
+        case ir.Permissive() | ir.Missing() | ir.IsMissing() | ir.Coalesce() | ir.Plus() | ir.Choice():
             return expression(node)[0]
         case ir.Redex(inside=ir.Variable() | ir.Index() | ir.Call() | ir.Access() | ir.Unwrap() | ir.Choice()):
             return expression(node)[0]
@@ -76,8 +76,12 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             return simple(e), _PRIMARY
         case ir.Permissive(subscript):
             return f"~{enclosed(subscript, _UNARY)}", _UNARY
-        case ir.Coalesce(access, otherwise):
-            return f"coalesce({commas((access, otherwise))})", _PRIMARY
+        case ir.Missing():
+            return "missing", _PRIMARY
+        case ir.IsMissing(missing):
+            return f"ismissing({show(missing)})", _PRIMARY
+        case ir.Coalesce():
+            return f"coalesce({commas(alternatives(e))})", _PRIMARY
         case ir.Choice(condition, then, otherwise):
             return f"ifelse({commas((condition, then, otherwise))})", _PRIMARY
         case ir.Plus(index, ir.Literal(int(by))) if by < 0:
@@ -99,6 +103,14 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
         case ir.Call(op, args):
             return f"{op}({commas(args)})", _PRIMARY
+
+
+def alternatives(e: ir.Expression) -> Iterable[ir.Expression]:
+    """What `coalesce` takes the first of that is not missing."""
+    while isinstance(e, ir.Coalesce):
+        yield e.first
+        e = e.otherwise
+    yield e
 
 
 def enclosed(e: ir.Expression, least: int) -> str:

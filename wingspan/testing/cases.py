@@ -127,6 +127,7 @@ SAFER = Options(
     leaves=("Element", "Element", "Atomic", "Pattern"),
     shifted=6,
     functions=8,
+    missing=8,
 )
 """Programs with a parallel loop. The test accepts about a third of them."""
 

@@ -24,7 +24,7 @@ from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, STORAGE, fitted
 T = TypeVar("T")
 
 OPERATORS = {
-    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "*%="),
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
 }
@@ -77,6 +77,8 @@ class Options:
     """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
     guarded: int = 0
     """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
+    missing: int = 0
+    """one in this many operators is `coalesce` or `ismissing` around what may be missing; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -477,10 +479,14 @@ class Writer:
         if self.options.functions and self.chance(self.options.functions):
             x, y = (self.expression(here, kind, depth - 1) for _ in range(2))
             return f"{self.pick(FUNCTIONS[kind])}({x}, {y})"
+        if self.options.missing and self.chance(self.options.missing):
+            return self.settled(here, kind)
         a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
-            return f"({a} {self.pick(('<', '<=', '==', '!=', '>'))} {b})"
+            op = self.pick(("<", "<=", "==", "!=", ">"))
+            truth = op in ("==", "!=") and self.chance(4)  # which counts as a number there
+            return f"({a} {op} {self.expression(here, 'bool', depth - 1) if truth else b})"
         bits = ("&", "|", "⊻", ">>", "<<", "+%", "-%", "*%") if kind == "int" else ("/",)
         match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", *bits)):
             case "min" | "max" as f:
@@ -491,6 +497,42 @@ class Writer:
                 return f"(~{a} ⊻ {b})"
             case op:
                 return f"({a} {op} {b})"
+
+    def settled(self, here: Place, kind: str) -> str:
+        """A value, or the answer whether there is one, of what may be missing."""
+        first = self.perhaps(here, "int" if kind == "float" and self.chance(2) else kind)
+        if kind == "bool" and self.chance(2):
+            return f"ismissing({first})"
+        others = [self.perhaps(here, kind)] if self.chance(3) else []
+        return f"coalesce({', '.join((first, *others, self.known(here, kind)))})"
+
+    def perhaps(self, here: Place, kind: str, depth: int = 2) -> str:
+        """An expression that may be missing."""
+        known = self.known(here, kind)
+        leaves = [f"ifelse({self.known(here, 'bool')}, {known}, missing)", "missing"]
+        among = [t for t in here.reads if t.kind == kind and t.rank and not t.inferred]
+        if among and here.indices:
+            t = self.pick(among)
+            shifts = (self.pick(("", "", " - 1", " + 1", " + 2")) for _ in range(t.rank))
+            leaves += [f"{t.name}[{', '.join(f'~({self.pick(here.indices)[0]}{k})' for k in shifts)}]"] * 4
+        if depth == 0 or self.chance(2):
+            return self.pick(leaves)
+        inner = self.perhaps(here, kind, depth - 1)
+        parts = [
+            f"ifelse({self.known(here, 'bool')}, {inner}, {known})",
+            f"ifelse(ismissing({inner}), {known}, missing)",
+        ]
+        if kind == "bool":
+            return self.pick((*parts, f"!{inner}", f"({inner} && {known})"))
+        return self.pick((*parts, f"({inner} + {known})", f"({known} - {inner})", f"max({inner}, {known})"))
+
+    def known(self, here: Place, kind: str) -> str:
+        """A value that is not missing, without a search."""
+        among = [t for t in here.reads if t.kind == kind and t.rank and not t.inferred]
+        leaves = [self.pick(LITERALS[kind])]
+        leaves += [self.access(here, self.pick(among), depth=0)] if among else []
+        leaves += [f"{self.pick(here.indices)[0]} > 1"] if kind == "bool" and here.indices else []
+        return self.pick(leaves)
 
 
 @st.composite
