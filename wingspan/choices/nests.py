@@ -19,9 +19,9 @@ from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
-from wingspan.elaborate.inputs import axes
 from wingspan.errors import InputError
 from wingspan.lang import ir
+from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
 from wingspan.levels import Storage, Tower, resolve

@@ -58,5 +58,5 @@ def _declared(init: ir.Expression, tower: Tower) -> ir.Literal | None:
         return None
 
 
-MANY = {"int": "integers", "float": "doubles", "bool": "booleans"}
-EXAMPLES = {"int": "an integer: 0", "float": "a number: 0.0", "bool": "a boolean: false"}
+MANY = {"int": "integers", "float": "doubles", "bool": "booleans", "pair": "pairs"}
+EXAMPLES = {"int": "an integer: 0", "float": "a number: 0.0", "bool": "a boolean: false", "pair": "a pair: (Inf, 0)"}

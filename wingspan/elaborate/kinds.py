@@ -1,5 +1,7 @@
 """The kinds of values, as far as they are known before a program runs: mistakes found early, and booleans as numbers.
 
+Pairs have a kind of their own: only `minby`, `maxby` and `=` take them, and `first` and `second` take them apart.
+
 A boolean where a number is needed counts as 1 or 0, as in Finch.jl: `A[i] * (i > j)` is `A[i] * ifelse(i > j, 1, 0)`.
 That is ours, not the paper's: its `call` takes what an operator is defined for. Where two kinds are possible, as of a
 variable that is given both, nothing is changed, and the rules decide.
@@ -17,10 +19,11 @@ from wingspan.lang.printer import show
 from wingspan.levels import Tower
 
 Kinds = frozenset[str]
-"""The kinds that a value may have: some of `int`, `float` and `bool`."""
+"""The kinds that a value may have: some of `int`, `float` and `bool`, or `pair` alone."""
 
 NONE: Kinds = frozenset()
-ANY: Kinds = frozenset(algebra.KINDS)
+ANY: Kinds = frozenset({"int", "float", "bool"})
+PAIR: Kinds = frozenset({"pair"})
 INT: Kinds = frozenset({"int"})
 BOOL: Kinds = frozenset({"bool"})
 FLOAT: Kinds = frozenset({"float"})
@@ -38,7 +41,7 @@ class Kinded(Protocol):
 
     @property
     def kind(self) -> str:
-        """int, float or bool."""
+        """int, float, bool or pair."""
 
 
 def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
@@ -85,9 +88,11 @@ class _Walk:
             case ir.If(condition=e, body=body):
                 return replace(s, condition=self.condition(e), body=self.statement(body))
             case ir.Set(name=name, value=e):
-                e = self.expression(e)
-                self.given[name] |= self.of(e)
+                e = self.plain(self.expression(e), "a variable holds a number or a boolean")
+                self.given[name] |= self.of(e) - PAIR
                 return replace(s, value=e)
+            case ir.Declare(tensor=T, init=e) if T in self.towers:
+                self.require_pair(T, e)
             case ir.Assign(access=access, op=op, value=e):
                 value = self.stored(access, op, self.expression(e))
                 return ir.Assign(self.access(access), self.updating(access, op), value, span=s.span)
@@ -107,23 +112,31 @@ class _Walk:
     def expression(self, e: ir.Expression) -> ir.Expression:
         match e:
             case ir.Call(op=ir.Function() as f, args=args):
-                made = tuple(map(self.expression, args))
-                return ir.Call(specialized(f, tuple(map(self.of, made)), self.mistakes), made, span=e.span)
+                made = tuple(self.plain(self.expression(a), f"{f} takes numbers and booleans") for a in args)
+                kinds = tuple(self.of(a) - PAIR for a in made)
+                return ir.Call(specialized(f, kinds, self.mistakes), made, span=e.span)
             case ir.Call(op=op, args=args):
                 made = tuple(map(self.expression, args))
+                if op in ir.PARTS:
+                    return ir.Call(op, tuple(self.pair(a, f"{op} takes a pair") for a in made), span=e.span)
                 if op in LOGICAL and all(self.of(a) == BOOL for a in made):
                     op = LOGICAL[op]
-                if op in ir.BITS:
+                if op == "pair":
+                    made = self.numeric(made[0]), self.whole(self.number(made[1]))
+                elif op in ir.BITS:
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
                 elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.of, made)):
-                    made = tuple(self.number(a) for a in made)
+                    made = tuple(self.numeric(a) for a in made)
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
                 return self.access(e)
             case ir.Coalesce() | ir.IsMissing():
                 changed: ir.Expression = e.map_children(self.expression)
+                match changed:
+                    case ir.Coalesce(first=ir.Access(fiber=F), otherwise=z) if not isinstance(z, ir.Literal):
+                        self.require_pair(F.tensor, z)  # `borders` judges literals
                 return changed
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
                 then, otherwise = self.alike(self.expression(then), self.expression(otherwise))
@@ -136,7 +149,8 @@ class _Walk:
 
     def subscript(self, e: ir.Expression) -> ir.Expression:
         if isinstance(e, ir.Permissive):
-            return replace(e, subscript=self.subscript(e.subscript))
+            inner = self.plain(e.subscript, "an integer is needed here")
+            return replace(e, subscript=self.subscript(inner))
         made = self.expression(e)
         constant = not any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in made.walk())
         return made if constant else self.whole(made)  # `extents` judges constants
@@ -149,18 +163,43 @@ class _Walk:
     def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that may be a boolean."""
         if (kinds := self.of(e)) and "bool" not in kinds:
-            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, f"write {_enclosed(e)} != 0")
+            fix = PARTS if kinds == PAIR else f"write {_enclosed(e)} != 0"
+            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
     def whole(self, e: ir.Expression) -> ir.Expression:
         """A value that may be an integer."""
         if (kinds := self.of(e)) and "int" not in kinds:
             fix = "÷ divides integers" if isinstance(e, ir.Call) and e.op == "/" else "give an integer"
+            fix = PARTS if kinds == PAIR else fix
             self.mistake(f"an integer is needed here, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
+    def plain(self, e: ir.Expression, needed: str) -> ir.Expression:
+        """A value that is no pair."""
+        if self.of(e) == PAIR:
+            self.mistake(f"{needed}, and {show(e)} is a pair", e, PARTS)
+        return e
+
+    def pair(self, e: ir.Expression, needed: str) -> ir.Expression:
+        """A value that is a pair."""
+        if (kinds := self.of(e)) and "pair" not in kinds:
+            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, "give a pair: (x, i), with an integer i")
+        return e
+
+    def require_pair(self, T: str, e: ir.Expression) -> None:
+        """A mistake if a tensor holds pairs and a value is none, or the other way round."""
+        if T in self.towers and self.towers[T].kind == "pair":
+            self.pair(e, f"{T} holds pairs")
+        elif T in self.towers:
+            self.plain(e, f"{T} holds {WORDS[self.towers[T].kind]}s")
+
+    def numeric(self, e: ir.Expression) -> ir.Expression:
+        """A value as a number, which is no pair."""
+        return self.number(self.plain(e, "a number is needed here"))
+
     def number(self, e: ir.Expression) -> ir.Expression:
-        """A value as a number."""
+        """A value as a number, if it is a boolean."""
         if self.of(e) != BOOL:
             return e
         return ir.Choice(e, ir.Literal(1, span=e.span), ir.Literal(0, span=e.span), span=e.span)
@@ -168,7 +207,7 @@ class _Walk:
     def updating(self, access: ir.Access, op: ir.Operator) -> ir.Operator:
         """A function for elements of a tensor; what it gives is one again."""
         T = access.fiber.tensor
-        if not isinstance(op, ir.Function) or T not in self.towers:
+        if not isinstance(op, ir.Function) or T not in self.towers or self.towers[T].kind == "pair":
             return op
         held: Kinds = frozenset({self.towers[T].kind})
         f = specialized(op, (held, held), self.mistakes)
@@ -187,6 +226,8 @@ class _Walk:
         T = access.fiber.tensor
         if T not in self.towers:
             return e
+        if op in ir.PAIRING or "pair" in (self.towers[T].kind, *self.of(e)):
+            return self.paired(access, op, e)
         if op in ir.WRAPPING:
             if self.towers[T].kind != "int":
                 plain = op.removesuffix("%")
@@ -202,14 +243,27 @@ class _Walk:
         truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")
         return self.truth(e, f"{T} holds booleans") if truths else e
 
+    def paired(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The value of an update in which there are pairs, so that all of it must be of pairs."""
+        T = access.fiber.tensor
+        held = self.towers[T].kind
+        if op in ir.PAIRING and held != "pair":
+            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", access, "use Element((Inf, 0))")
+        elif held == "pair" and op not in ("=", *ir.PAIRING):
+            self.mistake(f"{T} holds pairs, which {op} does not update", access, "use <<minby>>=, <<maxby>>= or =")
+        else:
+            self.require_pair(T, e)
+        return e
+
     def alike(self, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
         first, second = self.of(x), self.of(y)
-        if first == second or not len(first) == len(second) == 1:
+        of_pairs = PAIR in (first, second)
+        if first == second or not (first and second) or not (of_pairs or len(first) == len(second) == 1):
             return x, y
-        if BOOL in (first, second):
+        if of_pairs or BOOL in (first, second):
             message = f"ifelse takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
-            self.mistake(message, y, "give two numbers, or two booleans")
+            self.mistake(message, y, "give two pairs" if of_pairs else "give two numbers, or two booleans")
             return x, y
         return _double(x, first), _double(y, second)
 
@@ -240,10 +294,14 @@ class _Walk:
                 return BOOL
             case ir.Call(op=op) if op in ir.BITS:
                 return INT
-            case ir.Call(op="/"):
+            case ir.Call(op="pair"):
+                return PAIR
+            case ir.Call(op="second"):
+                return INT
+            case ir.Call(op="/" | "first"):
                 return frozenset({"float"})
             case ir.Call(args=args):
-                parts = [self.of(a) - BOOL for a in args]
+                parts = [self.of(a) - BOOL - PAIR for a in args]
                 if any(part == {"float"} for part in parts):
                     return frozenset({"float"})
                 return NONE.union(*parts)
@@ -269,4 +327,7 @@ def _enclosed(e: ir.Expression) -> str:
     return f"({text})" if isinstance(e, ir.Call) else text
 
 
-WORDS = {"int": "integer", "float": "double", "bool": "boolean"}
+WORDS = {"int": "integer", "float": "double", "bool": "boolean", "pair": "pair"}
+
+PARTS = "first(p[]) and second(p[]) are the parts of p[]"
+"""The remedy for a pair where a part of it is needed."""
