@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from random import Random
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ def saved(rows: Any) -> bytes:
 
 
 class Replayed:
-    """A machine whose tasks do what a log says, in any order that locks, and the tasks above and below, allow."""
+    """A machine whose tasks do what a log says, in any order that locks, signals, and the tasks above and below, allow.
+
+    A wait needs all signals of its cell before it in the log.
+    """
 
     name = "log"
 
@@ -63,7 +67,9 @@ class Replayed:
             other = self.log[k].task
             related = other != task and (not task or not other or (other + ".").startswith(task + ".")
                                          or (task + ".").startswith(other + "."))  # fmt: skip
-            if related and k not in state:
+            earlier = self.log[k]
+            awaited = (earlier.operation, earlier.cell) == ("signal", self.log[number].cell)
+            if (related or (awaited and self.log[number].operation == "wait")) and k not in state:
                 return None
         return number
 
@@ -73,7 +79,8 @@ class Replayed:
         access = self.log[number]
         if access.operation == "acquire" and (holder := self._holder(state, access.cell)) is not None:
             return Blocked(task, access.cell, holder, None, access.cell)
-        touches = () if access.operation == "join" else (Touch(access.cell, access.operation, access.tensor),)  # type: ignore[arg-type]
+        ordering = access.operation in ("join", "signal", "wait")
+        touches = () if ordering else (Touch(access.cell, access.operation, access.tensor),)  # type: ignore[arg-type]
         return Step(task, access.operation, touches, True, state | {number}, access.span)
 
     def _holder(self, state: frozenset[int], lock: str) -> str | None:
@@ -90,12 +97,12 @@ class Replayed:
         return 0
 
 
-def random_log(seed: int, locks: bool) -> str:
+def random_log(seed: int, locks: bool, events: bool) -> str:
     """Two or three tasks, of which one may be nested, and the root task at times; locks are taken and given back."""
     chosen = Random(seed)
     lines, held = [], dict[str, str]()
     tasks = chosen.choice([["1", "2"], ["1", "2", "1.1"], ["0", "1", "2"]])
-    for _ in range(chosen.randint(2, 9)):
+    for _ in range(chosen.randint(2, 11 if events else 9)):
         task = chosen.choice(tasks)
         lock = chosen.choice("lm")
         if locks and held.get(lock) == task:
@@ -104,6 +111,8 @@ def random_log(seed: int, locks: bool) -> str:
         elif locks and lock not in held and chosen.randrange(3) == 0:
             held[lock] = task
             lines.append(f"{task} acquire {lock}")
+        elif events and chosen.randrange(4) == 0:
+            lines.append(f"{task} {chosen.choice(['signal', 'wait'])} {chosen.choice('ef')}")
         elif chosen.randrange(12) == 0:
             lines.append(f"{task} join")
         else:
@@ -116,15 +125,16 @@ def cells(found: Any) -> set[str]:
 
 
 @pytest.mark.many
-@pytest.mark.parametrize("locks", [False, True])
-def test_what_is_in_no_order_can_come_next_to_each_other(locks: bool) -> None:
+@pytest.mark.parametrize(("locks", "events"), [(False, False), (True, False), (False, True), (True, True)])
+def test_what_is_in_no_order_can_come_next_to_each_other(locks: bool, events: bool) -> None:
     """A race of the log is one of some other order of the log; without locks, the other way round as well."""
     met = 0
     for seed in range(many(3000)):
-        log = parse_log(random_log(seed, locks))
+        text = random_log(seed, locks, events)
+        log = parse_log(text)
         predicted = cells(race for race in explore(Replayed(log), Search("graph")).races if race.cell in "ab")
         found = cells(races(log))
-        assert found <= predicted if locks else found == predicted, random_log(seed, locks)
+        assert found <= predicted if locks else found == predicted, text
         met += bool(found)
     assert many(3000) / 8 < met < many(3000)
 
@@ -151,18 +161,67 @@ def test_what_is_in_no_order_can_come_next_to_each_other(locks: bool) -> None:
         ("1.1 write c[1]\n2 write c[1]", ["c[1]"]),
         ("1 write c[1]\n1.1 write c[1]\n1 write c[1]", []),
         ("1 write x # a comment\n\n# another\n11 write x", ["x"]),
-        ("1 release flag\n2 acquire flag", []),
-        ("1 write x\n1 release flag\n2 acquire flag\n2 read x", []),
+        ("1 write x\n1 signal flag\n2 wait flag\n2 read x\n3 wait flag\n3 read x", []),
+        ("1 write x\n1 signal flag\n2 wait flag\n2 read x\n3 wait gate\n3 read x", ["x"]),
+        ("1 signal flag\n1 write x\n2 wait flag\n2 read x", ["x"]),
+        ("2 wait flag\n1 write x\n1 signal flag\n2 read x", ["x"]),
+        ("1 write a\n1 signal b\n2 write c\n2 signal b\n1 wait b\n2 wait b\n1 read c\n2 read a", []),
+        ("1 write a\n1 signal b\n2 write c\n2 signal b\n1 wait b\n1 read c\n2 read a\n2 wait b", ["a"]),
+        ("1 write x\n1 signal b[1]\n2 wait b[2]\n2 read x", ["x"]),
     ],
 )
 def test_the_races_of_a_log(log: str, expected: list[str]) -> None:
     assert [race.cell for race in races(parse_log(log))] == expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("C[1, 2]", "C[1,2]"),
+        ("C[1, 2]", "C[ 01 ,\t+2 ]"),
+        ("C[1]", "C [1]"),
+        ("C[-1]", "C[-01]"),
+        ("C[0]", "C[-0]"),
+        ("S", "S[ ]"),
+        ("C.val⟨dev 1⟩[1]", "C.val⟨ dev  1 ⟩[ 1]"),
+    ],
+)
+def test_all_spellings_of_a_cell_are_one_cell(one: str, other: str) -> None:
+    assert cells(races(parse_log(f"1 write {one}\n2 write {other}"))) == {one}
+    assert parse_log(f"1 acquire {one}\n1 release {other}")
+
+
+def test_a_cell_has_a_name_and_whole_subscripts() -> None:
+    texts = [
+        "C[1",
+        "C]1[",
+        "C[1,]",
+        "C[,1]",
+        "C[1 2]",
+        "C[i]",
+        "C[1.0]",
+        "[1]",
+        "C[1].next",
+        "C[1][2]",
+        "C D",
+        "C[1_0]",
+    ]
+    for text in texts:
+        with pytest.raises(InputError, match="is not a cell"):
+            parse_log(f"1 write {text}")
+
+
+@pytest.mark.parametrize("other", ["C[2]", "C.val[3]", "C", "C[1, 2, 1]", "C.val[1, 2]"])
+def test_elements_have_names_of_one_form(other: str) -> None:
+    """One element by two names would be two cells, and its races would be missed."""
+    with pytest.raises(InputError, match=r"is named otherwise than C\[1, 2\] in line 1"):
+        parse_log(f"1 write C[1, 2]\n2 write {other}")
+    assert parse_log(f"1 write C[1, 2]\n2 acquire {other}\n2 write D.val[1]\n2 write C.ptr[1]")
+
+
 def test_each_spoiled_line_is_one_error() -> None:
-    text = (
-        "1 read\n1 read c[1]\nx read c[1]\n1 reads c[1]\n1 acquire l\n2 acquire l\n1 release l\n1 release l\n1.0 join"
-    )
+    text = "1 read\n1 read c[1]\nx read c[1]\n1 reads c[1]\n1 acquire l\n2 acquire l\n"
+    text += "2 release l\n1 release l\n1 release l"
     with pytest.raises(InputError) as error:
         parse_log(text, "kernel.log")
     told = [(d.span and d.span.line, d.message) for d in error.value.diagnostics]
@@ -171,8 +230,8 @@ def test_each_spoiled_line_is_one_error() -> None:
         (3, "x is not a task"),
         (4, "there is no operation reads"),
         (6, "task 1 holds l"),
-        (8, "nobody holds l"),
-        (9, "1.0 is not a task"),
+        (7, "task 2 does not hold l"),
+        (9, "task 1 does not hold l"),
     ]
     assert "kernel.log:3:1" in error.value.diagnostics[1].render()
 
@@ -254,11 +313,56 @@ def test_races_are_judged_by_what_exploring_predicts() -> None:
     assert not api.judge(parse_log("1 write c[3]\n2 write c[3]"), api.parse(SAFE)).races[0].predicted
 
 
-def test_an_element_of_a_matrix_is_found_by_its_subscripts() -> None:
-    text = "C = Tensor(Dense(Dense(Element(0))), 2, 3)\nC .= 0\nfor i = parallel(1:2)\nC[2, 3] += i\nend"
-    for cell, predicted in [("C[2, 3]", True), ("C[1, 1]", True), ("C.val[6]", True)]:
-        found = api.judge(parse_log(f"1 write {cell}\n2 write {cell}"), api.parse(text))
-        assert found.races[0].predicted is predicted, cell
+ONE = "C = Tensor({form}, 2, 3)\nC .= 0\nfor i = parallel(1:2)\nC[2, 3] {op} i\nend"
+DENSE, LIST = "Dense(Dense(Element(0)))", "Dense(SparseDict(Element(0)))"
+
+
+@pytest.mark.parametrize(
+    ("form", "cell", "predicted", "outside"),
+    [
+        (DENSE, "C[2, 3]", True, False),
+        (DENSE, "C.val[6]", True, False),
+        (DENSE, "C[1, 1]", False, False),
+        (DENSE, "C.val[1]", False, False),
+        (DENSE, "C[2, 4]", False, True),
+        (DENSE, "C[3, 3]", False, True),
+        (DENSE, "C[0, 3]", False, True),
+        (DENSE, "C.val[7]", False, True),
+        (DENSE, "C.other[7]", True, False),
+        (DENSE, "C", True, False),
+        (DENSE, "D[1]", False, False),
+        (LIST, "C[1, 1]", True, False),
+        (LIST, "C[2, 4]", False, True),
+        (LIST, "C.val[1]", True, False),
+        (LIST, "C.val[9]", False, False),
+        (LIST, "C.val", True, False),
+    ],
+)
+def test_a_cell_that_exploring_accesses_nowhere_is_not_predicted(
+    form: str, cell: str, predicted: bool, outside: bool
+) -> None:
+    """Unless the program may have it under another name: then, if its tensor has a race."""
+    program = api.parse(ONE.format(form=form, op="+="))
+    made = api.judge(parse_log(f"1 write {cell}\n2 write {cell}"), program)
+    (found,) = made.races
+    assert (found.predicted, found.outside) == (predicted, outside)
+    assert (
+        (f"not predicted: the program has no {cell}" in str(made)) == outside == made.to_dict()["races"][0]["outside"]
+    )
+
+
+def test_outside_of_a_tensor_nothing_is_predicted_even_if_the_search_is_cut_short() -> None:
+    made = api.judge(
+        parse_log("1 write C[3, 3]\n2 write C[3, 3]"), api.parse(ONE.format(form=DENSE, op="=")), max_states=2
+    )
+    assert made.verdict and not made.verdict.complete and made.races[0].predicted is False
+
+
+def test_an_element_has_a_subscript_for_each_axis() -> None:
+    program = api.parse(ONE.format(form=DENSE, op="+="))
+    with pytest.raises(InputError, match=r"C has rank 2 in the program, and no element C\[6\]"):
+        api.judge(parse_log("1 write D\n1 write C[6]"), program)
+    assert api.judge(parse_log("1 acquire C[6]\n1 write C[2, 3]"), program).races == ()
 
 
 @pytest.mark.many
@@ -295,42 +399,121 @@ def test_the_log_of_a_run_has_predicted_races_only() -> None:
     assert met > 0
 
 
-KERNEL = """
+FRAME = """
 #include "accesses.h"
 #include <pthread.h>
+#include <sched.h>
+#define LOG(...) wingspan_record(__VA_ARGS__)
+static pthread_barrier_t barrier;
 static long c[6];
-static void *task(void *given) {
+static int flag;
+static void *task(void *given) {{
     int t = *(int *)given;
+    {body}
+    (void)c[t], (void)flag, (void)sched_yield;
+    return 0;
+}}
+int main(int count, char **words) {{
+    pthread_t threads[3];
+    int names[3] = {{1, 2, 3}};
+    flag = 0, pthread_barrier_init(&barrier, 0, 3);
+    for (int k = 0; k < {tasks}; k++) pthread_create(&threads[k], 0, task, &names[k]);
+    for (int k = 0; k < {tasks}; k++) pthread_join(threads[k], 0);
+    return count > 1 ? wingspan_save(words[1]) : 2;
+}}
+"""
+COMPILERS = {
+    "c11": (sysconfig.get_config_var("CC") or "cc").split() if build.compiler() else [],
+    "c++17": [found] if (found := which("c++")) else [],
+}
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Any:
+    """The log of a kernel that is compiled without warnings, and the status that its saving ended with."""
+
+    def run(body: str, tasks: int = 3, standard: str = "c11", most: int = 100) -> tuple[Path, int]:
+        compiler = COMPILERS[standard]
+        if not compiler:
+            pytest.skip("there is no such compiler")
+        kernel = tmp_path / f"kernel.{'c' if standard == 'c11' else 'cc'}"
+        kernel.write_text(FRAME.format(body=body, tasks=tasks))
+        words = [
+            f"-std={standard}",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-D_GNU_SOURCE",
+            f"-DWINGSPAN_MOST={most}",
+        ]
+        words += [f"-I{HEADER.parent}", "-pthread", kernel.name, "-o", "kernel"]
+        subprocess.run([*compiler, *words], cwd=tmp_path, check=True)
+        done = subprocess.run(["./kernel", "log"], cwd=tmp_path, check=False)
+        return tmp_path / "log", done.returncode
+
+    return run
+
+
+@pytest.mark.parametrize("standard", COMPILERS)
+def test_the_header_records_a_kernel(standard: str, logged: Any) -> None:
+    """That of examples/dependent.ws."""
+    body = """
     for (int i = 2 * t - 1; i <= 2 * t; i++) {
         int at = i - i % 2 + 1;
-        wingspan_record(t, "read", "c", at);
-        wingspan_record(t, "write", "c", at);
+        LOG("%d read c[%d]", t, at);
+        LOG("%d write c[%d]", t, at);
         __atomic_fetch_add(&c[at], 1, __ATOMIC_SEQ_CST);
     }
-    return 0;
-}
-int main(int count, char **words) {
-    pthread_t threads[2];
-    int names[2] = {1, 2};
-    for (int k = 0; k < 2; k++) pthread_create(&threads[k], 0, task, &names[k]);
-    for (int k = 0; k < 2; k++) pthread_join(threads[k], 0);
-    return count > 1 ? wingspan_save(words[1]) : 2;
-}
-"""
-
-
-@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-def test_the_header_records_a_kernel_of_c(tmp_path: Path) -> None:
-    """That of examples/dependent.ws; and it says so where there are more accesses than fit."""
-    (tmp_path / "kernel.c").write_text(KERNEL)
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()
-    for most, status in [("100", 0), ("7", 255)]:
-        words = ["-Wall", "-Wextra", "-Werror", f"-DWINGSPAN_MOST={most}", f"-I{HEADER.parent}", "-pthread"]
-        subprocess.run([*compiler, *words, "kernel.c", "-o", "kernel"], cwd=tmp_path, check=True)
-        assert subprocess.run(["./kernel", "log"], cwd=tmp_path, check=False).returncode == status
-    found = api.judge(tmp_path / "log", DEPENDENT)
-    assert found.accesses == 8 and cells(one.race for one in found.races) == {"c[3]"}
+    """
+    log, status = logged(body, 2, standard)
+    found = api.judge(log, DEPENDENT)
+    assert status == 0 and found.accesses == 8 and cells(one.race for one in found.races) == {"c[3]"}
     assert all(one.predicted for one in found.races)
+
+
+@pytest.mark.parametrize("standard", COMPILERS)
+def test_the_header_records_every_line_that_a_log_may_have(standard: str, logged: Any) -> None:
+    lines = ["1.2 write C[1, 2]", "1 acquire lock", "1 release lock", "0 join", "2 signal b[1]", "3 wait b[1]"]
+    log, status = logged("".join(f'LOG("{line}");' for line in lines), 1, standard)
+    assert (status, log.read_text().splitlines()) == (0, lines)
+    assert len(read_log(log)) == len(lines)
+
+
+@pytest.mark.parametrize(("body", "fits"), [("", True), ('LOG("1 join");', False), ('LOG("%070d join", t);', False)])
+def test_the_header_saves_all_or_nothing(body: str, fits: bool, logged: Any) -> None:
+    """More lines than fit, and a line longer than fits; a file is not written."""
+    log, status = logged(f'for (int k = 0; k < 6; k++) {{ LOG("%d read c[%d]", t, k); }} {body}', 1, most=6)
+    assert (status == 0) == fits == log.exists()
+
+
+BARRIER = 'LOG("%d signal b[{k}]", t); pthread_barrier_wait(&barrier); LOG("%d wait b[{k}]", t);'
+WRITE, READ = 'LOG("%d write c[%d]", t, t); c[t] = t;', 'LOG("%d read c[%d]", t, t % 3 + 1);'
+SET = "__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);"
+AWAIT = "while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE)) sched_yield();"
+PASSED = """
+if (t == 1) {{ LOG("1 write c[1]"); c[1] = 7; LOG("1 {told} flag"); {set} {late} }}
+else {{ {early} {wait} LOG("%d {heard} flag", t); LOG("%d read c[1]", t); }}
+"""
+RIGHT: dict[str, str] = {"told": "signal", "set": SET, "late": "", "early": "", "wait": AWAIT, "heard": "wait"}
+KERNELS = {
+    "a barrier": (WRITE + BARRIER.format(k=1) + READ + BARRIER.format(k=2) + WRITE, False),
+    "one barrier too few": (WRITE + BARRIER.format(k=1) + READ + WRITE, True),
+    "the other barrier too few": (WRITE + READ + BARRIER.format(k=1) + WRITE, True),
+    "a flag": (PASSED.format(**RIGHT), False),
+    "a write after the flag is set": (PASSED.format(**RIGHT | {"late": 'LOG("1 write c[1]");'}), True),
+    "a read before the flag is set": (PASSED.format(**RIGHT | {"early": 'LOG("%d read c[1]", t);'}), True),
+    "a relaxed flag": (PASSED.format(**RIGHT | {"told": "atomic", "heard": "look"}).replace("_RELEASE", "_RELAXED")
+                       .replace("_ACQUIRE", "_RELAXED"), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_orders_the_tasks_of_a_kernel_orders_its_log(name: str, logged: Any) -> None:
+    """Barriers, and flags with two readers, whatever the order in which the threads ran."""
+    body, races_ = KERNELS[name]
+    log, status = logged(body)
+    assert status == 0 and bool(races(read_log(log))) == races_
 
 
 # ------------------------------------------------------------------------------------------------------------ the verb

@@ -8,11 +8,16 @@ Each line of a log has a task, an operation and a cell, in the order of executio
 
 Tasks are named by paths, as in interleavings, and `0` is the root task. An access of a task happens after all earlier
 accesses of its ancestors and descendants. `0 join`, which names no cell, separates two parallel regions if the root
-task accesses nothing between them. A release happens before the next acquisition of the same lock. Nothing else orders
-tasks, as in `explore`: atomic accesses do not race with each other, and order nothing.
+task accesses nothing between them. A release happens before the next acquisition of the same lock, and a signal before
+every later wait of the same cell. Nothing else orders tasks, as in `explore`: atomic accesses do not race with each
+other, and order nothing.
 
-The operations are those of the explorer: `read`, `write`, `look` (an atomic read), `atomic` (an atomic update),
-`acquire` and `release`. Log a flag that one task sets and another one waits for as a release and an acquisition.
+The operations are those of the explorer, `read`, `write`, `look` (an atomic read), `atomic` (an atomic update),
+`acquire` and `release`; and `signal` and `wait`, for what orders tasks without excluding them: flags, barriers,
+condition variables, atomic stores with release and loads with acquire order. Any number of tasks may signal a cell, and
+any number wait for it. A cell stands for one event: a barrier that is used again is another cell, `b[2]`.
+
+A cell is a name, with whole numbers as subscripts or without: `x`, `c.val[3]`, `C[1, 2]`. Spaces do not count.
 """
 
 from __future__ import annotations
@@ -40,12 +45,17 @@ MOST = 8
 ACCESSES = ("read", "write", "look", "atomic")
 """The operations that can race."""
 TASK = re.compile(r"0|[1-9][0-9]*(\.[1-9][0-9]*)*")
+CELL = re.compile(r"([^\s\[\],⟨⟩]+)(?:⟨([^\[\]⟨⟩]*)⟩)?\s*(?:\[([^\[\]]*)\])?")
+"""A name, with the copy of a buffer that the explorer's reports give in ⟨⟩; and what is in the brackets."""
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+ORDERING = {"acquire": "release", "wait": "signal"}
+"""The operations that come after earlier ones on the same cell, and these."""
 FIX = "write the path of a log: in each line a task, an operation and a cell"
 
 
 @dataclass(frozen=True)
 class Access:
-    """A line of a log. The root task is the empty path; a join has no cell."""
+    """A line of a log. The root task is the empty path; a join has no cell. Each cell has one spelling."""
 
     task: str
     operation: str
@@ -105,6 +115,7 @@ def parse_log(text: str, name: str = "<log>") -> list[Access]:
     source, mistakes = Source(name, text), Mistakes()
     log: list[Access] = []
     holders: dict[str, str] = {}
+    first: dict[str, Access] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split(maxsplit=2)
         if words:
@@ -112,6 +123,7 @@ def parse_log(text: str, name: str = "<log>") -> list[Access]:
             with mistakes.noted():
                 access = _access(words, span)
                 _hold(access, holders)
+                _name_alike(access, first)
                 log.append(access)
             if len(mistakes.errors) == MOST:
                 break
@@ -121,25 +133,67 @@ def parse_log(text: str, name: str = "<log>") -> list[Access]:
 
 def _access(words: Sequence[str], span: Span) -> Access:
     form = "write a task, an operation and a cell: 1 read c[3]"
-    operations = (*OPERATIONS, "join")
+    operations = (*OPERATIONS, "signal", "wait", "join")
     if len(words) < 2 or (len(words) == 2) != (words[1] == "join"):
         raise InputError("this is not an access", span, fix=form)
     if words[1] not in operations:
         raise InputError(f"there is no operation {words[1]}", span, fix=f"use {', '.join(operations)}")
     if not TASK.fullmatch(words[0]):
         raise InputError(f"{words[0]} is not a task", span, fix="use 0 for the root task, and 1, 2, 1.2 for others")
-    return Access("" if words[0] == "0" else words[0], words[1], words[2].strip() if len(words) > 2 else "", span)
+    cell = _spelled(words[2], span) if len(words) > 2 else ""
+    return Access("" if words[0] == "0" else words[0], words[1], cell, span)
+
+
+def _spelled(text: str, span: Span) -> str:
+    """A cell in its usual spelling. InputError if it is none."""
+    found = CELL.fullmatch(text.strip())
+    name, copy, inside = found.groups("") if found else ("", "", "")
+    numbers = [number.strip() for number in inside.split(",")] if inside.strip() else []
+    if not found or not all(map(WHOLE.fullmatch, numbers)):
+        raise InputError(f"{text.strip()} is not a cell", span, fix="write a name and whole numbers: C[1, 2], c.val[3]")
+    return spelled(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
+
+
+def spelled(name: str, *subscripts: int) -> str:
+    """The usual spelling of a cell; what is without subscripts has no brackets."""
+    return f"{name}[{', '.join(map(str, subscripts))}]" if subscripts else name
+
+
+def parts(cell: str) -> tuple[str, tuple[int, ...]]:
+    """The name and the subscripts of a cell in its usual spelling.
+
+    >>> parts("C[1, 2]")
+    ('C', (1, 2))
+    """
+    name, _, inside = cell.partition("[")
+    return name, tuple(map(int, inside[:-1].split(","))) if inside else ()
 
 
 def _hold(access: Access, holders: dict[str, str]) -> None:
     """Record which task holds a lock. InputError if that is impossible."""
-    holder = holders.get(access.cell)
-    if access.operation == "acquire" and holder:
-        raise InputError(f"{holder} holds {access.cell}", access.span, fix="record a release before it is given back")
-    if access.operation == "release" and holder is not None and not holder:
-        raise InputError(f"nobody holds {access.cell}", access.span, fix="record an acquisition after it is taken")
-    if access.operation in ("acquire", "release"):
-        holders[access.cell] = f"task {access.task or 0}" if access.operation == "acquire" else ""
+    task, holder = f"task {access.task or 0}", holders.get(access.cell)
+    if access.operation == "acquire":
+        if holder:
+            fix = "record a release before it is given back"
+            raise InputError(f"{holder} holds {access.cell}", access.span, fix=fix)
+        holders[access.cell] = task
+    if access.operation == "release":
+        if holder != task:
+            fix = "record an acquisition after it is taken; what is no lock has signal and wait"
+            raise InputError(f"{task} does not hold {access.cell}", access.span, fix=fix)
+        del holders[access.cell]
+
+
+def _name_alike(access: Access, first: dict[str, Access]) -> None:
+    """InputError if the elements of a tensor have names of two forms, so that one could go by two names."""
+    if access.operation not in ACCESSES:
+        return
+    name, subscripts = parts(access.cell)
+    other = first.setdefault(name.removesuffix(".val"), access)
+    others_name, others_subscripts = parts(other.cell)
+    if (name, len(subscripts)) != (others_name, len(others_subscripts)):
+        message = f"{access.cell} is named otherwise than {other.cell} in line {other.span.line}"
+        raise InputError(message, access.span, fix="give all elements of a tensor names of one form")
 
 
 # ------------------------------------------------------------------------------------------------------ happens-before
@@ -150,10 +204,11 @@ Clock = dict[str, int]
 
 @dataclass
 class History:
-    """The log so far: the clock of each task and of each lock, and the last access of each kind to each cell."""
+    """The log so far: the clock of each task and of each cell that orders tasks; the last accesses to each cell."""
 
     clocks: dict[str, Clock] = field(default_factory=dict)
-    released: dict[str, Clock] = field(default_factory=dict)
+    passed: dict[str, Clock] = field(default_factory=dict)
+    """what comes before the next acquisition or wait"""
     last: dict[str, dict[tuple[str, str], tuple[int, Access]]] = field(default_factory=dict)
 
     def add(self, access: Access) -> Iterator[tuple[Access, Access]]:
@@ -162,11 +217,11 @@ class History:
         for other, theirs in self.clocks.items():
             if _descends(task, other) or _descends(other, task):
                 _merge(clock, theirs)
-        if access.operation == "acquire":
-            _merge(clock, self.released.get(access.cell, {}))
+        if access.operation in ORDERING:
+            _merge(clock, self.passed.get(access.cell, {}))
         clock[task] = clock.get(task, 0) + 1
-        if access.operation == "release":
-            self.released[access.cell] = dict(clock)
+        if access.operation in ORDERING.values():
+            _merge(self.passed.setdefault(access.cell, {}), clock)
         if access.operation in ACCESSES:
             seen = self.last.setdefault(access.cell, {})
             for (other, _), (time, earlier) in seen.items():

@@ -34,7 +34,7 @@ from wingspan.plan.passes import unite
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing import Disagreement, campaign
-from wingspan.testing.campaign import TOGETHER
+from wingspan.testing.campaign import BATCH
 from wingspan.testing.together import Together
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
@@ -116,8 +116,8 @@ def test_programs_that_share_a_file_are_what_they_are_alone() -> None:
 def test_a_campaign_compiles_many_programs_at_once() -> None:
     """Each program once, whatever the number of its inputs."""
     engine = Counting()
-    done = campaign(["reference"], [engine], programs=st.just(SCALE.replace("K", "2")), examples=TOGETHER + 2, inputs=3)
-    assert engine.prepared == [TOGETHER, 2] and done.cases > 2 * TOGETHER
+    done = campaign(["reference"], [engine], programs=st.just(SCALE.replace("K", "2")), examples=BATCH + 2, inputs=3)
+    assert engine.prepared == [BATCH, 2] and done.cases > 2 * BATCH
 
 
 class Off(Together):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -15,14 +16,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
+from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.comparison import Ending, difference
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.tensors.tensor import Coordinates, Tensor
-from wingspan.testing import SPECIAL, ArrayEngine, Case, campaign, einsums
+from wingspan.testing import SPECIAL, ArrayEngine, Case, campaign, einsums, peers, split
 from wingspan.testing import tensors as drawn_tensors
-from wingspan.testing.array_engine import split
 from wingspan.testing.cases import groups
 from wingspan.testing.peers import Finch, FinchJl, Gcxs, GraphBLAS, Jax, Numba, SciPy, Sparse
 from wingspan.testing.peers.finch_jl import script
@@ -51,6 +52,21 @@ class Loops:
 def test_an_einsum_is_all_that_there_is_to_know_of_a_program() -> None:
     done = campaign(["semantics"], [Loops()], programs=einsums(), examples=many(160), first_seed=5)
     assert done.cases > many(160) and not any("more than one einsum" in why for why in done.skipped), done
+
+
+class Nothing(Loops):
+    """Every result times 0."""
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        return {name: 0 * array for name, array in super().run(program, inputs).items()}
+
+
+@pytest.mark.parametrize("first_seed", range(4))
+def test_ten_einsums_with_an_input_each_show_that_results_are_lost(first_seed: int) -> None:
+    """More than one of three, since most outputs have an element other than the fill value."""
+    asked: dict[str, Any] = {"programs": einsums(), "examples": 10, "inputs": 1, "first_seed": first_seed}
+    done = campaign(["semantics"], [Nothing()], collect=True, **asked)
+    assert 3 * sum(bucket.cases for bucket in done.buckets.values()) > done.cases > 4, done
 
 
 BEFORE = "C = Tensor(Dense(Dense(Element(0))), 2, 2)\nA = Tensor(SparseCOO(2, Element(0)), [1 2; 3 4])\nC .= 0\n"
@@ -335,6 +351,14 @@ def test_what_is_not_implemented_cannot_be_run() -> None:
 # -------------------------------------------------------------------------------------------------------- ready engines
 
 MODULES = {Finch: "finchlite", Gcxs: "sparse", GraphBLAS: "graphblas", Jax: "jax", Numba: "numba", Sparse: "sparse"}
+
+
+def test_every_ready_engine_has_a_name() -> None:
+    """By an entry point; those that are arrays or loops of one library call themselves the same."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["wingspan.engines"]
+    assert sorted(points.values()) == sorted(f"wingspan.testing.peers:{name}" for name in peers.__all__)
+    named = [api.engine(points[name]).name for name in ("scipy", "sparse", "sparse-gcxs")]
+    assert named == ["scipy", "sparse", "sparse-gcxs"]
 
 
 @pytest.mark.parametrize("kind", MODULES)

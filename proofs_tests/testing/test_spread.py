@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from proofs_tests.places import ROOT
+from wingspan.api import run
+from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.explorer.cluster import Deserted, Lost
 from wingspan.testing import campaign, einsums, spread
+from wingspan.testing.campaign import BATCH
 from wingspan.testing.spread import LOSSES
 
 
@@ -132,6 +137,37 @@ def test_a_campaign_on_a_cluster_does_what_it_does_here(scheduler: str, monkeypa
     asked: dict[str, Any] = {"programs": einsums(), "examples": 8, "first_seed": 3}
     here, there = (campaign(["semantics", "reference"], scheduler=at, **asked) for at in (None, scheduler))
     assert (here.cases, here.texts, here.runs) == (there.cases, there.texts, there.runs) and here.cases > 8
+
+
+class Mortal:
+    """The reference, whose first run anywhere kills its process."""
+
+    name = "mortal"
+
+    def __init__(self, deaths: Path) -> None:
+        self.deaths = deaths
+
+    def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        try:
+            self.deaths.mkdir()
+        except FileExistsError:
+            return {name: tensor.to_numpy() for name, tensor in run(program, engine="reference").tensors.items()}
+        os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+
+@pytest.mark.deep
+def test_a_campaign_whose_worker_is_killed_does_what_it_does_here(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers and three batches, one of which is lost once."""
+    monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 100.0)
+    asked: dict[str, Any] = {"programs": einsums(), "examples": 2 * BATCH + 2, "inputs": 1}
+    there = campaign(["semantics"], [Mortal(tmp_path / "killed")], scheduler=scheduler, **asked)
+    assert (tmp_path / "killed").exists()
+    here = campaign(["semantics"], [Mortal(tmp_path / "killed")], **asked)
+    here.seconds = there.seconds
+    assert there == here and here.cases > BATCH
 
 
 @pytest.mark.deep

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from wingspan.accesses import Access, races, read_log
+from wingspan.accesses import ACCESSES, Access, parts, races, read_log, spelled
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
-from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.verdict import Race, StateGraph, Verdict
@@ -30,6 +30,8 @@ class Sighted:
     race: Race
     predicted: bool | None
     """None without a program, or if its search was cut short"""
+    outside: bool = False
+    """whether the cell lies outside of the extents of its tensor in the program"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,9 +58,11 @@ def judge(
 ) -> Judged:
     """Find the races of a log by happens-before, and compare them with those that exploring a program predicts.
 
-    A cell may have its name in the explorer's reports (`c.val[3]`), and in a tensor of dense levels also that of its
-    element (`C[2, 1]`). A race on another cell (`c.ptr`) is predicted if there is one anywhere in the tensor; so is
-    every race if the program has more than `DRAWN` states.
+    A cell may have its name in the explorer's reports (`c.val[3]`), and an element of a tensor also that of its
+    subscripts (`C[2, 1]`). Which cells race is known for cells named as in the reports, and for elements in dense
+    levels. A race on another cell (`C[2, 1]` in a sparse level, or a buffer that the program does not have) is
+    predicted if there is one anywhere in the tensor; so is every race if the program has more than `DRAWN` states.
+    Outside of the extents of a tensor, no race is predicted.
 
     Args:
         log: the path of a log, or what `wingspan.accesses.parse_log` makes of its text.
@@ -66,7 +70,8 @@ def judge(
         max_states: bound of the search.
 
     Raises:
-        InputError: the log cannot be read; or there are inputs, but no program.
+        InputError: the log cannot be read, or has an element with more or fewer subscripts than its tensor has axes; or
+            there are inputs, but no program.
     """
     accesses = read_log(log) if isinstance(log, str | os.PathLike) else log
     found = races(accesses)
@@ -76,42 +81,83 @@ def judge(
             raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
         return Judged(len(accesses), tasks, tuple(Sighted(race, None) for race in found), (), None)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
+    for access in accesses:
+        _require_rank(access, bound.towers)
     verdict = explore(bound, strategy="graph", graph=True, max_states=min(max_states, DRAWN)).verdict
-    known, racing = _cells(bound, verdict.graph) if verdict.complete else (set(), set())
+    cells = _cells(bound.towers, verdict.graph) if verdict.complete else None
     if not verdict.complete and max_states > DRAWN:
         verdict = explore(bound, strategy="graph", max_states=max_states).verdict
     tensors = {race.tensor for race in verdict.races}
 
-    def predicted(race: Race) -> bool | None:
-        sure = race.cell in racing if race.cell in known else race.tensor in tensors
-        return sure or (False if verdict.complete else None)
+    def sighted(race: Race) -> Sighted:
+        if _outside(race.cell, bound.towers):
+            return Sighted(race, False, outside=True)
+        sure = race.cell in cells.racing if cells and cells.named(race.cell) else race.tensor in tensors
+        return Sighted(race, sure or (False if verdict.complete else None))
 
     unseen = sorted(tensors - {race.tensor for race in found})
-    return Judged(len(accesses), tasks, tuple(Sighted(race, predicted(race)) for race in found), tuple(unseen), verdict)
+    return Judged(len(accesses), tasks, tuple(map(sighted, found)), tuple(unseen), verdict)
 
 
-def _cells(bound: Elaborated, graph: StateGraph | None) -> tuple[set[str], set[str]]:
-    """The names of all cells that are accessed, and of those with a race."""
-    known, racing = set[str](), set[str]()
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a program by the names that a log may use: those that are accessed, and those with a race."""
+
+    towers: Mapping[str, Tower]
+    accessed: set[str]
+    racing: set[str]
+
+    def named(self, cell: str) -> bool:
+        """Whether an access to the cell would have been found under this name: if not, it may have another one."""
+        name, subscripts = parts(cell)
+        if cell in self.accessed or (name in self.towers and _dense(self.towers[name], len(subscripts))):
+            return True
+        tensor, _, buffer = name.partition("⟨")[0].partition(".")
+        levels = self.towers[tensor].levels if tensor in self.towers else ()
+        return bool(subscripts) and any(buffer == each.name for level in levels for each in level.buffers)
+
+
+def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> Cells:
+    found = Cells(towers, set(), set())
     touches: dict[tuple[int, str], tuple[Touch, ...]] = {}
     for edge in graph.edges if graph is not None else ():
         touches[edge.source, edge.task] = edge.touches
-        known.update(name for touch in edge.touches for name in _names(touch, bound.towers))
+        found.accessed.update(name for touch in edge.touches for name in _names(touch, towers))
     for number, node in enumerate(graph.nodes if graph is not None else ()):
         for one, other in node.races:
             pairs = ((x, y) for x in touches[number, one] for y in touches[number, other])
             for x in (x for x, y in pairs if x.races(y)):
-                racing.update(_names(x, bound.towers))
-    return known, racing
+                found.racing.update(_names(x, towers))
+    return found
 
 
 def _names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
     """The names that a log may use for a cell."""
     yield str(touch.cell)
     tower = towers.get(touch.tensor)
-    if tower is None or touch.level != 1 or touch.position is None:
-        return
-    if any(level.name != "Dense" for level in tower.levels[:-1]):
+    if tower is None or touch.level != 1 or touch.position is None or not _dense(tower, tower.rank):
         return
     at = np.unravel_index(touch.position - 1, tower.shape, order="F") if tower.rank else ()
-    yield f"{touch.tensor}[{', '.join(str(int(i) + 1) for i in at)}]"
+    yield spelled(touch.tensor, *(int(i) + 1 for i in at))
+
+
+def _dense(tower: Tower, subscripts: int) -> bool:
+    """Whether subscripts name an element at a position that is known without running the program."""
+    return subscripts == tower.rank and all(level.name == "Dense" for level in tower.levels[:-1])
+
+
+def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
+    name, subscripts = parts(access.cell)
+    if access.operation in ACCESSES and name in towers and subscripts and len(subscripts) != towers[name].rank:
+        message = f"{name} has rank {towers[name].rank} in the program, and no element {access.cell}"
+        raise InputError(message, access.span, fix="write a subscript for each axis")
+
+
+def _outside(cell: str, towers: Mapping[str, Tower]) -> bool:
+    """Whether the subscripts of an element, or its position in dense levels, exceed the extents of the tensor."""
+    name, subscripts = parts(cell)
+    shape: Sequence[int] = towers[name].shape if name in towers else ()
+    tower = towers.get(name.removesuffix(".val"))
+    if name not in towers and tower is not None and _dense(tower, tower.rank):
+        shape = (prod(tower.shape),)
+    return len(subscripts) == len(shape) and not all(1 <= i <= n for i, n in zip(subscripts, shape, strict=True))

@@ -5,7 +5,7 @@ Needs Hypothesis: `pip install wingspan[testing]`.
 
 from wingspan.api import engine
 from wingspan.comparison import Comparison, Difference, Ending, Engine, compare
-from wingspan.testing.array_engine import ArrayEngine
+from wingspan.testing.array_engine import ArrayEngine, split
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
 from wingspan.testing.conformance import Conformance, Nonconforming, conformance
@@ -51,6 +51,7 @@ __all__ = [
     "safe_kernels",
     "safe_programs",
     "schedules",
+    "split",
     "tensors",
     "variants",
 ]

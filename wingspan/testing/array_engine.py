@@ -84,7 +84,10 @@ class ArrayEngine:
 
 
 def split(stored: Coordinates) -> Coordinates:
-    """The same elements, every second one in two parts, the second halves at the end."""
+    """The same elements, every second one in two parts, the second halves at the end. As it is if the fill is not 0.
+
+    For an engine that stores coordinates itself: a `Tensor` has each element once, whatever it was made from.
+    """
     if stored.values.dtype == np.bool_ or stored.fill != 0:
         return stored
     at, values = stored.subscripts, stored.values

@@ -322,6 +322,7 @@ def judge(made: Judged) -> dict[str, Any]:
                 "first": _access(one.race.first),
                 "second": _access(one.race.second),
                 "predicted": one.predicted,
+                "outside": one.outside,
             }
             for one in made.races
         ],

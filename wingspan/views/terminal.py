@@ -400,7 +400,8 @@ def _judged(one: Sighted, made: Judged) -> str:
     may = VERBS[second.operation].removesuffix("s")
     text = f"  {_logged(first)} {VERBS[first.operation]} {one.race.cell} while {_logged(second)} may {may} it"
     told = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
-    return text if made.verdict is None else f"{text}  {told}"
+    beyond = f": the program has no {one.race.cell}" if one.outside else ""
+    return text if made.verdict is None else f"{text}  {told}{beyond}"
 
 
 def _logged(access: AccessReport) -> str:
