@@ -74,7 +74,8 @@ AREAS = {
         "wingspan/written.py",
     ],
     "expressions": [
-        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/nests.py",
+        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/contractions.py",
+        "wingspan/choices/nests.py",
         "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
         "wingspan/choices/transposed.py",
     ],

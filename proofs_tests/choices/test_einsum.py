@@ -14,6 +14,7 @@ import sparse
 from proofs_tests.effort import many
 from wingspan import api
 from wingspan.api.expressions import einsum
+from wingspan.choices.contractions import ways
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.compiled import build
@@ -55,11 +56,12 @@ class Every(Chosen):
 
     def results(self, text: str, init: Any, given: Mapping[str, Any]) -> Iterator[np.ndarray]:
         found, operands = read(api.parse(text).tree, given, init)
-        for nest in nests(found, operands):
-            written, inputs = nest.program()
+        for way in ways(found, operands):
+            written, inputs = way.program()
             kernel = api.compile(api.parse(written), engine="native")
             stored = kernel.call({name: operand.tensor(order) for name, (operand, order) in inputs.items()})
-            yield stored.to_numpy().transpose([nest.axes[::-1].index(index) for index in found.axes])
+            levels = way.nests[-1].axes[::-1]
+            yield stored.to_numpy().transpose([levels.index(index) for index in found.axes])
 
 
 def test_the_chosen_program_computes_the_reference() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
-from wingspan.choices.operands import Operand
+from wingspan.choices.operands import Input
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir
@@ -289,7 +289,7 @@ def lazy(array: Any, name: str | None = None) -> LazyTensor:
         return array
     if name is not None:
         _require_name(name)
-    operand = Operand(name or "x", array, len(np.shape(array)))
+    operand = Input(name or "x", array, len(np.shape(array)))
     extents = {f"i{next(_numbers)}": n for n in operand.shape}
     return _read(Leaf(array, operand.kind, name), tuple(extents), extents)
 

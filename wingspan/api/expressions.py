@@ -12,7 +12,7 @@ from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
-from wingspan.choices.nests import nests
+from wingspan.choices.contractions import bounded, ways
 from wingspan.choices.operands import Operand
 from wingspan.choices.placements import placements
 from wingspan.choices.reading import read
@@ -65,6 +65,8 @@ class Choice(NamedTuple):
     """of what it returns, in the order that the expression has them"""
     engine: str
     reason: str
+    apart: bool
+    """whether it is computed by intermediate results"""
 
 
 _choices: dict[Hashable, Choice] = {}
@@ -124,7 +126,10 @@ def evaluated(
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
     found, operands = read(_parsed(expression), inputs, init)
     key = expression, format, repr(init), engine, *(operand.traits for operand in operands.values())
-    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine))
+    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, apart=True))
+    if choice.apart and not bounded(found, operands):
+        key = *key, "whole"
+        choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, apart=False))
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
         threads = processors() if choice.engine == "compiled" else 1
@@ -140,16 +145,16 @@ def _parsed(text: str) -> ir.Program:
     return parse(text, "<einsum>").tree
 
 
-def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str) -> Choice:
+def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, *, apart: bool) -> Choice:
     """The serial program of the least estimated work."""
-    nest = nests(found, operands, form)[0]
-    text, inputs = nest.program()
+    way = ways(found, operands, form, apart)[0]
+    text, inputs = way.program()
     if engine == AUTO:
-        engine = "compiled" if nest.work >= WORTH and build.compiler() else "native"
-    stored = nest.axes[::-1]
+        engine = "compiled" if way.work >= WORTH and build.compiler() else "native"
+    stored = way.nests[-1].axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
-    return Choice(text, read_from, axes, engine, str(nest))
+    return Choice(text, read_from, axes, engine, str(way), len(way.nests) > 1)
 
 
 def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from itertools import count, takewhile
 from math import prod
 from typing import Any
 
-from wingspan.choices.operands import Operand, format_of, leaf, occupied
+from wingspan.choices.operands import Input, Operand, format_of, leaf, occupied
 from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
@@ -35,6 +35,8 @@ SEARCH = 30.0
 """An update of a tensor that finds indices by a dictionary."""
 NEAR, FAR = 2.0, 10.0
 """An update of one that has a flag for each index, with at most `CACHED` places and with more."""
+MISS = 4.0
+"""One of a dense tensor with more places than that which are updated again and again."""
 CACHED = 2**18
 
 
@@ -59,9 +61,16 @@ class Nest:
     shared: int
     work: float
 
-    def program(self) -> tuple[str, dict[str, tuple[Operand, Order]]]:
-        """The text of the program, and its inputs: for each name, the operand and the order of its axes."""
-        return _Writer(self).written()
+    @property
+    def dense(self) -> tuple[bool, ...]:
+        """Whether each level of the result has a child for every index."""
+        return tuple(level.lookup for level in _storage(self.format))
+
+    @property
+    def elements(self) -> float:
+        """How many elements the result is expected to store."""
+        places = prod(self.einsum.extents[index] for index in self.axes)
+        return places if all(self.dense) else occupied(places, self.ordered.updates)
 
     def __str__(self) -> str:
         """The choice, on one line."""
@@ -85,11 +94,16 @@ def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = No
 
 def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
     """The levels of a format with an axis, root first."""
-    tower = Tower.of(resolve(as_format(form), {}), ())
-    if tower.rank != len(einsum.axes):
-        message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(tower.rank)}"
+    levels = _storage(form)
+    if len(levels) != len(einsum.axes):
+        message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(len(levels))}"
         raise InputError(message, fix="give a level for each axis")
-    return tuple(level for level in tower.levels if isinstance(level, Storage))
+    return levels
+
+
+def _storage(form: str) -> tuple[Storage, ...]:
+    """The levels of a format that have an axis, root first."""
+    return tuple(level for level in Tower.of(resolve(as_format(form), {}), ()).levels if isinstance(level, Storage))
 
 
 def _nest(einsum: Einsum, ordered: Ordered, width: Width, form: str | None, given: tuple[Storage, ...] | None) -> Nest:
@@ -106,12 +120,11 @@ def _nest(einsum: Einsum, ordered: Ordered, width: Width, form: str | None, give
     form = form or format_of(dense, end)
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(ordered.loops, axes, strict=False))])
     extents = [einsum.extents[index] for index in axes]
-    if not any(ascending[shared:]):
-        work = ordered.work + _searches(ordered, form, prod(extents))
-        return Nest(einsum, ordered, axes, form, None, shared, work)
-    if given is None and not shared:
+    if given is None and not shared and any(ascending):
         form = _in_any_order(extents, [not axis.few for axis in ordered.outputs], end)
-        work = ordered.work + _searches(ordered, form, prod(extents))
+        ascending = []
+    if not any(ascending[shared:]):
+        work = ordered.work + _searches(ordered, form, prod(extents[shared:]))
         return Nest(einsum, ordered, axes, form, None, shared, work)
     inner = _in_any_order(extents[shared:], dense[shared:], end)
     places = prod(extents)
@@ -134,61 +147,75 @@ def _searches(ordered: Ordered, form: str, places: int) -> float:
         return ordered.updates * SEARCH
     if "SparseByteMap" in form:
         return ordered.updates * (NEAR if places <= CACHED else FAR) + places
-    return 0.0
+    return ordered.updates * MISS if places > CACHED else 0.0
 
 
-class _Writer:
-    """Writes the program of a nest."""
+class Writer:
+    """Writes a program of several nests, each of which may read what those before it compute.
 
-    def __init__(self, nest: Nest) -> None:
-        self.nest, self.einsum = nest, nest.einsum
-        self.taken = {self.einsum.output, *self.einsum.loops, *(a.fiber.tensor for a in self.einsum.accesses)}
-        self.inputs: dict[str, tuple[Operand, Order]] = {}
+    Attributes:
+        inputs: for each name of an input, the operand and the order of its axes.
+    """
 
-    def written(self) -> tuple[str, dict[str, tuple[Operand, Order]]]:
-        nest, einsum = self.nest, self.einsum
-        value = self.value()
-        natural = nest.axes == einsum.axes[::-1]
-        result = einsum.output if natural else self.free(f"{einsum.output}T")
-        formats = {name: operand.format(order) for name, (operand, order) in self.inputs.items()}
-        formats[result] = nest.format
-        loops = nest.ordered.loops
+    def __init__(self, nests: Sequence[Nest]) -> None:
+        self.inputs: dict[str, tuple[Input, Order]] = {}
+        self._taken = {name for nest in nests for name in (nest.einsum.output, *nest.einsum.loops)}
+        self._taken |= {access.fiber.tensor for nest in nests for access in nest.einsum.accesses}
+        self._names: dict[tuple[str, Order], str] = {}
+        self._formats: dict[str, str] = {}
+        *first, last = nests
+        body = [s for nest in first for s in self._computed(nest, self.free("t"))]
+        natural = last.axes == last.einsum.axes[::-1]
+        result = last.einsum.output if natural else self.free(f"{last.einsum.output}T")
+        self._program = ir.Program(ir.Block((*body, *self._computed(last, result))), (result,))
+
+    def text(self) -> str:
+        """The program."""
+        defined = "\n".join(f"{name} = Tensor({form})" for name, form in self._formats.items())
+        return f"{defined}\n{show(self._program)}"
+
+    def _computed(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
+        """The statements that compute a tensor by a nest."""
+        einsum, loops = nest.einsum, nest.ordered.loops
+        self._names[einsum.output, tuple(einsum.axes.index(index) for index in nest.axes)] = result
+        value = self._value(nest)
+        self._formats[result] = nest.format
+        yield ir.Declare(result, einsum.init)
         if nest.workspace is None:
-            body = self.around(loops, update(einsum, _access(result, nest.axes), value))
-        else:
-            w = self.free("w")
-            formats[w] = nest.workspace
-            inside = nest.axes[nest.shared :]
-            summed = self.around(loops[nest.shared :], update(einsum, _access(w, inside), value))
-            copied = self.around(inside, ir.Assign(_access(result, nest.axes), "=", _access(w, inside)))
-            body = self.around(loops[: nest.shared], ir.seq(ir.Declare(w, einsum.init), summed, copied))
-        defined = "\n".join(f"{name} = Tensor({form})" for name, form in formats.items())
-        program = ir.Program(ir.Block((ir.Declare(result, einsum.init), *_flat(body))), (result,))
-        return f"{defined}\n{show(program)}", self.inputs
+            yield self.around(loops, update(einsum, _access(result, nest.axes), value))
+            return
+        w = self.free("w")
+        self._formats[w] = nest.workspace
+        inside = nest.axes[nest.shared :]
+        summed = self.around(loops[nest.shared :], update(einsum, _access(w, inside), value))
+        copied = self.around(inside, ir.Assign(_access(result, nest.axes), "=", _access(w, inside)))
+        body = self.around(loops[: nest.shared], ir.seq(ir.Declare(w, einsum.init), summed, copied))
+        yield from body.statements if isinstance(body, ir.Block) else (body,)
 
-    def value(self) -> ir.Expression:
+    def _value(self, nest: Nest) -> ir.Expression:
         """The expression over tensors whose axes are in the order of the loops."""
-        reads = iter(self.nest.ordered.reads)
-        names: dict[tuple[str, Order], str] = {}
+        reads = iter(nest.ordered.reads)
 
         def change(node: Any) -> Any:
             if not isinstance(node, ir.Access):
                 return node
             read = next(reads)
             key = read.operand.name, read.order
-            if key not in names:
+            if key not in self._names:
+                assert isinstance(read.operand, Input)
                 natural = read.order == tuple(range(len(read.order)))[::-1]
-                names[key] = read.operand.name if natural else self.free(f"{read.operand.name}T")
-                self.inputs[names[key]] = read.operand, read.order
-            return _access(names[key], read.axes)
+                self._names[key] = name = read.operand.name if natural else self.free(f"{read.operand.name}T")
+                self.inputs[name] = read.operand, read.order
+                self._formats[name] = read.operand.format(read.order)
+            return _access(self._names[key], read.axes)
 
-        changed: ir.Expression = self.einsum.expression.map(change)
+        changed: ir.Expression = nest.einsum.expression.map(change)
         return changed
 
     def free(self, wanted: str) -> str:
         """A name that nothing has."""
-        name = next(name for k in count(1) if (name := wanted if k == 1 else f"{wanted}{k}") not in self.taken)
-        self.taken.add(name)
+        name = next(name for k in count(1) if (name := wanted if k == 1 else f"{wanted}{k}") not in self._taken)
+        self._taken.add(name)
         return name
 
     @staticmethod
@@ -201,7 +228,3 @@ class _Writer:
 def _access(name: str, axes: Sequence[str]) -> ir.Access:
     """An element of a tensor whose levels have these indices, root first."""
     return ir.Access(ir.Fiber(name, len(axes) + 1), tuple(map(ir.Index, reversed(axes))))
-
-
-def _flat(s: ir.Statement) -> Iterator[ir.Statement]:
-    yield from s.statements if isinstance(s, ir.Block) else (s,)

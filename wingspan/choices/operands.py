@@ -1,10 +1,12 @@
-"""The inputs of a whole expression: what is given for a name, in any order of its axes that a program may need."""
+"""What a whole expression reads: its inputs, in any order of axes that a program may need, and intermediate results."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from math import exp
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import exp, inf
 from typing import Any
 
 import numpy as np
@@ -24,22 +26,75 @@ from wingspan.tensors.tensor import Tensor, checked
 KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
 """What Python calls the elements of an array, by NumPy's letters."""
 
+MOVE = {True: 10.0, False: 2.0}
+"""What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
+
 HYPERSPARSE = 8
 """Levels above others are SparseList if they have so many times more indices than elements, else they may be Dense."""
 
 
-class Operand:
-    """One input. Its tensors, one for each order of axes that a program reads, are made when they are needed.
+class Operand(ABC):
+    """What an expression reads: an input, or an intermediate result.
 
     Attributes:
         name: what the expression calls it.
         shape: the extents, in the order of the subscripts.
         fill: the value of the elements that are not stored.
         sparse: whether there may be such.
-        stored: the number of the others.
+        stored: the number of the others, perhaps as it is expected.
         width: that of its elements.
         native: the order in which its elements lie in memory; None if they lie in none.
+        moving: the work to bring them into another order.
     """
+
+    name: str
+    shape: tuple[int, ...]
+    fill: ir.Value
+    sparse: bool
+    stored: float
+    width: Width
+    native: Order | None
+    moving: float
+
+    @property
+    def kind(self) -> str:
+        """The kind of its elements: int, float or bool."""
+        return self.width.kind
+
+    @abstractmethod
+    def dense(self, order: Order) -> tuple[bool, ...]:
+        """Whether each level, root first, has a child for every index."""
+
+    def counts(self, order: Order) -> tuple[float, ...]:
+        """How many fibers there are at each level, and elements at the end, if elements are at random places."""
+        found, places = [1.0], 1
+        for dense, axis in zip(self.dense(order), order, strict=True):
+            places *= self.shape[axis]
+            most = found[-1] * self.shape[axis]
+            found.append(most if dense else min(most, occupied(places, self.stored)))
+        return tuple(found)
+
+
+class Intermediate(Operand):
+    """What the program computes before. It has one order of axes: that in which it is made."""
+
+    moving = inf
+
+    def __init__(
+        self, name: str, shape: tuple[int, ...], fill: ir.Value, stored: float, width: Width, axes: Mapping[int, bool]
+    ) -> None:
+        """Args: as the attributes; and its axes, that of the root level first, each with whether this is dense."""
+        self.name, self.shape, self.fill, self.stored, self.width = name, shape, fill, stored, width
+        self.native = tuple(axes)
+        self.sparse = not all(axes.values())
+        self._dense = tuple(axes.values())
+
+    def dense(self, order: Order) -> tuple[bool, ...]:
+        return self._dense
+
+
+class Input(Operand):
+    """One input. Its tensors, one for each order of axes that a program reads, are made when they are needed."""
 
     def __init__(self, name: str, data: Any, rank: int) -> None:
         """Args: the name, what the user gives for it, and how many subscripts it has. InputError if it is no tensor."""
@@ -48,18 +103,14 @@ class Operand:
             self._data, self.fill = _taken(data, rank)
         except InputError as error:
             raise InputError(f"{name}: {error.message}", error.span, fix=error.fix) from None
-        self.shape: tuple[int, ...] = tuple(int(n) for n in self._data.shape)
+        self.shape = tuple(int(n) for n in self._data.shape)
         dense = isinstance(self._data, np.ndarray)
         self.stored = int(self._data.size if dense else self._data.nnz)
         self.sparse = not (all(_lookups(self._data.stored)) if isinstance(self._data, Transposed) else dense)
-        self.width: Width = BY_DTYPE[self._data.dtype.newbyteorder("=").name]
+        self.width = BY_DTYPE[self._data.dtype.newbyteorder("=").name]
         self.native = _native(self._data)
+        self.moving = MOVE[self.sparse] * self.stored if len(self.shape) > 1 else 0.0
         self._tensors: dict[Order, Tensor] = {}
-
-    @property
-    def kind(self) -> str:
-        """The kind of its elements: int, float or bool."""
-        return self.width.kind
 
     @property
     def traits(self) -> tuple[Any, ...]:
@@ -67,8 +118,14 @@ class Operand:
         native = None if self.native is None else self.format(self.native)
         return self.name, self.shape, self.stored, self.sparse, self.native, native, self.width, repr(self.fill)
 
+    @cached_property
+    def largest(self) -> float:
+        """No element is of a greater magnitude; NaN if one is NaN."""
+        values = _values(self._data)
+        ends = [float(end) for end in (values.min(), values.max())] if values.size else []
+        return float(np.max(np.abs([float(self.fill), *ends])))
+
     def dense(self, order: Order) -> tuple[bool, ...]:
-        """Whether each level, root first, has a child for every index."""
         if isinstance(self._data, Transposed) and order == self.native:
             return _lookups(self._data.stored)
         if not self.sparse:
@@ -80,15 +137,6 @@ class Operand:
         if isinstance(self._data, Transposed) and order == self.native:
             return str(self._data.stored.tower)
         return format_of(self.dense(order), leaf(self.fill, self.width))
-
-    def counts(self, order: Order) -> tuple[float, ...]:
-        """How many fibers there are at each level, and elements at the end, if elements are at random places."""
-        found, places = [1.0], 1
-        for dense, axis in zip(self.dense(order), order, strict=True):
-            places *= self.shape[axis]
-            most = found[-1] * self.shape[axis]
-            found.append(most if dense else min(most, occupied(places, self.stored)))
-        return tuple(found)
 
     def tensor(self, order: Order) -> Tensor:
         """The tensor whose axes are, root first, those of `order`: its last subscript is that of `order[0]`."""
@@ -124,6 +172,18 @@ def leaf(fill: ir.Value, width: Width) -> str:
 def occupied(places: float, elements: float) -> float:
     """How many of so many places are expected to have one of the elements, if each is at a random place."""
     return places * (1 - exp(-elements / places)) if places else 0.0
+
+
+def _values(data: Any) -> np.ndarray:
+    """The stored elements of an array."""
+    if isinstance(data, Transposed):
+        return np.asarray(data.stored.coordinates()[1])
+    if isinstance(data, np.ndarray):
+        return data
+    if data.format not in ("csr", "csc") or not data.has_canonical_format:
+        data = scipy.sparse.coo_array(data)  # shares the arrays, and is not the user's own
+        data.sum_duplicates()
+    return np.asarray(data.data)
 
 
 def _lookups(tensor: Tensor) -> tuple[bool, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import log2, prod
+from math import inf, log2, prod
 
 from wingspan.choices.operands import HYPERSPARSE, Operand, occupied
 from wingspan.choices.reading import filled, indices, update
@@ -25,8 +25,6 @@ WIDTH = 120
 
 MEET = 2.0
 """What an element of a fiber costs that is compared with those of another one."""
-MOVE = {True: 10.0, False: 2.0}
-"""What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
 FEW = 0.5
 """The last level of the result is dense if at least so many of its indices are expected to have an element."""
 VECTOR = 0.5
@@ -102,7 +100,7 @@ class Ordered:
 
 
 def orders(einsum: Einsum, operands: Mapping[str, Operand]) -> list[Ordered]:
-    """The orders of the loops, that of the least work first."""
+    """The orders of the loops, that of the least work first. None reads an intermediate result in another order."""
     estimate = Estimate(einsum, operands)
     begun: list[tuple[float, tuple[str, ...]]] = [(0.0, ())]
     for _ in einsum.loops:
@@ -113,7 +111,8 @@ def orders(einsum: Einsum, operands: Mapping[str, Operand]) -> list[Ordered]:
             if index not in before
         ]
         begun = sorted(longer, key=lambda each: each[0])[:WIDTH]
-    return sorted((estimate.ordered(work, loops) for work, loops in begun), key=lambda each: each.work)
+    found = (estimate.ordered(work, loops) for work, loops in begun)
+    return sorted((each for each in found if each.work < inf), key=lambda each: each.work)
 
 
 class Estimate:
@@ -211,7 +210,7 @@ class Estimate:
         moved = {(r.operand.name, r.order): r.operand for r in reads if r.order != r.operand.native}
         if self.einsum.axes and loops[0] not in self.einsum.axes:
             work *= SHARED
-        work += sum(MOVE[operand.sparse] * operand.stored for operand in moved.values() if len(operand.shape) > 1)
+        work += sum(operand.moving for operand in moved.values())
         return Ordered(loops, reads, work, updates, tuple(self._outputs(loops, reads, updates)))
 
     def _outputs(self, loops: tuple[str, ...], reads: tuple[Read, ...], updates: float) -> Iterator[Axis]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.choices.operands import Operand
+from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.inputs import axes as number_of_axes
 from wingspan.elaborate.inputs import subscripts
@@ -29,7 +29,7 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
 """What min and max leave a value unchanged with, by the kind of the values."""
 
 
-def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Operand]]:
+def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Input]]:
     """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
 
     A name without subscripts is a number: it becomes a tensor without axes. Without `init`, elements begin as the
@@ -108,7 +108,7 @@ def indices(access: ir.Access) -> Iterator[str]:
         yield subscript.name
 
 
-def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Operand]:
+def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Input]:
     """The inputs by name, in reading order."""
     uses: dict[str, ir.Access] = {}
     for access, _ in ir.accesses(update.value):
@@ -122,7 +122,7 @@ def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Operand]
         if name not in uses:
             fix = did_you_mean(name, uses) or f"it reads {', '.join(uses) or 'nothing'}"
             raise InputError(f"the expression does not read {name}", fix=fix)
-    found = {name: Operand(name, given[name], len(use.subscripts)) for name, use in uses.items()}
+    found = {name: Input(name, given[name], len(use.subscripts)) for name, use in uses.items()}
     for name, use in uses.items():
         written, have = len(use.subscripts), len(found[name].shape)
         if written != have:
@@ -182,14 +182,19 @@ def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.
 
 def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
     """What elements begin as."""
-    kind = _kind(update.op, update.value, operands)
     if update.op == "=":
-        return _elsewhere(update.value, operands, kind)
-    if update.op in ("min", "max"):
-        return EXTREMES[update.op, kind]
-    identity = algebra.algebra_of(update.op).identity
+        return _elsewhere(update.value, operands, _kind(update.op, update.value, operands))
+    return neutral(update.op, update.value, operands, update.span)
+
+
+def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], at: Span | None = None) -> ir.Value:
+    """What leaves the values of an expression unchanged by ⊕. InputError if that is not known."""
+    kind = _kind(op, e, operands)
+    if op in ("min", "max"):
+        return EXTREMES[op, kind]
+    identity = algebra.algebra_of(op).identity
     if identity is None:
-        raise InputError(f"{update.op} has no identity to begin from", update.span, fix="give the first value: init=0")
+        raise InputError(f"{op} has no identity to begin from", at, fix="give the first value: init=0")
     return float(identity.value) if kind == "float" else identity.value
 
 

@@ -283,6 +283,15 @@ MERGING: dict[Operator, Operator] = {"-": "+", "-%": "+%"}
 """Operators that take away, and those that join what they took away in copies, which hold differences from zero."""
 
 
+DISTRIBUTES: dict[Operator, tuple[Operator, ...]] = {
+    "*": ("+",), "+": ("min", "max"), "min": ("min", "max"), "max": ("min", "max"),
+    "&&": ("&&", "||"), "||": ("&&", "||"),
+}  # fmt: skip
+"""Operators ⊗ over which of ⊕ they distribute, on both sides, wherever nothing overflows, and no number is infinite or
+NaN: x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z). Doubles have to be exact.
+"""
+
+
 def algebra_of(op: Operator) -> Algebra:
     """What is known of an operator; of a function, what is declared."""
     return op.algebra if isinstance(op, Function) else ALGEBRA.get(op, Algebra())

@@ -6,63 +6,28 @@ A name bound by an enclosing `for` is an index, any other a variable; definition
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any, NoReturn
+from typing import Any
 
 from lark import Token, Tree
 
-from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
+from wingspan.errors import Mark, ParseError
 from wingspan.lang import branches, functions, ir
-from wingspan.lang.data import matrix
+from wingspan.lang.definitions import DEFINITIONS, Definitions
 from wingspan.lang.ir import accesses
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
 from wingspan.lang.mistakes import REDUCTIONS, RESERVED
 from wingspan.lang.printer import show
-from wingspan.paths import named
-
-Branch = Tree[Token]
+from wingspan.lang.reader import Branch
 
 _REDUCTION = {"&": "&&", "|": "||", "": "="}
-_DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
 
 
-class Builder:
-    """Builds the tree of one program."""
-
-    def __init__(self, source: Source, given: Sequence[ir.Function] = ()) -> None:
-        self.source, self.given = source, given
-        self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
-        self.blocks = 0
-        self.depth = 0
-        self.conditions = 0  # how many have been given a name
-        self.functions = {f.name: f for f in given}  # and those declared so far
-        self.mistakes = Mistakes()
-
-    # ---------------------------------------------------------------------------------------------------- places
-
-    def span(self, at: Branch | Token) -> Span:
-        """Where a tree or a token was written."""
-        meta: Any = at.meta if isinstance(at, Tree) else at
-        return Span(self.source, meta.line, meta.column, meta.end_line, meta.end_column)
-
-    def fail(self, message: str, at: Branch | Token, fix: str | None = None, marks: tuple[Mark, ...] = ()) -> NoReturn:
-        raise ParseError(message, self.span(at), fix=fix, marks=marks)
-
-    @contextmanager
-    def deeper(self, at: Branch | Token) -> Iterator[None]:
-        """One level further down, where a limit waits."""
-        if self.depth == LIMIT:
-            too_deep(self.span(at))
-        self.depth += 1
-        try:
-            yield
-        finally:
-            self.depth -= 1
+class Builder(Definitions):
+    """Builds the tree of one program: its statements and expressions."""
 
     # ------------------------------------------------------------------------------------------------ statements
 
@@ -118,7 +83,7 @@ class Builder:
         assert isinstance(target, Tree) and isinstance(sign, Token) and isinstance(value, Tree)
         word = sign[:-1].strip("<> \t")
         op = self.reduction(word, sign)
-        defines = value.data in _DEFINITIONS
+        defines = value.data in DEFINITIONS
         if target.data == "access":
             if defines:
                 fix = "give it a name of its own: name = …"
@@ -150,55 +115,6 @@ class Builder:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
             self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
         return known
-
-    def function(self, tree: Branch) -> ir.Define:
-        """The declaration of a function."""
-        word, head, sign, value = tree.children
-        name = self.name(self.token(word))
-        if self.blocks:
-            self.fail("a function is declared at the top level only", tree, "move it before the outermost block")
-        if sign != "=":
-            self.fail("a function is declared by `=`", self.token(sign), f"function {name}(x, y) = x + y")
-        parameters = tuple(self.name(each) for each in self.tree(head).children if isinstance(each, Token))
-        properties: dict[str, bool | ir.Literal] = {}
-        for each in self.tree(head).children:
-            if isinstance(each, Tree):
-                said, what = self.property(each)
-                if said in properties:
-                    self.fail(f"{said} is declared twice of {name}", each, "leave one of the two out")
-                properties[said] = what
-        body, span = self.expression(self.tree(value)), self.span(tree)
-        self.functions[name] = made = functions.function(name, parameters, properties, body, span)
-        return ir.Define(name, made, span=span)
-
-    def property(self, tree: Branch) -> tuple[str, bool | ir.Literal]:
-        """What is declared of a function."""
-        word, sign, value = (*tree.children, None, None)[:3]
-        name = self.name(self.token(word))
-        if name not in functions.PROPERTIES:
-            self.fail(
-                f"{name} is nothing to declare of a function", tree, f"there are {', '.join(functions.PROPERTIES)}"
-            )
-        if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
-            fix = f"{name} = 0" if name in functions.VALUES else name
-            self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
-        return name, True if value is None else self.literal(self.tree(value))
-
-    def known(self, name: str, at: Token) -> ir.Function:
-        """A function that is declared before."""
-        if name in self.functions:
-            return self.functions[name]
-        if name[0].isupper():
-            self.fail(f"a format such as {name}(…) stands inside Tensor(…)", at, f"C = Tensor({name}(…))")
-        self.fail(f"no function {name} is declared before this", at, f"declare it first: function {name}(x, y) = x + y")
-
-    def chooser(self, text: str, at: Token) -> ir.Function:
-        """choose(z) in `<<choose(z)>>=`."""
-        if text in ("true", "false"):
-            return functions.choose(ir.Literal(text == "true"))
-        if not re.fullmatch(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf)", text):
-            self.fail("choose(z) takes one number or boolean, not NaN", at, "<<choose(0)>>=")
-        return functions.choose(ir.Literal(self.number(text, self.span(at))))
 
     def loop(self, tree: Branch) -> ir.For:
         header, index, sign, domain, *body = [c for c in tree.children if not ended(c)]
@@ -272,73 +188,6 @@ class Builder:
             return ir.Whole(span=self.span(tree))
         start, stop = tree.children
         return ir.Range(self.expression(self.tree(start)), self.expression(self.tree(stop)), span=self.span(tree))
-
-    # ---------------------------------------------------------------------------------------------- definitions
-
-    def definition(self, tree: Branch) -> ir.Definable:
-        match tree.data:
-            case "cpu":
-                return self.cpu(tree)
-            case "schedule":
-                return self.schedule_call(tree)
-            case "scalar":
-                return ir.ScalarCall(self.literal(self.tree(tree.children[0])), span=self.span(tree))
-        return self.tensor(tree)
-
-    def device(self, tree: Branch) -> ir.Variable | ir.Cpu:
-        return self.variable(tree) if tree.data == "name" else self.cpu(tree)
-
-    def cpu(self, tree: Branch) -> ir.Cpu:
-        symbol, count, parent = tree.children
-        above = None if parent is None else self.variable(self.tree(parent))
-        name = "" if symbol is None else str(self.token(symbol))[1:]
-        return ir.Cpu(name, self.expression(self.tree(count)), above, span=self.span(tree))
-
-    def schedule(self, tree: Branch) -> ir.Variable | ir.ScheduleCall:
-        return self.variable(tree) if tree.data == "name" else self.schedule_call(tree)
-
-    def schedule_call(self, tree: Branch) -> ir.ScheduleCall:
-        kind, *step = tree.children
-        size = self.expression(self.tree(step[0])) if step else None
-        return ir.ScheduleCall(self.token(kind).removesuffix("_schedule"), size, span=self.span(tree))
-
-    def tensor(self, tree: Branch) -> ir.TensorCall:
-        first, *rest = map(self.tree, tree.children)
-        layout = self.format(first)
-        given = [t for t in rest if t.data in ("matrix", "file")]
-        if given and len(rest) > 1:
-            self.fail("data stand alone after the format", given[0], "the extents are those of the data")
-        if not given:
-            return ir.TensorCall(layout, tuple(map(self.expression, rest)), span=self.span(tree))
-        token = self.token(given[0].children[0])
-        data: ir.Data | ir.File
-        if given[0].data == "file":
-            named(token[1:-1], self.span(token))
-            data = ir.File(token[1:-1], span=self.span(token))
-        else:
-            data = matrix(self.source, token, self.number)
-        return ir.TensorCall(layout, (), data, span=self.span(tree))
-
-    def format(self, tree: Branch) -> ir.Format:
-        word, *rest = tree.children
-        name = self.name(self.token(word))
-        if not name[0].isupper():
-            fix = f"write {name[0].upper()}{name[1:]}"
-            self.fail(f"{name} is not a format: their names begin with a capital", self.token(word), fix)
-        given = [self.argument(self.tree(argument)) for argument in rest if argument is not None]
-        if len(given) == 2 and isinstance(given[0], ir.Literal) and isinstance(width := given[1], ir.Variable):
-            return ir.Format(name, (given[0], ir.StorageWidth(width.name, span=width.span)), span=self.span(tree))
-        return ir.Format(name, tuple(given), span=self.span(tree))
-
-    def argument(self, tree: Branch) -> ir.Format | ir.Variable | ir.Literal | ir.Cpu:
-        match tree.data:
-            case "format":
-                return self.format(tree)
-            case "name":
-                return self.variable(tree)
-            case "cpu":
-                return self.cpu(tree)
-        return self.literal(tree)
 
     # ---------------------------------------------------------------------------------------------- expressions
 
@@ -493,63 +342,6 @@ class Builder:
         subscripts = tuple(self.subscript(self.tree(g)) for g in given if g is not None)
         root = ir.Fiber(name, len(subscripts) + 1, span=self.span(self.token(word)))
         return ir.Access(root, subscripts, span=self.span(tree))
-
-    def negative(self, tree: Branch) -> bool:
-        """Whether this is a minus sign directly on a number."""
-        sign, operand = tree.children
-        return sign == "-" and self.tree(operand).data == "number"
-
-    def literal(self, tree: Branch) -> ir.Literal:
-        span = self.span(tree)
-        if tree.data == "unary":
-            return ir.Literal(self.number("-" + self.token(self.tree(tree.children[1]).children[0]), span), span=span)
-        word = self.token(tree.children[0])
-        return ir.Literal(word == "true" if tree.data == "boolean" else self.number(word, span), span=span)
-
-    def number(self, text: str, span: Span) -> int | float:
-        """The value of a number as written; it must fit a 64-bit integer or a double."""
-        if text.lstrip("-").isdigit():
-            if len(text.lstrip("-0")) <= 19 and -(2**63) <= int(text) < 2**63:
-                return int(text)
-            raise ParseError(
-                "this integer does not fit 64 bits", span, fix="write it as a double, 1e30, or choose a smaller one"
-            )
-        value = float(text)
-        if math.isinf(value) and "Inf" not in text:
-            raise ParseError("this number is larger than every double", span, fix="the largest is about 1.8e308")
-        return value
-
-    # -------------------------------------------------------------------------------------------------- names
-
-    def variable(self, tree: Branch) -> ir.Variable:
-        return ir.Variable(self.name(self.token(tree.children[0])), span=self.span(tree))
-
-    def name(self, token: Any) -> str:
-        """A name, of letters, digits and `_`."""
-        text = str(token)
-        if not text.isidentifier():
-            self.fail(f"{text} is not a name", token, "names are made of letters, digits and `_`")
-        return text
-
-    def bindable(self, token: Token) -> str:
-        """A name that is not the index of an enclosing loop."""
-        name = self.name(token)
-        if name in self.loops:
-            marks = (Mark(self.loops[name], "bound here"),)
-            self.fail(
-                f"{name} is the index of an enclosing loop", token, "an index is only read; choose another name", marks
-            )
-        return name
-
-    @staticmethod
-    def tree(child: Any) -> Branch:
-        assert isinstance(child, Tree)
-        return child
-
-    @staticmethod
-    def token(child: Any) -> Token:
-        assert isinstance(child, Token)
-        return child
 
 
 def flat(statements: Iterable[ir.Statement]) -> tuple[ir.Statement, ...]:
