@@ -346,3 +346,22 @@ def test_a_mistake_is_one_message(message: str) -> None:
     with pytest.raises(InputError) as caught:
         einsum(text, **options)
     assert message in caught.value.message and caught.value.fix
+
+
+@pytest.mark.parametrize(("text", "form", "fix"), [
+    ("C[i] += A[i]", "Dense(Element(0))", "Element(0.0)"),
+    ("C[i] <<max>>= A[i]", "Dense(Element(0, u8))", "Element(-Inf)"),
+    ("C[i] <<||>>= A[i] > 1", "Dense(Element(0))", "Element(false)"),
+    ("C[i] += A[i] > 1", "Dense(Element(false))", "Element(0)"),
+])  # fmt: skip
+def test_a_format_that_cannot_hold_the_elements_is_refused(text: str, form: str, fix: str) -> None:
+    """Before anything runs, with a leaf that can."""
+    with pytest.raises(InputError, match="C gets .*, and .* holds") as raised:
+        einsum(text, A=np.array([0.5, 2.0]), format=form)
+    assert raised.value.fix == f"give a format whose leaf is {fix}"
+
+
+def test_booleans_may_be_stored_as_numbers() -> None:
+    for leaf, expected in (("0", [0, 1]), ("0.0", [0.0, 1.0]), ("false", [False, True])):
+        made = einsum("C[i] = A[i] > 1", A=np.array([0.5, 2.0]), format=f"Dense(Element({leaf}))").to_numpy()
+        assert made.tolist() == expected and type(made.tolist()[0]) is type(expected[0])

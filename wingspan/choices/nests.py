@@ -20,6 +20,7 @@ from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
 from wingspan.elaborate.inputs import axes
+from wingspan.elaborate.kinds import WORDS
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
@@ -87,14 +88,19 @@ def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = No
         ProgramError: the format is none.
     """
     width = width_of(einsum, operands)
-    given = None if form is None else _levels(einsum, form)
+    given = None if form is None else _levels(einsum, form, width)
     made = (_nest(einsum, ordered, width, form, given) for ordered in orders(einsum, operands))
     return sorted(made, key=lambda nest: nest.work)
 
 
-def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
-    """The levels of a format with an axis, root first."""
+def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
+    """The levels of the result's format that have an axis, root first. InputError if it does not fit."""
     levels = _storage(form)
+    held = Tower.of(resolve(as_format(form), {}), ()).kind
+    counts = held != "bool" and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
+    if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
+        message = f"{einsum.output} gets {WORDS[width.kind]}s, and {form} holds {WORDS[held]}s"
+        raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")
     if len(levels) != len(einsum.axes):
         message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(len(levels))}"
         raise InputError(message, fix="give a level for each axis")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from wingspan.errors import Mistakes, ProgramError
+from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
@@ -89,8 +89,10 @@ class _Walk:
                 self.given[name] |= self.of(e)
                 return replace(s, value=e)
             case ir.Assign(access=access, op=op, value=e):
-                value = self.stored(access, op, self.expression(e))
+                value = self.stored(access.fiber.tensor, access, op, self.expression(e))
                 return ir.Assign(self.access(access), self.updating(access, op), value, span=s.span)
+            case ir.Declare(tensor=T, init=e):
+                return replace(s, init=self.stored(T, e, "=", e))
         return s
 
     def range(self, r: ir.RangeLike) -> ir.RangeLike:
@@ -113,7 +115,7 @@ class _Walk:
                 made = tuple(map(self.expression, args))
                 if op in LOGICAL and all(self.of(a) == BOOL for a in made):
                     op = LOGICAL[op]
-                if op in ir.BITS:
+                if op in ir.BITS or op == "isqrt":
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
@@ -122,13 +124,22 @@ class _Walk:
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
                 return self.access(e)
-            case ir.Coalesce() | ir.IsMissing():
-                changed: ir.Expression = e.map_children(self.expression)
-                return changed
+            case ir.IsMissing(operand=operand):
+                return replace(e, operand=self.expression(operand))
+            case ir.Coalesce(first=first, otherwise=otherwise):
+                return self.coalesced(e, self.expression(first), self.expression(otherwise))
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
-                then, otherwise = self.alike(self.expression(then), self.expression(otherwise))
+                then, otherwise = self.alike("ifelse", self.expression(then), self.expression(otherwise))
                 return ir.Choice(self.condition(condition), then, otherwise, span=e.span)
         return e
+
+    def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
+        """What is read, or a value of its kind; a choice if the element must change to be of one."""
+        first, second = self.alike("coalesce", access, otherwise)
+        second = algebra.simplify_expression(second, typed=True)
+        if first is access:
+            return replace(e, first=access, otherwise=second)
+        return ir.Choice(ir.Call("!", (ir.IsMissing(access),)), first, second, span=e.span)
 
     def access(self, a: ir.Access) -> ir.Access:
         subscripts = tuple(self.subscript(e) for e in a.subscripts)
@@ -149,7 +160,10 @@ class _Walk:
     def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that may be a boolean."""
         if (kinds := self.of(e)) and "bool" not in kinds:
-            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, f"write {_enclosed(e)} != 0")
+            fix = f"write {_enclosed(e)} != 0"
+            if isinstance(e, ir.Literal):
+                fix = f"write {algebra.literal(e.value != 0)}"
+            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
     def whole(self, e: ir.Expression) -> ir.Expression:
@@ -163,6 +177,8 @@ class _Walk:
         """A value as a number."""
         if self.of(e) != BOOL:
             return e
+        if isinstance(e, ir.Literal):
+            return ir.Literal(int(e.value), span=e.span)
         return ir.Choice(e, ir.Literal(1, span=e.span), ir.Literal(0, span=e.span), span=e.span)
 
     def updating(self, access: ir.Access, op: ir.Operator) -> ir.Operator:
@@ -182,33 +198,48 @@ class _Walk:
             )
         return f
 
-    def stored(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:
-        """A value as what a tensor holds."""
-        T = access.fiber.tensor
+    def stored(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """A value by which a tensor is updated, or with which it is declared, as what it holds."""
         if T not in self.towers:
             return e
+        kind = self.towers[T].kind
         if op in ir.WRAPPING:
-            if self.towers[T].kind != "int":
-                plain = op.removesuffix("%")
-                self.mistake(
-                    f"{op}= wraps integers, and {T} holds {WORDS[self.towers[T].kind]}s", access, f"write {plain}="
-                )
+            if kind != "int":
+                fix = f"write {op.removesuffix('%')}="
+                self.mistake(f"{op}= wraps integers, and {T} holds {WORDS[kind]}s", at, fix)
             return self.whole(self.number(e))
-        if self.towers[T].kind != "bool":
-            if op in LOGIC:
-                held = WORDS[self.towers[T].kind]
-                self.mistake(f"<<{op}>>= needs booleans, and {T} holds {held}s", access, "use Element(false)")
-            return self.number(e)
-        truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")
-        return self.truth(e, f"{T} holds booleans") if truths else e
+        if kind == "bool":
+            return self.stored_truth(T, at, op, e)
+        if op in LOGIC:
+            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, "use Element(false)")
+        return self.stored_number(T, op, self.number(e))
 
-    def alike(self, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+    def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The same of a tensor of booleans."""
+        if not isinstance(op, ir.Function) and op not in ("=", "&&", "||"):
+            sign = f"<<{op}>>=" if op in ir.FUNCTIONS else f"{op}="
+            self.mistake(f"{sign} needs numbers, and {T} holds booleans", at, "use Element(0)")
+            return e
+        return self.truth(e, f"{T} holds booleans")
+
+    def stored_number(self, T: str, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The same of a tensor of numbers: a constant must be one that it can hold, or that a sum leads to."""
+        known = algebra.simplify_expression(e, typed=True)
+        if self.towers[T].kind == "int" and op in ("=", "+", "-") and isinstance(known, ir.Literal):
+            try:
+                algebra.convert(known.value, "int")
+            except Fault:
+                message = f"{T} holds 64-bit integers, and {algebra.show(known.value)} is none"
+                self.mistake(message, e, "give an integer, or use Element(0.0)")
+        return e
+
+    def alike(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
         first, second = self.of(x), self.of(y)
         if first == second or not len(first) == len(second) == 1:
             return x, y
         if BOOL in (first, second):
-            message = f"ifelse takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
+            message = f"{word} takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
             self.mistake(message, y, "give two numbers, or two booleans")
             return x, y
         return _double(x, first), _double(y, second)
@@ -228,10 +259,10 @@ class _Walk:
                 return INT
             case ir.Variable(name=name):
                 return INT if " " in name else self.kinds.get(name, ANY)  # an extent that is left open
-            case ir.Access(fiber=F) | ir.Coalesce(first=ir.Access(fiber=F)):
+            case ir.Access(fiber=F):
                 return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
-            case ir.Choice(then=then, otherwise=otherwise):
-                return self.of(then) | self.of(otherwise)
+            case ir.Choice(then=first, otherwise=otherwise) | ir.Coalesce(first=first, otherwise=otherwise):
+                return self.of(first) | self.of(otherwise)
             case ir.Call(op=ir.Function() as f, args=args):
                 return given_by(f, tuple(map(self.of, args)))
             case ir.IsMissing():
