@@ -135,11 +135,25 @@ def test_a_boolean_counts_as_1_or_0_where_a_number_is_needed(text: str, tensor: 
     assert all(type(x) is type(y) for x, y in zip(made.tolist(), expected, strict=True))
 
 
-def test_equality_of_a_boolean_and_a_number_stays_false() -> None:
-    """Only arithmetic and order need numbers: to `==`, true and 1 are two values."""
-    assert api.run(api.parse("x = 1\ny = true == x\nz = true != x"), engine="semantics").variables == {
-        "x": 1, "y": False, "z": True,
-    }  # fmt: skip
+def test_a_boolean_equals_the_number_that_it_counts_as() -> None:
+    """In every engine, for elements that are not stored, computed booleans, doubles, variables and functions, too."""
+    sums = "(S[i] == (i > 2)) + 10 * (S[i] == 1) + 100 * (A[i] - 5 == B[i]) + 1000 * (x != 1.0)"
+    sums += " + 10000 * same(S[i], 0) + 100000 * (choose(0)(S[i], i > 1) == 1)"
+    first = "function same(x, y) = x == y\nS = Tensor(SparseList(Element(false)), [true, false, true])\n"
+    bound = elaborated(f"{first}{HEAD}x = i > 2\nc[i] += {sums}\nend")
+    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
+    assert found.difference is None and not found.left_out
+    values = api.run(bound, engine="reference").tensors["c"].to_numpy()
+    assert values.tolist() == [101010, 111101, 100111]
+
+
+def test_a_variable_of_several_kinds_equals_nothing_of_another_kind() -> None:
+    """As in arithmetic, the run decides, and the rules and the reference fault where a boolean meets a number."""
+    text = "x = true\nif n > 0\nx = 1\nend\ny = x == 1\nz = 1 == x + 0"
+    for engine in ("semantics", "reference"):
+        assert api.run(api.parse(text), params={"n": 1}, engine=engine).variables["z"] is True
+        with pytest.raises(Fault, match="== needs two numbers or two booleans, got true and 1"):
+            api.run(api.parse(text.removesuffix("\nz = 1 == x + 0")), params={"n": 0}, engine=engine)
 
 
 def test_a_variable_of_several_kinds_is_left_to_the_run() -> None:

@@ -235,6 +235,25 @@ def test_beyond_the_largest_of_32_bits_is_as_beyond_the_largest_double() -> None
 
 # ------------------------------------------------------------------------------------------------------ random programs
 
+
+@pytest.mark.parametrize("op", ["-=", "-%="])
+@pytest.mark.parametrize("form", ["Merge(dev, Dense(Element(0, {})))", "Dense(Merge(dev, Element(0, {})))"])
+def test_a_copy_may_fault_where_the_merged_difference_fits(form: str, op: str) -> None:
+    """It is value-dependent: the check accepts it, every engine with copies faults, and a width with a sign serves."""
+    text = f"dev = cpu(:t, 2)\nC = Tensor({form}, 2)\nC .= 0\n"
+    for update in (f"{op.replace('-', '+')} 50", f"{op} 5"):
+        text += f"for k = parallel(1:2, dev)\nfor i = 1:2\nC[i] {update}\nend\nend\n"
+    unsigned, signed = (api.bind(api.parse(f"{text.format(width)}return C")) for width in ("u8", "i8"))
+    assert api.check(unsigned).verdict == "safe"
+    for engine in ENGINES:
+        assert api.run(signed, engine=engine).tensors["C"].to_numpy().tolist() == [90, 90]
+        if engine == "reference":
+            assert api.run(unsigned, engine=engine).tensors["C"].to_numpy().tolist() == [90, 90]
+        else:
+            with pytest.raises(Fault, match="-5 does not fit u8"):
+                api.run(unsigned, engine=engine)
+
+
 SMALL = Options(depth=2, statements=2, narrow=1)
 
 

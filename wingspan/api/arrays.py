@@ -33,7 +33,7 @@ from wingspan.program import parse
 _numbers = count(1)
 
 OPERATORS = 60
-"""How many operators one program computes. So its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
+"""How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
 
 POWERS = 8
 """The largest exponent: a power is a product."""
@@ -399,10 +399,6 @@ def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, s
 
 def joined(op: str, *arrays: Any) -> LazyTensor:
     """An operator applied to the elements of arrays and numbers, which broadcast. InputError if their shapes differ."""
-    if op in ("==", "!="):
-        terms = [_term(array) for array in arrays]
-        if {"bool"} < {term._kind for term in terms}:  # the language holds a boolean and a number to be different
-            arrays = tuple(term + 0 if term._kind == "bool" else term for term in terms)
     return _elementwise(lambda *args: ir.Call(op, args), arrays)
 
 

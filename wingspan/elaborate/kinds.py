@@ -119,7 +119,7 @@ class _Walk:
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
-                elif op not in EQUALITIES:
+                elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.of, made)):
                     made = tuple(self.number(a) for a in made)
                 return ir.Call(op, made, span=e.span)
             case ir.Access():

@@ -203,8 +203,9 @@ def apply(op: Operator, *args: Value) -> Value:
     if op == "=":
         return args[1]
     if op in ("==", "!="):
-        same = all(isinstance(a, bool) == isinstance(args[0], bool) for a in args) and args[0] == args[1]
-        return same == (op == "==")
+        if isinstance(args[0], bool) != isinstance(args[1], bool):
+            raise Fault(f"{op} needs two numbers or two booleans, got {show(args[0])} and {show(args[1])}")
+        return (args[0] == args[1]) == (op == "==")
     if op in _LOGIC:
         _require(op, args, "booleans", lambda a: isinstance(a, bool))
         return _LOGIC[op](*args)

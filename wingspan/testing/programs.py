@@ -24,7 +24,7 @@ from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, STORAGE, fitted
 T = TypeVar("T")
 
 OPERATORS = {
-    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "*%="),
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
 }
@@ -484,7 +484,9 @@ class Writer:
         a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
-            return f"({a} {self.pick(('<', '<=', '==', '!=', '>'))} {b})"
+            op = self.pick(("<", "<=", "==", "!=", ">"))
+            truth = op in ("==", "!=") and self.chance(4)  # which counts as a number there
+            return f"({a} {op} {self.expression(here, 'bool', depth - 1) if truth else b})"
         bits = ("&", "|", "⊻", ">>", "<<", "+%", "-%", "*%") if kind == "int" else ("/",)
         match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", *bits)):
             case "min" | "max" as f:
