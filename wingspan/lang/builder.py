@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import reduce
+from itertools import chain, count
 from typing import Any
 
 from lark import Token, Tree
@@ -110,7 +111,7 @@ class Builder(Definitions):
             return self.chooser(found[1].strip(), sign)
         if op in RESERVED:
             self.fail("this is no reduction", sign, REDUCTIONS)
-        known = self.known(op, sign)
+        known = self.known(op, sign, 2)
         if len(known.parameters) != 2:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
             self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
@@ -159,6 +160,11 @@ class Builder(Definitions):
             name = f"condition{self.conditions}"
             if name not in self.source.text:
                 return name
+
+    def unused(self, word: str) -> str:
+        """A name that the text does not have, for advice."""
+        names = chain([word], (f"{word}{k}" for k in count(2)))
+        return next(name for name in names if not re.search(rf"\b{name}\b", self.source.text))
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
@@ -270,12 +276,9 @@ class Builder(Definitions):
         """The call of a declared function, or of choose(z)."""
         first, *given = tree.children
         if isinstance(first, Token):
-            op = self.known(str(first), first)
+            op = self.known(str(first), first, len(given))
         else:
-            z = self.literal(first)
-            if z.value != z.value:
-                self.fail("choose(z) takes one number or boolean, not NaN", first, "choose(0)(a, b)")
-            op = functions.choose(z)
+            op = functions.choose(self.literal(first))
         if len(given) != len(op.parameters):
             self.fail(functions.misfit(op, len(given)), tree, f"{op}({', '.join(op.parameters)})")
         return ir.Call(op, tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))
@@ -313,7 +316,8 @@ class Builder(Definitions):
         for inner, _ in accesses(e):
             for subscript in inner.subscripts:
                 if not (plain(subscript) or (open and isinstance(subscript, ir.Permissive))):
-                    fix = f"bind it before: x = {show(inner)}"
+                    settled = f"coalesce({show(inner)}, 0)" if permissive(inner) else show(inner)
+                    fix = f"bind it before: {self.unused('x')} = {settled}"
                     raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
 
     def updated(self, tree: Branch) -> ir.Access:

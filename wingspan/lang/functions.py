@@ -74,6 +74,7 @@ def choose(z: ir.Literal) -> ir.Function:
     """
     x, y = ir.Variable("x", span=z.span), ir.Variable("y", span=z.span)
     value = algebra.exact(z.value)
-    body = ir.Choice(ir.Call("==", (x, ir.Literal(value))), y, x, span=z.span)
+    same = ir.Call("!=", (x, x)) if value != value else ir.Call("==", (x, ir.Literal(value)))  # NaN equals nothing
+    body = ir.Choice(same, y, x, span=z.span)
     known = ir.Algebra(associative=True, idempotent=True, identity=ir.Literal(value))
     return ir.Function(f"choose({algebra.literal(value)})", ("x", "y"), body, known)
