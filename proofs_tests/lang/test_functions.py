@@ -35,7 +35,7 @@ MISTAKES = {
     "y = g(1)\nfunction g(x) = x": ("no function g is declared before this", 1, 5),
     "function f(x) = x\nc[1] <<f>>= 2": ("an update is by a function of two parameters, and f has 1", 2, 6),
     "c[1] <<g>>= 2": ("no function g is declared before this", 1, 6),
-    "c[1] <<xor>>= 2": ("this is no reduction", 1, 6),
+    "c[1] <<isqrt>>= 2": ("this is no reduction", 1, 6),
     "c <<choose(0)>>= 2": ("`<<choose(0)>>=` updates an element of a tensor, and c is a bare name", 1, 3),
     "c[1] <<choose(x)>>= 2": ("choose(z) takes one number or boolean", 1, 6),
     "y = sqrt(2.0)": ("the language has no function sqrt", 1, 5),

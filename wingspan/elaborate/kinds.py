@@ -203,15 +203,18 @@ class _Walk:
         if T not in self.towers:
             return e
         kind = self.towers[T].kind
-        if op in ir.WRAPPING:
+        if op in ir.BITS:
             if kind != "int":
-                fix = f"write {op.removesuffix('%')}="
-                self.mistake(f"{op}= wraps integers, and {T} holds {WORDS[kind]}s", at, fix)
+                wraps = op in ir.WRAPPING
+                needs = f"{op}= wraps" if wraps else f"<<{op}>>= needs"
+                instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else "use Element(0)"
+                self.mistake(f"{needs} integers, and {T} holds {WORDS[kind]}s", at, instead)
             return self.whole(self.number(e))
         if kind == "bool":
             return self.stored_truth(T, at, op, e)
         if op in LOGIC:
-            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, "use Element(false)")
+            fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
+            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, fix)
         return self.stored_number(T, op, self.number(e))
 
     def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:

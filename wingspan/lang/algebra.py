@@ -273,6 +273,9 @@ ALGEBRA: dict[str, Algebra] = {
     "+%": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "-%": Algebra(identity=Literal(0)),
     "*%": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
+    "&": Algebra(True, True, True, identity=Literal(-1), annihilator=Literal(0)),
+    "|": Algebra(True, True, True, identity=Literal(0), annihilator=Literal(-1)),
+    "⊻": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "min": Algebra(associative=True, commutative=True, idempotent=True),
     "max": Algebra(associative=True, commutative=True, idempotent=True),
     "&&": Algebra(True, True, True, identity=Literal(True), annihilator=Literal(False)),
@@ -372,9 +375,9 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)
-    zero = algebra_of(e.op).annihilator
+    zero, unsure = algebra_of(e.op).annihilator, e.op not in BITS  # whether other operands may be doubles
     for known in literals:
-        if zero is not None and is_literal(known, zero.value) and not (typed and (called or known.kind == "int")):
+        if zero is not None and is_literal(known, zero.value) and not (typed and (called or unsure and known.kind == "int")):
             return Literal(known.value, span=e.span)
     if len(literals) == len(args):
         return _folded(e, literals)

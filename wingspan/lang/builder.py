@@ -25,6 +25,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.reader import Branch
 
 _REDUCTION = {"&": "&&", "|": "||", "": "="}
+"""What stands before the = of an update, where that is not the operator."""
 
 
 class Builder(Definitions):
@@ -82,8 +83,8 @@ class Builder(Definitions):
     def assign(self, tree: Branch) -> ir.Statement:
         target, sign, value = tree.children
         assert isinstance(target, Tree) and isinstance(sign, Token) and isinstance(value, Tree)
-        word = sign[:-1].strip("<> \t")
-        op = self.reduction(word, sign)
+        word = sign[:-1]
+        op = self.reduction(word[2:-2].strip(" \t") if word[:2] == "<<" else _REDUCTION.get(word, word), sign)
         defines = value.data in DEFINITIONS
         if target.data == "access":
             if defines:
@@ -104,7 +105,7 @@ class Builder(Definitions):
 
     def reduction(self, word: str, sign: Token) -> ir.Operator:
         """The operator in `⊕=` or `<<⊕>>=`."""
-        op = _REDUCTION.get(word, word)
+        op = "⊻" if word == "xor" else word
         if op in ir.REDUCTIONS:
             return op
         if found := re.fullmatch(r"choose\((.*)\)", word):

@@ -232,7 +232,7 @@ OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<"
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
 
-REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%")
+REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%", "&", "|", "⊻")
 """The operators ⊕ of `Assign`; `=` overwrites."""
 
 

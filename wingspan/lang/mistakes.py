@@ -48,7 +48,10 @@ RESERVED = frozenset(
     ]
 )
 
-REDUCTIONS = "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>= <<choose(0)>>=, or declare a function"
+REDUCTIONS = (
+    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>= <<&>>= <<|>>= <<xor>>= <<choose(0)>>=, "
+    "or declare a function"
+)
 """The remedy for what is no reduction."""
 
 BUILT_IN = "min, max, isqrt, abs and xor"
