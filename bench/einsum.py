@@ -6,7 +6,9 @@ Random inputs of fixed sizes. Both programs run as C on tensors that are ready, 
 processor time on one thread, the clock on more. `call` is the whole of a call of `einsum` with the arrays of SciPy and
 NumPy, as a share of the chosen program: it reads the expression, finds the choice that it made before, checks the
 arrays and moves those that lie in another order. `choosing` is what the first call takes, in seconds, with the C
-compiler. --keep appends to bench/results/einsum.jsonl.
+compiler. The second table has products of three matrices, and of two and a vector, with so many elements in each row:
+how many times as long the best program takes that is a single nest of loops. --keep appends to
+bench/results/einsum.jsonl.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ sys.path.insert(0, str(ROOT))
 import wingspan  # noqa: E402
 from bench import records  # noqa: E402
 from wingspan import Tensor  # noqa: E402
+from wingspan.choices.contractions import ways  # noqa: E402
+from wingspan.choices.reading import read  # noqa: E402
 
 SPMV = """
 dev = cpu(:t, nt)
@@ -138,6 +142,35 @@ def measured(name: str, threads: int, repeat: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+CHAINS = {
+    "A·B·C": "D[i, l] += A[i, k] * B[k, j] * C[j, l]",
+    "A·B·x": "y[i] += A[i, k] * B[k, j] * x[j]",
+}
+SIZES = [(2000, 4), (2000, 16), (1000, 50), (500, 100)]
+"""Rows, and elements in each."""
+
+
+def chained(name: str, rows: int, each: int, repeat: int) -> dict[str, Any]:
+    """What a product of several factors takes on one thread, and what it takes by a single nest of loops."""
+    given: dict[str, Any] = {
+        factor: scipy.sparse.random_array((rows, rows), density=each / rows, format="csr", rng=seed)
+        for seed, factor in enumerate("ABC")
+    }
+    given["x"] = np.ones(rows)
+    inputs = {factor: array for factor, array in given.items() if f"{factor}[" in CHAINS[name]}
+    made = wingspan.einsum(CHAINS[name], threads=1, engine="compiled", **inputs)
+    single = ways(*read(wingspan.parse(CHAINS[name]).tree, inputs), apart=False)[0]
+    text, taken = single.program()
+    tensors = {factor: operand.tensor(order) for factor, (operand, order) in taken.items()}
+    chosen, whole = wingspan.compile(made.program), wingspan.compile(wingspan.parse(text, name))
+    calls = [lambda: chosen.call(made.inputs), lambda: whole.call(tensors)]
+    ours, alone = least(calls, repeat, time.process_time)
+    return {
+        "kernel": name, "threads": 1, "rows": rows, "each": each, "chosen_ms": ours, "single_nest_ms": alone,
+        "ratio": alone / ours, "reason": made.reason,
+    }  # fmt: skip
+
+
 def main() -> None:
     """Measure all kernels, and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -154,6 +187,13 @@ def main() -> None:
         print(found["reason"], file=sys.stderr)
         if asked.keep:
             records.append("einsum", found)
+    print("\n| product | rows | in each | chosen, ms | single nest |\n|---|---|---|---|---|")
+    for name in CHAINS:
+        for rows, each in SIZES:
+            found = chained(name, rows, each, asked.repeat) | {"load": os.getloadavg()[0]}
+            print(f"| {name} | {rows} | {each} | {found['chosen_ms']:.3f} | {found['ratio']:.2f} |", flush=True)
+            if asked.keep:
+                records.append("einsum", found)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Screenshots of our own documentation: five images with much background, and how long their planes take to load.
+"""Screenshots of our own documentation: images with much background, and how long their planes take to load.
 
     python bench/images.py FOLDER [--browser COMMAND] [--small FILE]
 
-Pages of Markdown become HTML, white on black, and a headless browser (chromium) takes pictures of them. Each image has
-at least 90 % background, which is checked. Then the red, green and blue planes are loaded in the formats of
+Five pages of Markdown become HTML, white on black, and a headless browser (chromium) takes two pictures of each: one as
+on a display with one pixel for each of CSS, one, named `@2x`, as on a display with two by two. Each image has at least
+90 % background, which is checked. Then the red, green and blue planes are loaded in the formats of
 examples/histogram.ws and examples/structured_add.ws, and dense, and saved as PPM and loaded again. `--small` makes the
 image in examples/data instead. Seconds of the processor are printed, and kept in bench/results/images.jsonl.
 """
@@ -11,6 +12,7 @@ image in examples/data instead. Seconds of the processor are printed, and kept i
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import subprocess
 import sys
@@ -36,7 +38,9 @@ PAGES = (
     ("docs/levels.md", 2560, 3000),
     ("docs/command-line.md", 3200, 3600),
 )
-"""A page, and the width and height of its picture in pixels."""
+"""A page, and the width and height of its picture in pixels of CSS."""
+SCALES = {1: "", 2: "@2x"}
+"""Pixels of a display in a pixel of CSS, in each direction, and what is added to the name of a picture."""
 SMALL = ("README.md", 320, 200)
 BACKGROUND = 0.9
 """The least part of an image that has one colour."""
@@ -53,13 +57,14 @@ FORMS = {
 """The formats of histogram.ws (1) and structured_add.ws (2), by the number of axes."""
 
 
-def picture(browser: str, page: str, width: int, height: int, target: Path) -> None:
-    """Write a picture of a page of Markdown."""
+def picture(browser: str, page: str, width: int, height: int, target: Path, scale: int = 1) -> None:
+    """Write a picture of a page of Markdown, with `scale` times as many pixels as CSS has in each direction."""
     text = MarkdownIt("commonmark").enable("table").render((ROOT / page).read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         html, shot = Path(folder) / "page.html", Path(folder) / "page.png"
         html.write_text(f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{text}", "utf-8")
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/user"]
+        options.append(f"--force-device-scale-factor={scale}")
         subprocess.run(
             [browser, *options, f"--window-size={width},{height}", f"--screenshot={shot}", html.as_uri()],
             check=True, capture_output=True, timeout=120,
@@ -104,11 +109,11 @@ def main() -> None:
         parser.error("name a folder")
     options.folder.mkdir(parents=True, exist_ok=True)
     measured = []
-    for page, width, height in PAGES:
-        path = options.folder / f"{Path(page).stem}.png"
-        picture(options.browser, page, width, height, path)
+    for (page, width, height), (scale, suffix) in itertools.product(PAGES, SCALES.items()):
+        path = options.folder / f"{Path(page).stem}{suffix}.png"
+        picture(options.browser, page, width, height, path, scale)
         share = background(path)
-        print(f"{path}: {width}×{height}, {share:.1%} background", flush=True)
+        print(f"{path}: {width * scale}×{height * scale}, {share:.1%} background", flush=True)
         if share < BACKGROUND:
             raise SystemExit(f"{path} has less than {BACKGROUND:.0%} background")
         measured += loaded(path)

@@ -39,9 +39,8 @@ BINS = 256
 WIDE, BYTES, SET = "RunList(Element(0))", "RunList(Element(0, u8))", "RunList(Pattern())"
 """Run lists as the programs declare them, as they do here, and as sets."""
 SUM, BOTH = "A[i, j] + B[i, j]", "A[i, j] && B[i, j]"
-EVEN = "static_schedule()"
 SHARES = 64
-"""Of so many shares of its pixels two threads count an image's colours: two equal ones may hold unequal many runs."""
+"""An image is dealt to two threads in so many shares as they come: two equal ones may hold unequal many runs."""
 BRIGHT = 128
 """The least value of a bright pixel."""
 LIBRARIES = {"cv2": "OpenCV", "pyarrow": "Arrow", "pyroaring": "pyroaring"}
@@ -58,10 +57,10 @@ def program(name: str, changes: dict[str, str]) -> wingspan.Program:
     return wingspan.parse(text)
 
 
-def kernel(
-    made: wingspan.Program, threads: int, planes: dict[str, wingspan.Tensor], schedule: str = EVEN, **sizes: int
-) -> Callable[[], Any]:
-    """A program on planes; a histogram has `n` bins of each colour."""
+def kernel(made: wingspan.Program, threads: int, planes: dict[str, wingspan.Tensor], **sizes: int) -> Callable[[], Any]:
+    """A program on planes, parallel over their last axis; a histogram has `n` bins of each colour."""
+    share = max(1, next(iter(planes.values())).shape[-1] // SHARES)
+    schedule = "static_schedule()" if threads == 1 else f"dynamic_schedule({share})"
     called = wingspan.compile(made, params={"nt": threads, "sch": schedule, **sizes})
     return lambda: called(**planes)
 
@@ -74,8 +73,7 @@ def histograms(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
         for name, plane in zip("RGB", (red, green, blue), strict=True)
     }
 
-    schedule = EVEN if threads == 1 else f"dynamic_schedule({red.size // SHARES})"
-    counting = kernel(program("histogram.ws", {WIDE: BYTES}), threads, planes, schedule, n=BINS)
+    counting = kernel(program("histogram.ws", {WIDE: BYTES}), threads, planes, n=BINS)
     yield "ours", Call(counting, lambda made: filled(made.to_numpy()))
 
     def keys() -> np.ndarray:

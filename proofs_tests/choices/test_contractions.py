@@ -149,6 +149,14 @@ def test_the_value_is_that_of_the_program_that_is_shown() -> None:
     np.testing.assert_allclose(made.to_numpy(), A @ D @ D[:, :3])
 
 
+def test_every_step_runs_in_parallel_where_that_pays() -> None:
+    """The intermediate result and the result, each by its outermost loop; the test accepts the program as a whole."""
+    made = einsum("C[i, l] += A[i, k] * B[k, j] * E[j, l]", A=A, B=D, E=D, threads=2, engine="native")
+    assert str(made.program).count("parallel(_, dev)") == 2 and "\nfor k = parallel(_, dev)\n" in str(made.program)
+    assert made.check().verdict == "safe"
+    np.testing.assert_allclose(made.to_numpy(), A @ D @ D)
+
+
 FEW = scipy.sparse.csr_array(np.where(np.arange(12) < 3, 1, np.zeros((12, 12), np.int64)))
 """It reads three rows of what the next ones compute."""
 ONES = np.ones((12, 12))

@@ -134,3 +134,24 @@ def test_ends_of_loops_are_taken_at_the_middle_of_those_around_them() -> None:
     outer, inner = (s.range for s in bound.body.walk() if isinstance(s, ir.For))
     counts = Counts(bound)
     assert counts.length(outer, {}) == 9 and counts.length(inner, {"j": 9}) == 5
+
+
+TRIANGLE = """
+    dev = cpu(:t, 2)
+    C = Tensor(Dense(Dense(Element(0))), 400, 400)
+    C .= 0
+    for j = {}
+        for i = {}
+            C[i, j] += i
+    return C
+"""
+
+
+@pytest.mark.parametrize(("ends", "share"), [("1:400", 1 / 2), ("1:j", 3 / 4), ("j:400", 3 / 4), ("j:j", 1 / 2)])
+def test_the_busiest_thread_has_the_longer_part_of_a_triangle(ends: str, share: float) -> None:
+    """Half of the columns of a triangle have three quarters of it; a dynamic schedule deals them evenly."""
+    alone = of(TRIANGLE.format("_", ends)).time
+    static, dynamic = (of(TRIANGLE.format(outer, ends)).time for outer in (PARALLEL, DYNAMIC))
+    chunks = 400 * COSTS["chunk"] / 2
+    assert static == pytest.approx(COSTS["start"] + alone * share, rel=0.01)
+    assert dynamic == pytest.approx(COSTS["start"] + alone / 2 + chunks, rel=0.01)

@@ -16,7 +16,6 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.choices import placements as room
-from wingspan.choices.estimate import estimate
 from wingspan.choices.placements import Choices, choices, placements
 from wingspan.dependence.changes import formats, headers
 from wingspan.errors import InputError, ProgramError, WingspanError
@@ -69,14 +68,6 @@ def test_the_placement_of_a_listing_is_found(name: str) -> None:
     same = [each for each in found.placements if placed(each.program.tree) == placed(program.tree)]
     assert {each.schedule.partition("(")[0] for each in same} == {"static_schedule", "dynamic_schedule"}
     assert found.complete
-
-
-@pytest.mark.parametrize("name", few(NESTED, 1))
-def test_a_nested_listing_is_at_most_as_fast_as_the_best_by_estimate(name: str) -> None:
-    """Two devices of two threads each, beside one loop on a device of four."""
-    program, _ = listing(name)
-    hand = estimate(api.bind(program, params=SETTINGS if name == "spgemm_nested" else None, symbolic=True, threads=2))
-    assert placements(program, 4)[0].estimate.time <= hand.time
 
 
 def test_what_a_listing_offers_is_listed() -> None:
@@ -214,7 +205,7 @@ def test_two_modifiers_are_tried_where_one_does_not_suffice() -> None:
 
 def test_formats_that_are_safe_apart_are_tested_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks lock c before d, and in another nest d before c: each may have a lock around it, but not both."""
-    monkeypatch.setattr(room, "_sets", lambda loops: iter([tuple(loops[:1])]))
+    monkeypatch.setattr(room, "SETS", 1)  # the outermost loop
     found = of(
         """
         c = Tensor(Dense(Element(0)), 2)
@@ -263,6 +254,28 @@ def test_two_nests_run_in_parallel_together() -> None:
     )
     inner += "  # line 10"
     assert sorted(static) == sorted([(), (first,), (second,), (inner,), (first, second), (first, inner)])
+
+
+def test_loops_side_by_side_that_are_best_alone_are_together_in_a_quick_search() -> None:
+    """Two nests of two loops: of four pairs one is tried, that of the outer loops."""
+    text = """
+        c = Tensor(Dense(Dense(Element(0.0))), 90, 90)
+        d = Tensor(Dense(Dense(Element(0.0))), 90, 90)
+        c .= 0
+        d .= 0
+        for j = _
+            for i = _
+                c[i, j] += i
+        for l = _
+            for k = _
+                d[k, l] += k
+        return c, d
+    """
+    whole, quick = of(text), of(text, quick=True)
+    pairs = {each.loops for each in quick.placements if len(each.loops) == 2 and "dynamic" not in each.schedule}
+    assert pairs == {("for j = parallel(_, dev)", "for l = parallel(_, dev)")}
+    assert len({each.loops for each in whole.placements if "dynamic" not in each.schedule}) == 1 + 4 + 4
+    assert quick.placements[0] == whole.placements[0]
 
 
 def test_a_variable_is_not_helped_by_a_format() -> None:

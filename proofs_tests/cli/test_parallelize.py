@@ -124,3 +124,24 @@ def test_results_show_what_they_are() -> None:
     assert repr(found) == "<Parallelized: 3 programs, the best serial>"
     assert str(found).startswith("serial  the program: 2 placements")
     assert found.to_dict()["candidates"][0]["expected"] == 1.0
+
+
+NEST = "c = Tensor(Dense(Dense(Element(0))), n, 3)\nc .= 0\nfor j = _\nfor i = _\nc[i, j] += i\nend\nend\nreturn c"
+
+
+def test_nested_devices_are_offered_if_they_are_asked_for(command, written) -> None:
+    """Beside one device of as many threads; numbers of threads are those of --nested, and at least two."""
+    file = written(NEST)
+    done = command("parallelize", file, "--nested", "2,3", "--top", "20")
+    assert done.status == 0 and "for i = parallel(_, dev2)" in done.out and "found safe for 6 threads" in done.out
+    assert "dev2" not in command("parallelize", file, "--threads", "6", "--top", "20").out
+    for words in (["2"], ["2,0"], ["2,x"], ["2,2", "--threads", "2"], [""]):
+        assert command("parallelize", file, "--nested", *words).status == 2, words
+
+
+def test_what_is_safe_for_given_parameters_only_is_said(command, written) -> None:
+    """Without any there is nothing to say."""
+    file = written(NEST)
+    line = "  given  n = 0: the programs are safe for that, and need not be for other values"
+    assert line in command("parallelize", file, "-p", "n=0").out.splitlines()
+    assert "  given  " not in command("parallelize", file).out

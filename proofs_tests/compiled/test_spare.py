@@ -117,3 +117,15 @@ def test_ctrl_c_while_memory_is_given_back_is_not_lost() -> None:
                 pass
     finally:
         _memory.reclaim_by(wingspan.release)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+@pytest.mark.parametrize("n", [64 * MB, 128 * MB])
+def test_large_buffers_do_not_displace_each_other_in_a_cache(engine: str, n: int) -> None:
+    text = f"C = Tensor(SparseRunList(Element(0)), {n})\nC .= 0\nfor i = 3:4\n    C[i] = 7\nend\nreturn C"
+    data = wingspan.compile(api.parse(text), engine=engine)().data
+    left, right, val = (
+        data.arrays[0 if name != "val" else 1, name, ()].values.ctypes.data for name in ("left", "right", "val")
+    )
+    apart = [abs(a - b) % 2**28 for a, b in ((left, right), (left, val), (right, val))]
+    assert all(64 <= distance <= 2**28 - 64 for distance in apart)

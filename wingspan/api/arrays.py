@@ -8,19 +8,20 @@ does an operator whose operands have too many operators for one program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from importlib import import_module
 from itertools import chain, count
 from math import prod
 from types import ModuleType
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
+from wingspan.api.operators import Operators
+from wingspan.api.shapes import broadcast, numbered
 from wingspan.choices.operands import Input
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.errors import InputError, ParseError
@@ -34,9 +35,6 @@ _numbers = count(1)
 
 OPERATORS = 60
 """How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
-
-POWERS = 8
-"""The largest exponent: a power is a product."""
 
 INDICES = "ijklmnpqr"
 """What the first indices of an expression are called."""
@@ -55,7 +53,7 @@ class Leaf:
 
 
 @dataclass(eq=False, repr=False)
-class LazyTensor:
+class LazyTensor(Operators):
     """An array that is computed when it is needed, by `wingspan.compute` or `numpy.asarray`. `wingspan.lazy` makes it.
 
     It has the operators of NumPy's arrays, and methods and functions (`__array_namespace__`) of the array API standard,
@@ -72,8 +70,6 @@ class LazyTensor:
     _op: str = "="
     """⊕ of the reduction over the indices that no axis has; `=` if there are none"""
     _value: Computed | None = field(default=None)
-
-    __array_ufunc__ = None  # NumPy's arrays leave operators with lazy ones to these
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -120,118 +116,11 @@ class LazyTensor:
         """The element of an array without axes. TypeError if it has some."""
         return float(compute(self))
 
-    # ------------------------------------------------------------------------------------------------------- operators
+    def _joined(self, op: str, *arrays: Any) -> LazyTensor:
+        return joined(op, *arrays)
 
-    def __add__(self, other: Any) -> LazyTensor:
-        return joined("+", self, other)
-
-    def __radd__(self, other: Any) -> LazyTensor:
-        return joined("+", other, self)
-
-    def __sub__(self, other: Any) -> LazyTensor:
-        return joined("-", self, other)
-
-    def __rsub__(self, other: Any) -> LazyTensor:
-        return joined("-", other, self)
-
-    def __mul__(self, other: Any) -> LazyTensor:
-        return joined("*", self, other)
-
-    def __rmul__(self, other: Any) -> LazyTensor:
-        return joined("*", other, self)
-
-    def __truediv__(self, other: Any) -> LazyTensor:
-        return joined("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> LazyTensor:
-        return joined("/", other, self)
-
-    def __floordiv__(self, other: Any) -> LazyTensor:
-        return joined("÷", self, other)
-
-    def __rfloordiv__(self, other: Any) -> LazyTensor:
-        return joined("÷", other, self)
-
-    def __mod__(self, other: Any) -> LazyTensor:
-        return joined("%", self, other)
-
-    def __rmod__(self, other: Any) -> LazyTensor:
-        return joined("%", other, self)
-
-    def __pow__(self, exponent: SupportsIndex) -> LazyTensor:
-        whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
-        if not whole or not 1 <= exponent.__index__() <= POWERS:
-            raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 1 to {POWERS}")
-        return reduce(LazyTensor.__mul__, [self] * exponent.__index__())
-
-    def __matmul__(self, other: Any) -> LazyTensor:
-        return matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> LazyTensor:
-        return matmul(other, self)
-
-    def __and__(self, other: Any) -> LazyTensor:
-        return joined("&", self, other)
-
-    def __rand__(self, other: Any) -> LazyTensor:
-        return joined("&", other, self)
-
-    def __or__(self, other: Any) -> LazyTensor:
-        return joined("|", self, other)
-
-    def __ror__(self, other: Any) -> LazyTensor:
-        return joined("|", other, self)
-
-    def __xor__(self, other: Any) -> LazyTensor:
-        return joined("⊻", self, other)
-
-    def __rxor__(self, other: Any) -> LazyTensor:
-        return joined("⊻", other, self)
-
-    def __lshift__(self, other: Any) -> LazyTensor:
-        return joined("<<", self, other)
-
-    def __rlshift__(self, other: Any) -> LazyTensor:
-        return joined("<<", other, self)
-
-    def __rshift__(self, other: Any) -> LazyTensor:
-        return joined(">>", self, other)
-
-    def __rrshift__(self, other: Any) -> LazyTensor:
-        return joined(">>", other, self)
-
-    def __lt__(self, other: Any) -> LazyTensor:
-        return joined("<", self, other)
-
-    def __le__(self, other: Any) -> LazyTensor:
-        return joined("<=", self, other)
-
-    def __gt__(self, other: Any) -> LazyTensor:
-        return joined(">", self, other)
-
-    def __ge__(self, other: Any) -> LazyTensor:
-        return joined(">=", self, other)
-
-    def __eq__(self, other: Any) -> LazyTensor:  # type: ignore[override]
-        return joined("==", self, other)
-
-    def __ne__(self, other: Any) -> LazyTensor:  # type: ignore[override]
-        return joined("!=", self, other)
-
-    def __neg__(self) -> LazyTensor:
-        return joined("-", self)
-
-    def __pos__(self) -> LazyTensor:
-        return self
-
-    def __abs__(self) -> LazyTensor:
-        return joined("abs", self)
-
-    def __invert__(self) -> LazyTensor:
-        return joined("~", self)
-
-    def __bool__(self) -> bool:
-        raise TypeError("a lazy array is neither true nor false: compute it first")
+    def _multiplied(self, x: Any, y: Any) -> LazyTensor:
+        return matmul(x, y)
 
     # ------------------------------------------------------------------------------------------------------------ axes
 
@@ -413,7 +302,7 @@ def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> L
     if sum(sizes) >= OPERATORS:
         terms = [_value_of(term) if n else term for term, n in zip(terms, sizes, strict=True)]
     terms = [terms[0], *map(_fresh, terms[1:])]
-    shape = _broadcast([term.shape for term in terms])
+    shape = broadcast([term.shape for term in terms])
     terms = [_without_units(term, shape) for term in terms]
     axes: list[str | None] = []
     renamed: dict[str, str] = {}
@@ -452,17 +341,6 @@ def _fresh(array: LazyTensor) -> LazyTensor:
     return replace(array, _expression=_renamed(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
 
 
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that all of these are broadcast to. InputError if there is none."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        given = " and ".join(str(shape) for shape in shapes)
-        raise InputError(
-            f"the shapes {given} do not fit each other", fix="use axes of equal extents, or of 1"
-        ) from None
-
-
 def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
     """The array, reduced over those axes of extent 1 that are broadcast to more: it has one value for all of them."""
     units = [k for k in range(-array.ndim, 0) if array._axes[k] is not None and array.shape[k] == 1 != shape[k]]
@@ -471,14 +349,14 @@ def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
 
 def squeeze(array: LazyTensor, axes: int | Sequence[int], keepdims: bool = False) -> LazyTensor:
     """The array without some axes of extent 1, or with axes that it does not depend on in their place."""
-    if long := [k for k in _numbered(axes, array.ndim) if array.shape[k] != 1]:
+    if long := [k for k in numbered(axes, array.ndim) if array.shape[k] != 1]:
         raise InputError(f"axis {long[0]} has extent {array.shape[long[0]]}, not 1", fix="reduce it, as by sum")
     return reduced("||" if array._kind == "bool" else "+", array, axes, keepdims)
 
 
 def reduced(op: str, array: LazyTensor, axis: int | Sequence[int] | None, keepdims: bool) -> LazyTensor:
     """An array reduced over some axes. A reduction by the same operator goes on over more of them."""
-    numbers = range(array.ndim) if axis is None else _numbered(axis, array.ndim)
+    numbers = range(array.ndim) if axis is None else numbered(axis, array.ndim)
     if not any(array._axes[k] is not None for k in numbers):
         term = array if array._kind != "bool" or op in ("&&", "||") else array + 0  # a number, as over other axes
     else:
@@ -487,19 +365,9 @@ def reduced(op: str, array: LazyTensor, axis: int | Sequence[int] | None, keepdi
     return replace(term, _axes=tuple(axes), _value=None)
 
 
-def _numbered(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[int, ...]:
-    """Axes counted from 0. InputError if there is no such axis, or one comes twice."""
-    given = [axis.__index__() for axis in ([axes] if isinstance(axes, SupportsIndex) else axes)]
-    found = tuple(axis + ndim if axis < 0 else axis for axis in given)
-    for axis, number in zip(given, found, strict=True):
-        if not 0 <= number < ndim or found.count(number) > 1:
-            raise InputError(f"axis {axis} of an array with {ndim}", fix="give each axis once, from 0 or back from -1")
-    return found
-
-
 def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
     """The array with its axes in another order."""
-    numbers = _numbered(axes, array.ndim)
+    numbers = numbered(axes, array.ndim)
     if len(numbers) != array.ndim:
         raise InputError(f"{len(numbers)} axes of an array with {array.ndim}", fix="give each axis once")
     return replace(array, _axes=tuple(array._axes[k] for k in numbers), _value=None)
@@ -507,7 +375,7 @@ def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
 
 def expand_dims(array: LazyTensor, axis: int) -> LazyTensor:
     """The array with one more axis, of extent 1, at a place."""
-    (at,) = _numbered([axis], array.ndim + 1)
+    (at,) = numbered([axis], array.ndim + 1)
     return replace(array, _axes=(*array._axes[:at], None, *array._axes[at:]), _value=None)
 
 
@@ -515,7 +383,7 @@ def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 
     """The sum of products over pairs of axes, or over the last of x and the first of y."""
     x, y = _term(x), _fresh(_term(y))
     pairs = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
-    left, right = _numbered(pairs[0], x.ndim), _numbered(pairs[1], y.ndim)
+    left, right = numbered(pairs[0], x.ndim), numbered(pairs[1], y.ndim)
     if [x.shape[k] for k in left] != [y.shape[k] for k in right]:
         raise InputError(f"axes {left} of {x.shape} and {right} of {y.shape} differ", fix="sum over equal extents")
     free = [k for k in range(y.ndim) if k not in right]

@@ -86,9 +86,9 @@ def einsum(
 ) -> Computed:
     """Compute an expression over whole tensors, such as `C[i, j] += A[i, k] * B[k, j]`.
 
-    Chooses the order of the loops, the formats of the result and of a workspace, by the work that is estimated from the
-    extents and the numbers of stored elements. Inputs that lie in memory in another order than the loops visit them are
-    copied.
+    Chooses the order of the loops, the formats of the result and of a workspace, and which factors of a product are
+    reduced first, by the work that is estimated from the extents and the numbers of stored elements. Inputs that lie in
+    memory in another order than the loops visit them are copied.
 
     Args:
         expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
@@ -166,6 +166,6 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[s
         return text, "serial"
     key = text, threads, tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
     if key not in _placed:
-        best = placements(parse(text, "<einsum>"), threads, inputs=tensors)[0]
+        best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True)[0]
         kept(_placed, key, (str(best.program), best.description))
     return _placed[key]

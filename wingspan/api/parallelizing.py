@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from wingspan.api.binding import Progress, bind
@@ -60,7 +61,9 @@ class Parallelized(Shown):
     Attributes:
         candidates: programs that the test accepts, best first; the serial one is among them.
         rejected: the loops that are parallel in none of them, each with what the test finds.
-        threads: the number of threads of the device.
+        threads: the number of threads of the device, or of all nested ones together.
+        devices: the threads of nested devices, outermost first, or of the one device.
+        params: the parameters that were given, and that the programs have: they are safe for these values.
         test: the test that accepts all candidates.
         engine: what measured candidates ran on, or empty.
         complete: False if there were more placements than are tried.
@@ -70,6 +73,8 @@ class Parallelized(Shown):
     candidates: tuple[Candidate, ...]
     rejected: tuple[Rejected, ...]
     threads: int
+    devices: tuple[int, ...]
+    params: Mapping[str, Any]
     test: Test
     engine: str
     complete: bool
@@ -94,7 +99,7 @@ def parallelize(
     test: Test = "repaired",
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
-    threads: int | None = None,
+    threads: int | Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> Parallelized:
     """Find every placement of `parallel` and modifiers with which a program is safe, and rank them.
@@ -108,8 +113,9 @@ def parallelize(
             fastest runs. Placements that are not run come after those.
         top: how many are measured.
         test: `repaired`, whose verdict `run` and `compile` ask for, too; or `exact`, which accepts more.
-        inputs, params: as for `wingspan.api.bind`. The programs are safe for all inputs.
-        threads: the number of threads of the device; by default that of the processors.
+        inputs, params: as for `wingspan.api.bind`. The programs are safe for all inputs, and for these parameters.
+        threads: the number of threads of the device; by default that of the processors. Several are those of nested
+            devices, outermost first: then loops inside of each other are tried as well, one on each device.
         progress: called with the number of programs tried, and 0.
 
     Raises:
@@ -120,17 +126,22 @@ def parallelize(
         raise InputError(f"{test} is no test to rely on", fix=f"use {' or '.join(TESTS)}")
     if top < 1:
         raise InputError(f"{top} placements cannot be measured", fix="use 1 or more")
+    threads = processors() if threads is None else threads
+    devices = (threads,) if isinstance(threads, int) else tuple(threads)
+    if not devices or min(devices) < 1:
+        raise InputError(f"devices of {devices} threads", fix="give each device 1 thread or more")
     written = program if isinstance(program, Program) else load(program)
     if not headers(written.tree):
         raise InputError(f"{written.name} has no loop", fix="write one: only loops run in parallel")
-    threads = threads or processors()
-    found = choices(written, threads, inputs=inputs, params=params, test=test, progress=progress)
+    found = choices(written, devices, inputs=inputs, params=params, test=test, progress=progress)
     alone = found.serial.estimate.time
     ranked = [Candidate(each, alone / each.estimate.time if alone else 1.0) for each in found.placements]
     engine = ""
     if measure:
         engine, ranked = _measured(ranked, top, inputs or {}, found.params)
-    return Parallelized(tuple(ranked), found.rejected, threads, test, engine, found.complete, found.assumed)
+    return Parallelized(
+        tuple(ranked), found.rejected, prod(devices), devices, found.params, test, engine, found.complete, found.assumed
+    )
 
 
 def _measured(

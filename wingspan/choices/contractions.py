@@ -206,7 +206,7 @@ class _Search:
             known = self.known(chosen)
             einsum = self.product(replace(self.einsum, output=name, axes=axes, op=op), chosen)
             einsum = replace(einsum, init=ir.Literal(neutral(op, einsum.expression, known)))
-            for nest in nests(einsum, known):
+            for nest in nests(einsum, known, zeros=True):
                 steps = _steps(chosen, nest)
                 if nest.elements <= LARGEST and (nest.axes not in best or steps.work < best[nest.axes][0].work):
                     best[nest.axes] = steps, _intermediate(steps, width_of(einsum, known))

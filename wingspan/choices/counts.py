@@ -42,11 +42,21 @@ class Counts:
 
     def length(self, r: ir.RangeLike, around: Mapping[str, int]) -> int:
         """The iterations of a loop; where its ends depend on loops around it, those in the middle of them."""
+        return max(round(self._span(r, around)), 0)
+
+    def lengths(self, r: ir.RangeLike, around: Mapping[str, int], index: str) -> np.ndarray:
+        """The same in each iteration of a loop around it, whose range begins with 1."""
+        n = around[index]
+        first, last = (self._span(r, {**around, index: 2 * at - 1}) for at in (1, n))  # of which this is the middle
+        return np.maximum(np.linspace(first, last, n), 0)
+
+    def _span(self, r: ir.RangeLike, around: Mapping[str, int]) -> float:
+        """The length of a range, negative if it ends long before it starts."""
         ends = r.range if isinstance(r, ir.Parallel) else r
         if not isinstance(ends, ir.Range):
             return 1
         start, stop = (self._value(end, around) for end in (ends.start, ends.stop))
-        return max(round(stop - start) + 1, 0) if start is not None and stop is not None else 1
+        return stop - start + 1 if start is not None and stop is not None else 1
 
     def _value(self, e: ir.Expression, around: Mapping[str, int]) -> float | None:
         """What an end of a range is; None if it depends on loaded values."""

@@ -88,6 +88,8 @@ class _Shared:
     """the executions of updates, by the iteration of the loop"""
     locked: list[float] = field(default_factory=list)
     """the work under the busiest lock of each Mutex"""
+    inner: list[np.ndarray] = field(default_factory=list)
+    """the lengths of the loops around a statement, by the iteration of this one"""
 
 
 class _Clock(Counts):
@@ -129,7 +131,12 @@ class _Clock(Counts):
         entered = self.times(s, around)
         iterations = self.times(s.body, inner)
         steps = _alone(self.visited(s, around, n, entered) * COSTS["iteration"])
+        uneven = [shared for shared in self.around if shared.whole and shared.index in around]
+        for shared in uneven:
+            shared.inner.append(self.lengths(s.range, around, shared.index))
         done = steps + self.of(s.body, inner, iterations)
+        for shared in uneven:
+            shared.inner.pop()
         for T, (level, modifiers, positions) in self.descended(s):
             own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
             done += _alone(own * iterations)
@@ -219,7 +226,7 @@ class _Clock(Counts):
 
     def profile(self, s: ir.Assign, around: dict[str, int], shared: _Shared) -> np.ndarray:
         """How the executions of an assignment are spread over the iterations of a parallel loop around it."""
-        found = np.ones(shared.length)
+        found = np.prod([np.ones(shared.length), *shared.inner], axis=0)
         for names, _ in self.needed(s, around):
             counts = [
                 self.counted(access.fiber.tensor, axis)

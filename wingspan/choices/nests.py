@@ -80,8 +80,12 @@ class Nest:
         return f"loops {loops}; result {self.format}{through}; about {self.work:.2g} iterations"
 
 
-def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = None) -> list[Nest]:
+def nests(
+    einsum: Einsum, operands: Mapping[str, Operand], form: str | None = None, *, zeros: bool = False
+) -> list[Nest]:
     """The ways to compute an einsum, that of the least work first, with a result in this format if one is given.
+
+    Of others a level is dense only if all of its elements are computed; with `zeros`, if most are.
 
     Raises:
         InputError: the format does not fit.
@@ -89,7 +93,7 @@ def nests(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = No
     """
     width = width_of(einsum, operands)
     given = None if form is None else _levels(einsum, form, width)
-    made = (_nest(einsum, ordered, width, form, given) for ordered in orders(einsum, operands))
+    made = (_nest(einsum, ordered, width, form, given, zeros) for ordered in orders(einsum, operands))
     return sorted(made, key=lambda nest: nest.work)
 
 
@@ -112,12 +116,19 @@ def _storage(form: str) -> tuple[Storage, ...]:
     return tuple(level for level in Tower.of(resolve(as_format(form), {}), ()).levels if isinstance(level, Storage))
 
 
-def _nest(einsum: Einsum, ordered: Ordered, width: Width, form: str | None, given: tuple[Storage, ...] | None) -> Nest:
+def _nest(
+    einsum: Einsum,
+    ordered: Ordered,
+    width: Width,
+    form: str | None,
+    given: tuple[Storage, ...] | None,
+    zeros: bool,
+) -> Nest:
     """The way to compute an einsum in this order, with a result in the format whose levels are given, if any."""
     end = leaf(einsum.init.value, width)
     if given is None:
         axes = tuple(axis.index for axis in ordered.outputs)
-        dense = [not (axis.sparse or axis.few) for axis in ordered.outputs]
+        dense = [not (axis.few or (axis.sparse and not zeros)) for axis in ordered.outputs]
         ascending = [not each for each in dense]
     else:
         axes = einsum.axes[::-1]

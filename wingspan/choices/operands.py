@@ -120,10 +120,11 @@ class Input(Operand):
 
     @cached_property
     def largest(self) -> float:
-        """No element is of a greater magnitude; NaN if one is NaN."""
+        """No element is of a greater magnitude; infinite if one is NaN."""
         values = _values(self._data)
         ends = [float(end) for end in (values.min(), values.max())] if values.size else []
-        return float(np.max(np.abs([float(self.fill), *ends])))
+        largest = float(np.max(np.abs([float(self.fill), *ends])))
+        return largest if largest == largest else inf
 
     def dense(self, order: Order) -> tuple[bool, ...]:
         if isinstance(self._data, Transposed) and order == self.native:

@@ -1,7 +1,8 @@
 """Where a program can run in parallel: every placement that the level dependence test accepts, ranked by estimate.
 
 The program is first made serial and its modifiers left out. Then loops of which none is inside another one are made
-parallel, on one device, with a static and with a dynamic schedule. If the test finds something in a tensor, each single
+parallel, on one device, with a static and with a dynamic schedule; if nested devices are asked for, also loops inside
+of each other, one on each device. If the test finds something in a tensor, each single
 modifier is tried anywhere in its format, and Atomic at its leaf; where one does not suffice but fixes something and
 breaks nothing, a second one. Formats that extend an accepted one are left out: what is safe without a modifier is only
 slower with it. At the end the choices for all tensors are combined, and the test decides on the program as a whole.
@@ -9,9 +10,10 @@ slower with it. At the end the choices for all tensors are combined, and the tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product
+from itertools import chain, combinations, islice, pairwise, product
+from math import inf, prod
 from typing import Any
 
 from wingspan.choices.counts import Counts
@@ -37,6 +39,9 @@ from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.program import Program
+
+Threads = int | Sequence[int]
+"""The number of threads of a device, or of each of nested ones, outermost first."""
 
 CHUNKS = 32
 """About how many chunks each thread takes of a loop with a dynamic schedule."""
@@ -100,28 +105,31 @@ class Choices:
         return next(each for each in self.placements if not each.loops)
 
 
-def placements(program: Program, threads: int, **given: Any) -> list[Placement]:
+def placements(program: Program, threads: Threads, **given: Any) -> list[Placement]:
     """The placements of a program on so many threads, best first. Arguments and errors: as `choices`."""
     return list(choices(program, threads, **given).placements)
 
 
 def choices(
     program: Program,
-    threads: int,
+    threads: Threads,
     *,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     test: Test = "repaired",
+    quick: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choices:
     """Every placement of `parallel` and modifiers in a program that the test accepts.
 
     Args:
         program: the program as written. Its parallel loops and modifiers are left out first.
-        threads: the number of threads of the device that the loops run on.
+        threads: the number of threads of the device that the loops run on; or those of nested devices, outermost first,
+            beside one device with as many threads as they have together.
         inputs, params: as for `wingspan.api.bind`. The verdicts hold for all inputs, and for these parameters; the
             estimates are for these inputs, and rest on assumptions about what is not given (`wingspan.choices.counts`).
         test: the test that must accept a program.
+        quick: of loops side by side, try only those together that are best alone.
         progress: called with the number of programs tried, and 0.
 
     Raises:
@@ -131,51 +139,53 @@ def choices(
     """
     search = _Search(program, threads, inputs or {}, params or {}, test, progress)
     search.accept_serial()
-    found = [search.placement(search.tree, (), "")]
-    rejected: list[Rejected] = []
-    sets = list(islice(_sets(headers(search.tree)), SETS + 1))
-    hopeless: set[tuple[int, str]] = set()
-    for loops in sets[:SETS]:
-        for schedule in search.schedules(loops):
-            if any((loop.number, schedule.kind) in hopeless for loop in loops):
-                continue
-            made = list(search.placed(loops, schedule))
-            accepted = [each for each in made if isinstance(each, Placement)]
-            found += accepted
-            rejected += [each for each in made if isinstance(each, Rejected)]
-            if len(loops) == 1 and not accepted:
-                hopeless.add((loops[0].number, schedule.kind))
-    ranked = sorted(found, key=lambda each: (each.estimate.time, each.estimate.work))
-    complete = search.complete and len(sets) <= SETS
-    return Choices(tuple(ranked), tuple(rejected), complete, search.retest.params, search.data.symbols)
+    loops = headers(search.tree)
+    search.tried((loop,) for loop in loops)
+    hopeful = sorted((loop for loop in loops if loop.number in search.alone), key=lambda at: search.alone[at.number])
+    if len(search.devices) > 1:
+        search.tried(_chains(hopeful, len(search.devices)))
+    beside = _beside(hopeful)
+    nests = sum(not loop.around for loop in loops)
+    search.tried(islice(beside, max(nests - 1, 0)) if quick else beside)
+    ranked = sorted(search.found, key=lambda each: (each.estimate.time, each.estimate.work))
+    return Choices(tuple(ranked), tuple(search.rejected), search.complete, search.retest.params, search.data.symbols)
 
 
-def _sets(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
-    """Sets of loops of which none is inside another one: single ones first, then with one of each nest, or none."""
+def _beside(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
+    """Sets of several loops of which none is inside another one, those of the first ones first."""
 
     def sets(rest: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
         if rest:
             first, *others = rest
-            apart = [each for each in others if first.number not in each.around]
+            apart = [each for each in others if first.number not in each.around and each.number not in first.around]
             yield from ((first, *more) for more in chain([()], sets(apart)))
             yield from sets(others)
 
-    singles = [(loop,) for loop in loops]
-    return chain(singles, (found for found in sets(loops) if len(found) > 1))
+    return (found for found in sets(loops) if len(found) > 1)
+
+
+def _chains(loops: Sequence[Header], length: int) -> Iterator[tuple[Header, ...]]:
+    """So many loops inside of each other, outermost first."""
+    ordered = sorted(loops, key=lambda loop: len(loop.around))
+    for found in combinations(ordered, length):
+        if all(outer.number in inner.around for outer, inner in pairwise(found)):
+            yield found
 
 
 class _Search:
     def __init__(
         self,
         program: Program,
-        threads: int,
+        threads: Threads,
         inputs: Mapping[str, Any],
         params: Mapping[str, Any],
         test: Test,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        elaborate(program.tree, program.folder, inputs, params, threads, symbolic=True)  # with its own mistakes
-        self.program, self.threads, self.progress = program, threads, progress
+        self.devices = (threads,) if isinstance(threads, int) else tuple(threads)
+        self.threads = prod(self.devices)
+        elaborate(program.tree, program.folder, inputs, params, self.threads, symbolic=True)  # with its own mistakes
+        self.program, self.progress = program, progress
         self.tree = sequential(program.tree)
         unknown = {name for name in params if name not in names_of(self.tree)}
         left = {name: value for name, value in params.items() if name not in unknown}
@@ -185,6 +195,12 @@ class _Search:
         self.counts = Counts(self.data)
         self.complete = True
         self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
+        self.sets = 0
+        self.found = [self.placement(self.tree, (), "")]
+        self.rejected: list[Rejected] = []
+        self.alone: dict[int, float] = {}
+        """for each loop that can be parallel alone, the least time that this is expected to take"""
+        self.hopeless: set[tuple[int, str]] = set()
 
     def accept_serial(self) -> None:
         """ProgramError unless the test accepts the serial program: then no placement helps."""
@@ -206,6 +222,28 @@ class _Search:
                 self.known[tree] = None
         return self.known[tree]
 
+    def tried(self, sets: Iterable[tuple[Header, ...]]) -> None:
+        """Try sets of loops with both schedules, at most `SETS` of all."""
+        for loops in sets:
+            if self.sets == SETS:
+                self.complete = False
+                return
+            self.sets += 1
+            for schedule in self.schedules(loops):
+                if any((loop.number, schedule.kind) in self.hopeless for loop in loops):
+                    continue
+                made = list(self.placed(loops, schedule))
+                accepted = [each for each in made if isinstance(each, Placement)]
+                self.found += accepted
+                self.rejected += [each for each in made if isinstance(each, Rejected)]
+                if len(loops) == 1:
+                    (loop,) = loops
+                    if accepted:
+                        known = self.alone.get(loop.number, inf)
+                        self.alone[loop.number] = min(known, *(each.estimate.time for each in accepted))
+                    else:
+                        self.hopeless.add((loop.number, schedule.kind))
+
     def schedules(self, loops: Sequence[Header]) -> Iterator[ir.ScheduleCall]:
         """Static; and dynamic, in chunks of which each thread takes about `CHUNKS` of the shortest loop."""
         yield ir.DEFAULT_SCHEDULE
@@ -215,8 +253,10 @@ class _Search:
 
     def placed(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> Iterator[Placement | Rejected]:
         """The accepted programs with these loops parallel, or why there is none."""
-        device, defined = with_device(self.tree, ir.Cpu("", ir.Literal(self.threads)))
-        ranges = {loop.number: ir.Parallel(loop.serial, device, schedule) for loop in loops if loop.serial}
+        nested = len(loops) > 1 and loops[0].number in loops[1].around
+        devices, defined = self.with_devices(self.devices if nested else (self.threads,))
+        on = zip(loops, devices if nested else devices * len(loops), strict=True)
+        ranges = {loop.number: ir.Parallel(loop.serial, device, schedule) for loop, device in on if loop.serial}
         base = with_ranges(defined, ranges)
         tested = self.test(base)
         if tested is None:
@@ -237,6 +277,16 @@ class _Search:
         if not made:
             reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
             yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
+
+    def with_devices(self, counts: Sequence[int]) -> tuple[list[ir.Variable], ir.Program]:
+        """The program with devices of so many threads, each the parent of the next."""
+        devices: list[ir.Variable] = []
+        tree = self.tree
+        for threads in counts:
+            parent = devices[-1] if devices else None
+            device, tree = with_device(tree, ir.Cpu("", ir.Literal(threads), parent))
+            devices.append(device)
+        return devices, tree
 
     def options(self, base: ir.Program, T: str, before: Report) -> Iterator[Layers]:
         """The formats with one or two modifiers in which the test finds nothing in a tensor."""

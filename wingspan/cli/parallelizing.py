@@ -22,8 +22,22 @@ from wingspan.views.view import Invocation
 from wingspan.written import check_new, check_output, write_atomically
 
 
+def nested_devices(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """The numbers of threads that --nested gives."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) < 2 or not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise click.BadParameter("give two numbers or more, from 1: --nested 2,2", context, option)
+    return tuple(map(int, parts))
+
+
 @main.command()
 @on_program
+@click.option(
+    "--nested", callback=nested_devices, metavar="N,…",
+    help="Try loops inside of each other, too, on nested devices of so many threads each, outermost first.",
+)  # fmt: skip
 @click.option("--measure", is_flag=True, help="Run the best ones and the serial program, and rank them by their times.")
 @click.option(
     "--top", type=click.IntRange(min=1), default=SHOWN, show_default=True, metavar="K",
@@ -39,6 +53,7 @@ from wingspan.written import check_new, check_output, write_atomically
 def parallelize(
     told: Invocation,
     as_json: bool,
+    nested: tuple[int, ...] | None,
     measure: bool,
     top: int,
     every: bool,
@@ -49,13 +64,17 @@ def parallelize(
     """Find where the program in FILE can run in parallel.
 
     Every loop is tried, with every modifier that may help. The level dependence test accepts each program that is
-    shown, for all inputs; estimates for the inputs given rank them. Without --threads there are as many as processors.
+    shown, for all inputs, and for the parameters that -p gives; estimates for the inputs given rank them. Without
+    --threads there are as many as processors.
     """
     if out is not None:
         check_output(out, api.files_of(told.runnable, told.inputs))
         check_new(out, force)
+    if nested and told.threads:
+        raise click.UsageError("--nested gives the numbers of threads: leave --threads out.")
+    given = told.binding if nested is None else {**told.binding, "threads": nested}
     with spinner(progress.placing, sys.stderr) as tell:
-        made = api.parallelize(told.runnable, measure=measure, top=top, test=test, progress=tell, **told.binding)
+        made = api.parallelize(told.runnable, measure=measure, top=top, test=test, progress=tell, **given)
     if as_json:
         show_json(data.parallelize(made))
     else:

@@ -208,11 +208,13 @@ def with_ranges(tree: ir.Program, changed: Mapping[int, ir.RangeLike]) -> ir.Pro
 
 
 def with_device(tree: ir.Program, device: ir.Cpu) -> tuple[ir.Variable, ir.Program]:
-    """A name for a device, and the program with its definition."""
+    """A name for a device, and the program with its definition: after that of its parent, or first."""
     used = {getattr(node, field, "") for node in tree.walk() for field in ("name", "index", "tensor", "id")}
     name = next(name for k in count(1) if (name := f"dev{k if k > 1 else ''}") not in used)
     define = ir.Define(name, replace(device, id=device.id or name))
-    return ir.Variable(name), _with_statements(tree, define, *tree.body.statements)
+    defined = [s.name if isinstance(s, ir.Define) else None for s in tree.body.statements]
+    at = defined.index(device.parent.name) + 1 if device.parent else 0
+    return ir.Variable(name), _with_statements(tree, *tree.body.statements[:at], define, *tree.body.statements[at:])
 
 
 def _with_name(tree: ir.Program, loop: Header) -> tuple[ir.Variable, ir.Program]:

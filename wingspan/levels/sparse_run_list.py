@@ -107,9 +107,9 @@ class SparseRunList(Storage):
         return c.q
     def exit(c, i):
         goes_on = False
-        if c.first < c.q and c.i + 1 == i:
+        if c.first < c.q:
             goes_on = child.equal(c.q - 1, c.q)
-        if goes_on:
+        if goes_on and c.i + 1 == i:
             right[c.q - 1] = c.last
         else:
             left[c.q] = i

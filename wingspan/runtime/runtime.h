@@ -36,6 +36,8 @@
 #define WS_CROWD ((uint64_t)128 << 10)    /* beyond this many bytes huge pages pay */
 #define WS_ARENA ((uint64_t)1 << 32)      /* address space is taken in pieces of this size, in bytes, each twice as large */
 #define WS_NURSERY ((uint64_t)1 << 28)    /* and in pieces of this size for what is smaller than a huge page */
+#define WS_STAGGER ((uint64_t)4096 + 320) /* large buffers begin so many bytes further than the one before, modulo */
+#define WS_STAGGERS 14                    /* so many times this, less than half a crowd: see ws_reserve */
 #define WS_SMALLEST ((uint64_t)16 << 20)  /* the reservation of each of very many instances for a buffer, in bytes */
 #ifdef __SANITIZE_THREAD__
 #define WS_RESERVATION ((uint64_t)1 << 30)
@@ -117,7 +119,7 @@ typedef struct ws_instance {
     ws_buffer buffers[];
 } ws_instance;
 
-typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; uint64_t size, used; } ws_arena;
+typedef struct ws_arena { struct ws_arena *older; unsigned char *mapped, *base; uint64_t size, used, buffers; } ws_arena;
 
 /* What a waiting task waits for: a lock, and its holder, as far as that is known. */
 typedef struct { const ws_buffer *buffer; int64_t lock, task, holder; char name[24], above[24]; } ws_blocked;
@@ -238,7 +240,8 @@ WS_API inline uint64_t ws_round(uint64_t n, uint64_t to) { return (n + to - 1) /
  * costs a sixth of what it costs page by page. */
 WS_API void ws_huge(unsigned char *data, uint64_t bytes) {
 #ifdef MADV_HUGEPAGE
-    madvise(data + WS_CROWD, bytes - WS_CROWD, MADV_HUGEPAGE);
+    const uint64_t small = -(uint64_t)(uintptr_t)data % WS_HUGE;
+    if (small < bytes) madvise(data + small, bytes - small, MADV_HUGEPAGE);
 #else
     (void)data, (void)bytes;
 #endif
@@ -267,19 +270,21 @@ WS_API ws_arena *ws_arena_open(ws_arena *older, uint64_t size, uint64_t *bytes) 
 }
 
 /* Address space for *bytes; if there is not so much, less, and *bytes is set. The mutex is held. NULL if there is none.
- * Buffers smaller than a huge page lie side by side, since few of those pages then hold them. */
+ * Buffers smaller than a huge page lie side by side, since few of those pages then hold them. Large ones are staggered:
+ * in the first cache of some processors, cells whose addresses are equal modulo 2^28 displace each other (AMD's way
+ * predictor), so a loop over two buffers at the same index would find neither in the cache. */
 WS_API unsigned char *ws_reserve(ws_run *run, uint64_t *bytes) {
     const bool large = *bytes >= WS_HUGE;
     const uint64_t page = large ? WS_HUGE : WS_PAGE;
     *bytes = ws_round(*bytes, page);
     ws_arena *a = run->arenas[large];
-    if (!a || a->used + *bytes > a->size) {
+    if (!a || a->used + WS_CROWD + *bytes > a->size) {
         const uint64_t size = !large ? WS_NURSERY : a ? 2 * a->size : WS_ARENA;
         if (!(a = ws_arena_open(a, size, bytes))) return NULL;
         run->arenas[large] = a;
     }
-    const uint64_t at = a->used;
-    a->used += ws_round(*bytes, page);
+    const uint64_t at = a->used + (large ? a->buffers++ % WS_STAGGERS * WS_STAGGER : 0);
+    a->used = ws_round(at + *bytes, page);
     if (!large && at == 0) ws_huge(a->base, a->size);
     return a->base + at;
 }

@@ -333,6 +333,8 @@ def parallelize(made: Parallelized) -> dict[str, Any]:
     """The programs that are safe, best first, and the loops that are parallel in none of them."""
     return {
         "threads": made.threads,
+        "devices": list(made.devices),
+        "params": dict(made.params),
         "test": made.test,
         "complete": made.complete,
         "engine": made.engine or None,

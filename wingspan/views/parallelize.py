@@ -74,6 +74,9 @@ def _rejected(rejected: Sequence[Rejected]) -> list[str]:
 def _notes(made: Parallelized, every: bool) -> Iterator[tuple[str, str]]:
     """What the programs and their order rest on."""
     yield "test", f"{made.test}: {ACCEPTED[made.test]}"
+    if made.params:
+        given = ", ".join(f"{name} = {value}" for name, value in made.params.items())
+        yield "given", f"{given}: the programs are safe for that, and need not be for other values"
     if made.assumed:
         extents = f"extents as {counts.OPEN}, and {counts.STORED:.0%} of a sparse level stored"
         yield "open", f"{', '.join(made.assumed)}; estimates take {extents}"

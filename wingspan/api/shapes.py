@@ -1,0 +1,31 @@
+"""Shapes that are broadcast, and axes that are counted from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import SupportsIndex
+
+import numpy as np
+
+from wingspan.errors import InputError
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all of these are broadcast to. InputError if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = " and ".join(str(shape) for shape in shapes)
+        raise InputError(
+            f"the shapes {given} do not fit each other", fix="use axes of equal extents, or of 1"
+        ) from None
+
+
+def numbered(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0. InputError if there is no such axis, or one comes twice."""
+    given = [axis.__index__() for axis in ([axes] if isinstance(axes, SupportsIndex) else axes)]
+    found = tuple(axis + ndim if axis < 0 else axis for axis in given)
+    for axis, number in zip(given, found, strict=True):
+        if not 0 <= number < ndim or found.count(number) > 1:
+            raise InputError(f"axis {axis} of an array with {ndim}", fix="give each axis once, from 0 or back from -1")
+    return found
