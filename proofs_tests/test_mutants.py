@@ -18,8 +18,8 @@ AREAS = {
     "language": [
         "wingspan/lang/branches.py", "wingspan/lang/builder.py", "wingspan/elaborate/kinds.py",
         "wingspan/elaborate/functions.py", "wingspan/elaborate/extents.py", "wingspan/elaborate/uses.py",
-        "wingspan/elaborate/lifecycles.py", "wingspan/lang/algebra.py", "wingspan/lang/printer.py",
-        "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
+        "wingspan/elaborate/lifecycles.py", "wingspan/elaborate/missing.py", "wingspan/lang/algebra.py",
+        "wingspan/lang/printer.py", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
         "wingspan/runtime/runtime.h",
     ],
     "dependence": [

@@ -208,9 +208,21 @@ def test_presence_is_tested_by_the_index_of_a_loop_and_not_by_a_search() -> None
 
 def test_a_subscript_that_is_loaded_may_leave_its_axis_anywhere_in_coalesce() -> None:
     """Each subscript is evaluated once where what it reads is, and the access is missing where it leaves the axis."""
-    body = "y[i] += coalesce(2 * A[~B[i]] + 1, A[~(i - 3)], -7)"
-    made = agreed(api.bind(api.parse(f"{HEAD}for i = 1:4\n{body}\nend\nreturn y"), inputs={"A": [10, 20]}))["y"]
-    assert made.tolist() == [41, 21, -7, 10]
+    bodies = {
+        "y[i] += coalesce(2 * A[~B[i]] + 1, A[~(i - 3)], -7)": [41, 21, -7, 10],
+        "y[i] += coalesce(B[~A[~(i + 1)]] + 1, -7)": [-7, -7, -7, -7],
+        "y[i] += coalesce(2 * B[~B[~(i + 1)]], -7)": [4, 10, -7, -7],
+    }
+    for body, expected in bodies.items():
+        program = api.parse(f"{HEAD}for i = 1:4\n{body}\nend\nreturn y")
+        assert agreed(api.bind(program, inputs={"A": [10, 20]}))["y"].tolist() == expected, body
+
+
+def test_the_remedy_is_a_program() -> None:
+    """It goes on where a coalesce ends that may be missing."""
+    with pytest.raises(ProgramError) as raised:
+        api.bind(api.parse(f"{HEAD}y[1] += coalesce(A[~1], 2 * B[~1])"), inputs={"A": [1]})
+    assert raised.value.fix == "say what to take then: coalesce(A[~1], 2 * B[~1], 0)"
 
 
 def test_tasks_may_read_what_may_be_missing() -> None:

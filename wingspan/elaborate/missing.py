@@ -23,7 +23,7 @@ from dataclasses import replace
 from wingspan.errors import Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.data import NOT_STORED
-from wingspan.lang.printer import show
+from wingspan.lang.printer import alternatives, commas, show
 
 LARGEST = 10_000
 """How large an expression may become: conditions in conditions of what may be missing double it."""
@@ -101,7 +101,8 @@ def _left(e: ir.Expression, always: bool) -> ProgramError:
         return ProgramError(f"{show(e)} is missing, and a value is needed here", e.span, fix=NOT_STORED)
     bare = isinstance(e, ir.Access) and any(isinstance(s, ir.Permissive) for s in e.subscripts)
     where = "is missing where ~ leaves the axis" if bare else "may be missing"
-    return ProgramError(f"{show(e)} {where}", e.span, fix=f"say what to take then: coalesce({show(e)}, 0)")
+    values = (*alternatives(e), ir.Literal(0))
+    return ProgramError(f"{show(e)} {where}", e.span, fix=f"say what to take then: coalesce({commas(values)})")
 
 
 def _is(e: ir.Expression, value: bool) -> bool:
