@@ -12,14 +12,14 @@ import scipy.sparse
 import sparse
 
 from proofs_tests.effort import many
-from wingspan import api
+from wingspan import api, function
 from wingspan.api.expressions import einsum
 from wingspan.choices.contractions import ways
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
+from wingspan.errors import InputError, ParseError
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import SPECIAL, campaign, einsums
@@ -365,3 +365,42 @@ def test_booleans_may_be_stored_as_numbers() -> None:
     for leaf, expected in (("0", [0, 1]), ("0.0", [0.0, 1.0]), ("false", [False, True])):
         made = einsum("C[i] = A[i] > 1", A=np.array([0.5, 2.0]), format=f"Dense(Element({leaf}))").to_numpy()
         assert made.tolist() == expected and type(made.tolist()[0]) is type(expected[0])
+
+
+def test_functions_are_called_and_updated_by() -> None:
+    """From Python, or declared in lines before the update; the program declares those that it uses."""
+    A, B = np.array([0.5, 0, 0.25, 0]), np.array([[1, 2, 0], [3, 0, 4]])
+    f = function("f(x, y) = x + y - x * y", associative=True, commutative=True, identity=0)
+    g, unused = function("g(x) = 2 * x + 1"), function("unused(x) = x")
+    made = einsum("y[] <<f>>= A[i]", A=A, functions=[f], threads=2)
+    assert float(made) == 0.625 and made.check().verdict == "safe"
+    made = einsum("y[i] += g(B[i, j])", B=B, functions=[unused, g])
+    assert made.to_numpy().tolist() == (2 * B + 1).sum(1).tolist()
+    assert str(g) in str(made.program) and "unused" not in str(made.program)
+    text = "function w(x) = 3 * x\nfunction h(x) = w(x) - 1\nC[j] <<max>>= h(B[i, j])"
+    made = einsum(text, B=B)
+    assert made.to_numpy().tolist() == (3 * B - 1).max(0).tolist()
+    assert str(made.program).index("function w") < str(made.program).index("function h")
+
+
+def test_a_workspace_and_a_function_have_two_names() -> None:
+    """Sparse factors are multiplied through a workspace w, unless a function has this name."""
+    A = scipy.sparse.random_array((20, 20), density=0.1, rng=np.random.default_rng(0), format="csr")
+    w = function("w(x) = 2 * x")
+    made = einsum("C[i, j] += A[i, k] * A[k, j] * w(s)", A=A, s=1.0, functions=[w], format=ROWS)
+    assert "w2 = Tensor" in str(made.program)
+    assert np.allclose(made.to_numpy(), 2 * (A @ A).toarray())
+
+
+def test_what_is_wrong_with_functions_is_one_error() -> None:
+    f = function("f(x, y) = 2 * x - y")
+    for text, given, message in (
+        ("y[] <<f>>= A[i]", [], "no function f is declared before this"),
+        ("y[] <<f>>= A[i]", [lambda x, y: x], "functions are what wingspan.function makes, and this is a function"),
+        ("y[] <<f>>= A[i]", f, "functions are given in a list"),
+        ("y[] <<f>>= A[i]", [f], "f has no identity to begin from"),
+        ("y[] <<f>>= A[i] * B[j]", [f], "the order of the loops over i, j matters to f"),
+    ):
+        with pytest.raises((InputError, ParseError)) as raised:
+            einsum(text, A=np.ones(2), functions=given, **({"B": np.ones(2), "init": 0} if "B" in text else {}))
+        assert raised.value.message == message and raised.value.fix

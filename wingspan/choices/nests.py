@@ -23,6 +23,7 @@ from wingspan.elaborate.inputs import axes
 from wingspan.elaborate.kinds import WORDS
 from wingspan.errors import InputError
 from wingspan.lang import ir
+from wingspan.lang.functions import used
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
 from wingspan.levels import Storage, Tower, resolve
@@ -178,6 +179,7 @@ class Writer:
         self.inputs: dict[str, tuple[Input, Order]] = {}
         self._taken = {name for nest in nests for name in (nest.einsum.output, *nest.einsum.loops)}
         self._taken |= {access.fiber.tensor for nest in nests for access in nest.einsum.accesses}
+        self._taken |= {name for nest in nests for name in used(nest.einsum.update)}
         self._names: dict[tuple[str, Order], str] = {}
         self._formats: dict[str, str] = {}
         *first, last = nests
@@ -188,8 +190,9 @@ class Writer:
 
     def text(self) -> str:
         """The program."""
+        declared = "".join(f"{show(f)}\n" for f in used(self._program).values())
         defined = "\n".join(f"{name} = Tensor({form})" for name, form in self._formats.items())
-        return f"{defined}\n{show(self._program)}"
+        return f"{declared}{defined}\n{show(self._program)}"
 
     def _computed(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
         """The statements that compute a tensor by a nest."""
