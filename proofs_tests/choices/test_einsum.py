@@ -383,13 +383,12 @@ def test_functions_are_called_and_updated_by() -> None:
     assert str(made.program).index("function w") < str(made.program).index("function h")
 
 
-def test_a_workspace_and_a_function_have_two_names() -> None:
-    """Sparse factors are multiplied through a workspace w, unless a function has this name."""
-    A = scipy.sparse.random_array((300, 300), density=0.01, rng=np.random.default_rng(0), format="csr")
-    w = function("w(x) = 2 * x")
-    made = einsum("C[i, j] += A[i, k] * A[k, j] * w(s)", A=A, s=1.0, functions=[w])
-    assert "w2 = Tensor" in str(made.program)
-    assert np.allclose(made.to_numpy(), 2 * (A @ A).toarray())
+def test_a_tensor_and_a_function_have_two_names() -> None:
+    """B with its axes in the order of the loops is BT, unless a function has this name."""
+    B = np.array([[1, 2, 0], [3, 0, 4]])
+    made = einsum("y[i] += BT(B[i, j])", B=B, functions=[function("BT(x) = 2 * x")])
+    assert "BT2 = Tensor" in str(made.program)
+    assert made.to_numpy().tolist() == (2 * B).sum(1).tolist()
 
 
 def test_what_is_wrong_with_functions_is_one_error() -> None:
