@@ -56,7 +56,7 @@ def arrays(draw: st.DrawFn, shape: list[int], logical: bool) -> Any:
     """An array of few kinds of elements, dense or sparse, with all elements stored, some or none."""
     size = int(np.prod(shape))
     some = np.array(draw(st.lists(st.sampled_from([0, 0, 1, 2, -3]), min_size=size, max_size=size)))
-    array = some.reshape(shape).astype(bool if logical else draw(st.sampled_from(DTYPES)))
+    array: np.ndarray = some.reshape(shape).astype(bool if logical else draw(st.sampled_from(DTYPES)))
     form = draw(st.sampled_from(["dense", "filled", "csr", "csc"]))
     if form == "filled":
         fill = draw(st.sampled_from([False, True] if logical else [0, 1]))

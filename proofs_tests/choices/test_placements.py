@@ -16,7 +16,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.choices import placements as room
-from wingspan.choices.placements import Choices, choices, placements
+from wingspan.choices.placements import Choices, Threads, choices, placements
 from wingspan.dependence.changes import formats, headers
 from wingspan.errors import InputError, ProgramError, WingspanError
 from wingspan.lang import ir
@@ -35,7 +35,7 @@ LISTINGS = [
 NESTED = ["inner_nested", "spgemm_nested"]
 
 
-def of(text: str, threads: int = 2, **given: Any) -> Choices:
+def of(text: str, threads: Threads = 2, **given: Any) -> Choices:
     """The placements of a program given as text."""
     return choices(api.parse(dedent(text)), threads, **given)
 
