@@ -71,6 +71,8 @@ def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None
     ("text", "told"),
     [
         ("", "cannot watch"),
+        ("c[~1]", "cannot watch c[~1]: c[~1] is missing where ~ leaves the axis"),
+        ("missing", "cannot watch missing: missing is missing, and a value is needed here"),
         ("c[1", "cannot watch c[1: "),
         ("x = 1", "cannot watch x = 1: "),
         ("1) + (2", "cannot watch"),

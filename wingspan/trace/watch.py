@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError, WingspanError
+from wingspan.elaborate.missing import settle_missing
+from wingspan.errors import Fault, InputError, Mistakes, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.reference import evaluate, show
@@ -56,8 +57,10 @@ class Watches:
 
 def _parsed(text: str, program: Elaborated) -> ir.Expression:
     fix = "write one expression, such as c[3] + 1"
+    mistakes = Mistakes()
     try:
-        body = parse(f"{NAME} = ({text})", text).body
+        body = settle_missing(parse(f"{NAME} = ({text})", text).body, mistakes)
+        mistakes.tell()
     except WingspanError as error:
         raise InputError(f"cannot watch {text}: {error.message}", fix=fix) from None
     match body:
