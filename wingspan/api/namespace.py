@@ -194,12 +194,12 @@ def reciprocal(x: Any, /) -> LazyTensor:
 
 def astype(x: Any, dtype: Any, /) -> LazyTensor:
     """The elements as doubles, or booleans or integers that they are equal to. InputError: as integers, if doubles."""
-    x, wanted = lazy(x), _dtype(dtype)
-    if x.dtype == wanted:
-        return x
-    if wanted == int64 and x.dtype == float64:
+    array, wanted = lazy(x), _dtype(dtype)
+    if array.dtype == wanted:
+        return array
+    if wanted == int64 and array.dtype == float64:
         raise InputError("the language makes no integers of doubles", fix="compute it, and use NumPy's astype")
-    return not_equal(x, 0) if wanted == bool else add(x, 0.0 if wanted == float64 else 0)
+    return not_equal(array, 0) if wanted == bool else add(array, 0.0 if wanted == float64 else 0)
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
