@@ -356,7 +356,7 @@ def test_a_mistake_is_one_message(message: str) -> None:
 ])  # fmt: skip
 def test_a_format_that_cannot_hold_the_elements_is_refused(text: str, form: str, fix: str) -> None:
     """Before anything runs, with a leaf that can."""
-    with pytest.raises(InputError, match="C gets .*, and .* holds") as raised:
+    with pytest.raises(InputError, match=r"C gets .*, and .* holds") as raised:
         einsum(text, A=np.array([0.5, 2.0]), format=form)
     assert raised.value.fix == f"give a format whose leaf is {fix}"
 

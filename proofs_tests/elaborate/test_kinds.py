@@ -43,9 +43,13 @@ MISTAKES = {
         "10:25", "ifelse takes a boolean, B[i], or an integer, 2", "give two numbers, or two booleans"
     ),
     "c[i] = 1.5": Mistake("10:8", "c holds 64-bit integers, and 1.5 is none", "give an integer, or use Element(0.0)"),
-    "c[i] -= 1 / 2": Mistake("10:9", "c holds 64-bit integers, and 0.5 is none", "give an integer, or use Element(0.0)"),
+    "c[i] -= 1 / 2": Mistake(
+        "10:9", "c holds 64-bit integers, and 0.5 is none", "give an integer, or use Element(0.0)"
+    ),
     "c[i] = NaN": Mistake("10:8", "c holds 64-bit integers, and NaN is none", "give an integer, or use Element(0.0)"),
-    "c[i] += 1e19": Mistake("10:9", "c holds 64-bit integers, and 1e+19 is none", "give an integer, or use Element(0.0)"),
+    "c[i] += 1e19": Mistake(
+        "10:9", "c holds 64-bit integers, and 1e+19 is none", "give an integer, or use Element(0.0)"
+    ),
     "c[i] = isqrt(2.5)": Mistake("10:14", "an integer is needed here, and 2.5 is a double", "give an integer"),
     "x = d[i]; c[i] = isqrt(x)": Mistake("10:24", "an integer is needed here, and x is a double", "give an integer"),
     "b[i] += B[i]": Mistake("10:1", "+= needs numbers, and b holds booleans", "use Element(0)"),

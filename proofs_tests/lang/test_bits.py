@@ -183,7 +183,8 @@ def test_all_engines_update_bits(leaf: str, threads: int, form: str, op: str) ->
     found = compare(bound, [api.engine(name) for name in (*ENGINES, *(["compiled"] if build.compiler() else []))])
     assert found.difference is None and not found.left_out
     made = found.endings[0].arrays
-    assert made["s"] == reduce(combine, A, z) and made["r"] == reduce(combine, [~b & a for a, b in zip(A, B)], z)
+    both = [~b & a for a, b in zip(A, B, strict=True)]
+    assert made["s"] == reduce(combine, A, z) and made["r"] == reduce(combine, both, z)
 
 
 def test_updates_of_bits_read_as_written() -> None:

@@ -113,7 +113,7 @@ def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None
         wingspan.function("f(x) = x")(1, 2)
     with pytest.raises(Fault, match="division by zero"):
         wingspan.function("f(x) = 1 ÷ x")(0)
-    with pytest.raises(InputError, match="functions are what wingspan.function makes, and this is a str"):
+    with pytest.raises(InputError, match=r"functions are what wingspan\.function makes, and this is a str"):
         wingspan.parse("x = f(1)", functions=["f(x) = x"])  # type: ignore[list-item]
 
 

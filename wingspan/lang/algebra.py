@@ -375,9 +375,10 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)
-    zero, unsure = algebra_of(e.op).annihilator, e.op not in BITS  # whether other operands may be doubles
+    zero, whole = algebra_of(e.op).annihilator, e.op in BITS
     for known in literals:
-        if zero is not None and is_literal(known, zero.value) and not (typed and (called or unsure and known.kind == "int")):
+        kept = typed and (called or (known.kind == "int" and not whole))
+        if zero is not None and is_literal(known, zero.value) and not kept:
             return Literal(known.value, span=e.span)
     if len(literals) == len(args):
         return _folded(e, literals)
