@@ -36,7 +36,10 @@ MISTAKES = {
     ),
     "b[i] = i": Mistake("10:8", "b holds booleans, and i is an integer", "write i != 0"),
     "b[i] |= A[i] + 1": Mistake("10:9", "b holds booleans, and A[i] + 1 is an integer", "write (A[i] + 1) != 0"),
-    "c[i] <<||>>= B[i]": Mistake("10:1", "<<||>>= needs booleans, and c holds integers", "use Element(false)"),
+    "c[i] <<||>>= B[i]": Mistake(
+        "10:1", "<<||>>= needs booleans, and c holds integers", "use Element(false), or <<|>>= for bits"
+    ),
+    "d[i] <<&&>>= B[i]": Mistake("10:1", "<<&&>>= needs booleans, and d holds doubles", "use Element(false)"),
     "b[i] = B[i] && i": Mistake("10:16", "&& needs booleans, and i is an integer", "write i != 0"),
     "b[i] = !(i + 0.5)": Mistake("10:10", "! needs booleans, and i + 0.5 is a double", "write (i + 0.5) != 0"),
     "x = ifelse(i > 1, B[i], 2)": Mistake(

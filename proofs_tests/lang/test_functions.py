@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_a_function_from_python_is_declared_by_the_program_that_is_given_it() ->
 
 
 def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None:
-    for text, known, kind, message in (
+    wrong: Any = (
         ("f(x, y) = x - y", {"commutative": True}, ProgramError, "f is declared commutative, but f(0, 1) = -1"),
         ("f(x) = x\ny = 2", {}, ParseError, "this is more than one function"),
         ("f(x, y; associative) = x", {}, ParseError, "what holds of a function is given by name here"),
@@ -105,7 +106,8 @@ def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None
         ("f(x, y) = x + y", {"annihilator": 1j}, InputError, "annihilator is a number or a boolean, and this is a co"),
         ("f(x, y) = x + y", {"identity": 2**63}, InputError, "identity=9223372036854775808 does not fit a 64-bit"),
         ("f(x, y) = x + y", {"commutative": "yes"}, InputError, "commutative is True or False, and this is a str"),
-    ):
+    )
+    for text, known, kind, message in wrong:
         with pytest.raises(kind) as caught:
             wingspan.function(text, **known)
         assert caught.value.message.startswith(message), text
@@ -118,7 +120,7 @@ def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None
 
 
 def test_a_function_from_python_may_be_written_as_in_a_program_and_declared_by_numpys_values() -> None:
-    known = {"commutative": np.bool_(True), "identity": np.int64(0)}
+    known: Any = {"commutative": np.bool_(True), "identity": np.int64(0)}
     f, g = (wingspan.function(f"{word}f(x, y) = x + y", **known) for word in ("", "function "))
     assert str(f) == str(g) == "function f(x, y; commutative, identity = 0) = x + y"
     assert str(wingspan.function(str(wingspan.function("f(x) = 2 * x")))) == "function f(x) = 2 * x"
