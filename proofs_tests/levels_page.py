@@ -40,8 +40,11 @@ end
 return y
 """
 
-LEVELS = {level: f"{level}(0)" for level in LEAVES} | {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
+LEVELS = {level: f"{level}(0)" for level in LEAVES} | {"Pattern": "Pattern()"}
+LEVELS |= {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
 LEVELS |= {"SparseCOO": "SparseCOO(2, Atomic(0))"}
+AROUND = {"Pattern": "Mutex(SparseDict({}))"}
+"""What a level is in, if not in a Dense: a Pattern is in a level that stores what was written, in any order."""
 Element = tuple[int, ...]
 
 
@@ -63,7 +66,7 @@ def read(form: str, word: str) -> bool:
     on, which let accesses to a tensor that is read go on at once.
     """
     rank = rank_of(form)
-    array = np.zeros((2,) * rank, dtype=np.int64)
+    array: np.ndarray = np.zeros((2,) * rank, dtype=np.bool_ if "Pattern" in form else np.int64)
     for at in elements(word, rank):
         array[tuple(i - 1 for i in at)] = 1
     subscripts = ", ".join("t" if letter == "k" else "1" for letter in word[-rank:])
@@ -93,18 +96,23 @@ def merged(form: str, word: str) -> bool:
 
 
 def counted(form: str, word: str, tasks: tuple[Task, Task], thaws: bool = False) -> bool:
-    """Whether the tensor counts both elements if each task adds 1 to one of them, one task after the other."""
-    h = ByHand(tower(form.replace("(d,", "(far,"), *(2,) * rank_of(form)), op="+").whole("declare")
+    """Whether the tensor counts both elements if each task adds 1 to one of them, one task after the other.
+
+    A Pattern does not count: both elements are true.
+    """
+    op, one = ("||", True) if "Pattern" in form else ("+", 1)
+    h = ByHand(tower(form.replace("(d,", "(far,"), *(2,) * rank_of(form)), op=op).whole("declare")
     pair = elements(word, rank_of(form))
     try:
         for h.task, at in zip(tasks, pair, strict=True):
-            h.whole("checkout").update_all({at: 1}).whole("commit")
+            h.whole("checkout").update_all({at: one}).whole("commit")
             if thaws and at is pair[0]:
                 h.whole("freeze", "thaw")
         h.whole("freeze")
     except Fault:
         return False
-    return {at: v for at, v in h.elements().items() if v} == Counter(pair) and broken(h) == []
+    wanted = dict.fromkeys(pair, True) if op == "||" else Counter(pair)
+    return {at: v for at, v in h.elements().items() if v} == wanted and broken(h) == []
 
 
 TABLES: Mapping[str, Callable[[str, str], bool]] = {
@@ -123,13 +131,15 @@ def tables() -> Iterator[str]:
         yield f"| level | {' | '.join(MODIFIERS)} |"
         yield "|---" * (len(MODIFIERS) + 1) + "|"
         for level, form in LEVELS.items():
-            yield f"| `{level}` | {' | '.join(cell(form, modifier, takes) for modifier in MODIFIERS.values())} |"
+            around = AROUND.get(level, "Dense({})")
+            cells = (cell(form, around.format(modifier), takes) for modifier in MODIFIERS.values())
+            yield f"| `{level}` | {' | '.join(cells)} |"
         yield ""
 
 
-def cell(form: str, modifier: str, takes: Callable[[str, str], bool]) -> str:
-    """The relations for which a level in a modifier takes two reads, or two updates."""
-    whole = f"Dense({modifier.format(form)})"
+def cell(form: str, around: str, takes: Callable[[str, str], bool]) -> str:
+    """The relations for which a level, in what is around it, takes two reads, or two updates."""
+    whole = around.format(form)
     if not legal(whole) or (takes is merged and not legal(f"Merge(dev, {whole})")):
         return "refused"
     kinds = [kind for kind in PAIRS if kind != "sibling" or rank_of(form)]

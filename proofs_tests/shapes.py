@@ -356,9 +356,29 @@ def _several(draft: Draft, number: int) -> None:
         draft.nest([None] if draft.chance(6) else [], draft.update)
 
 
+def searches(draft: Draft) -> None:
+    """A short-circuit scalar in each iteration, which an inner loop updates until it is true, and then an update."""
+    _declare(draft, most=1)
+    draft.lines.append("q = ShortCircuitScalar(false)")
+
+    def sought() -> None:
+        name = draft.choose.choice(list(draft.indices))
+        test = draft.choose.choice((f"{name} == 2", f"{name} < 2", f"{name} % 2 == 1", "true"))
+        draft.lines += [f"if {test}", f"q[] |= {list(draft.indices)[-1]} > 1", "end"]
+
+    def found() -> None:
+        draft.lines.append("q .= false")
+        draft.nest([None], sought)
+        draft.lines.append("if q[]")
+        draft.update()
+        draft.lines.append("end")
+
+    draft.nest(_loops(draft, "d")[:2], found)
+
+
 SHAPES: tuple[Shape, ...] = (
     one_access, one_body, serial, one_after_the_other, nested_devices, conditions, workspaces, reads, stacks, arrival,
-    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points, reused,
+    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points, reused, searches,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from wingspan.lang import ir
 from wingspan.lang.functions import TRUE_OR_NOT, VALUES, choose, function
+from wingspan.lang.pairs import SECONDS, Pair
 
 TENSORS = ("A", "B", "C", "w", "Ω", "T_1")
 VARIABLES = ("x", "y", "n", "_t", "größe", "endless", "fortune", "i", "j")
@@ -43,9 +44,12 @@ BINARY = sorted(
     }
 )
 
+REDUCTIONS = (*ir.REDUCTIONS, *ir.PAIRING)
+
 integers = st.integers(-(2**63), 2**63 - 1)
 doubles = st.floats(allow_nan=False, allow_infinity=False)
 literals = st.builds(ir.Literal, st.one_of(st.booleans(), integers, st.integers(0, 9), doubles))
+pairs = st.builds(lambda x, i: ir.Literal(Pair.of(x, i)), st.floats(), st.integers(SECONDS[0], SECONDS[-1]))
 
 
 def accesses(bound: tuple[str, ...], depth: int) -> st.SearchStrategy[ir.Access]:
@@ -68,8 +72,17 @@ def expressions(bound: tuple[str, ...], depth: int = 3) -> st.SearchStrategy[ir.
         st.deferred(lambda: accesses(bound, depth)),
         st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(("-", "!", "~", "isqrt", "abs")), below),
         st.builds(lambda op, a, b: ir.Call(op, (a, b)), st.sampled_from(BINARY), below, below),
+        pairs,
+        st.builds(made_pair, below, below),
+        st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(sorted(ir.PARTS)), below),
         st.builds(ir.Call, st.sampled_from(("min", "max")), st.lists(below, min_size=2, max_size=4).map(tuple)),
     )
+
+
+def made_pair(x: ir.Expression, i: ir.Expression) -> ir.Call:
+    """(x, i); a part of x if both are literals, since the parser makes one literal of them."""
+    both = isinstance(x, ir.Literal) and isinstance(i, ir.Literal)
+    return ir.Call("first", (x,)) if both else ir.Call("pair", (x, i))
 
 
 def cpus(bound: tuple[str, ...] = ()) -> st.SearchStrategy[ir.Cpu]:
@@ -93,7 +106,7 @@ def ranges(bound: tuple[str, ...]) -> st.SearchStrategy[ir.Whole | ir.Range | ir
 
 
 formats: st.SearchStrategy[ir.Format] = st.recursive(
-    st.builds(lambda name, z: ir.Format(name, (z,)), st.sampled_from(("Element", "Atomic")), literals)
+    st.builds(lambda name, z: ir.Format(name, (z,)), st.sampled_from(("Element", "Atomic")), literals | pairs)
     | st.just(ir.Format("Pattern", ())),
     lambda inner: st.builds(
         ir.Format,
@@ -109,11 +122,11 @@ formats: st.SearchStrategy[ir.Format] = st.recursive(
 def alike(columns: int) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
     """Rows of one length and one kind of element."""
 
-    def rows(values: st.SearchStrategy[bool | int | float]) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
+    def rows(values: st.SearchStrategy[ir.Value]) -> st.SearchStrategy[tuple[tuple[ir.Literal, ...], ...]]:
         row = st.lists(st.builds(ir.Literal, values), min_size=columns, max_size=columns).map(tuple)
         return st.lists(row, min_size=1, max_size=3).map(tuple)
 
-    return st.one_of(rows(st.booleans()), rows(integers), rows(doubles))
+    return st.one_of(rows(st.booleans()), rows(integers), rows(doubles), rows(pairs.map(lambda p: p.value)))
 
 
 vectors = st.integers(0, 4).flatmap(alike).map(lambda rows: ir.Data(1, rows[:1]))
@@ -139,7 +152,7 @@ def statements(draw: st.DrawFn, bound: tuple[str, ...] = (), depth: int = 3) -> 
         case "set":
             return ir.Set(draw(st.sampled_from(free)), draw(expressions(bound)))
         case "assign":
-            return ir.Assign(draw(accesses(bound, 3)), draw(st.sampled_from(ir.REDUCTIONS)), draw(expressions(bound)))
+            return ir.Assign(draw(accesses(bound, 3)), draw(st.sampled_from(REDUCTIONS)), draw(expressions(bound)))
         case "declare":
             return ir.Declare(draw(tensors), draw(expressions(bound, 1)))
         case "freeze":

@@ -51,6 +51,11 @@ def symmetric(n: int, r: int, seed: int) -> np.ndarray:
     return made
 
 
+def square(n: int, r: int, seed: int) -> np.ndarray:
+    """A square of r + 1 rows and columns."""
+    return np.arange((r + 1) ** 2).reshape(r + 1, r + 1)
+
+
 def blocks(n: int, r: int, seed: int) -> np.ndarray:
     """Blocks of 2 by 2: r of them in each column of blocks."""
     made = np.zeros((2, 2, n // 2, COLUMNS), dtype=np.int64)
@@ -99,9 +104,10 @@ KERNELS = {
         {"A": sparse, "B": sparse}, 24,
     ),
     "histogram": Kernel(
-        over({"A": RUN, "B": RUN}, {"h": "Merge(dev, SparseDict(SparseDict(Element(0)))), 9, 9"},
-             "r = A[i, j] + 1\ng = B[i, j] + 1\nh[r, g] += 1"),
-        {"A": image, "B": image}, 30, 60,
+        over({"R": RUN, "G": RUN, "B": RUN},
+             {"h": "Merge(dev, SparseDict(SparseDict(SparseDict(Element(0))))), 9, 9, 9"},
+             "r = R[i, j] + 1\ng = G[i, j] + 1\nb = B[i, j] + 1\nh[r, g, b] += 1"),
+        {"R": image, "G": image, "B": image}, 50, 150,
     ),
     "sum and largest": Kernel(
         over({"A": RUN}, {"s": SHARED, "m": SHARED}, "s[] += A[i, j]\nm[] <<max>>= A[i, j]"), {"A": image}, 6
@@ -121,6 +127,12 @@ KERNELS = {
         over({"A": SET, "B": SET}, {"C": OWN_SET, "s": SHARED},
              "if A[i, j] || B[i, j]\nC[i, j] = true\ns[] += 1\nend"),
         {"A": masks, "B": masks}, 9,
+    ),
+    "upper triangle times a vector": Kernel(
+        over({"A": "Dense(Dense(Element(0)))", "v": "Dense(Element(0))"}, {"y": "Dense(Atomic(0))"},
+             "if i <= j\ny[i] += A[i, j] * v[j]\nend"),
+        {"A": square, "v": lambda n, r, seed: np.arange(r + 1)}, 2, 25,
+        lambda n: 1, lambda r: (r + 1) * (r + 2) // 2,
     ),
     "intervals times a vector": Kernel(
         over({"A": "Dense(SparseInterval(Element(0)))", "v": "Dense(Element(0))"}, {"y": "Dense(Atomic(0))"},
@@ -143,6 +155,11 @@ KERNELS = {
         over({"A": "Dense(SparseBlockList(Element(0)))", "B": "Dense(SparseBlockList(Element(0)))"},
              {"C": ROWS.format("SparseBlockList(Element(0))")}, "C[i, j] = A[i, j] * B[i, j]"),
         {"A": stored, "B": stored}, 8,
+    ),
+    "stencil with borders": Kernel(
+        over({"A": RUN}, {"C": OWN_RUNS},
+             "C[i, j] = coalesce(A[~(i - 1), j], 0) + A[i, j] + coalesce(A[~(i + 1), j], 0)"),
+        {"A": image}, 24,
     ),
     "ragged rows": Kernel(
         over({"A": "Dense(SparseBand(Element(0)))", "B": "Dense(SparseBand(Element(0)))"},

@@ -22,12 +22,18 @@ AREAS = {
         "wingspan/lang/printer.py", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
         "wingspan/runtime/runtime.h", "wingspan/lang/functions.py",
     ],
+    "pairs": [
+        "wingspan/lang/pairs.py", "wingspan/lang/algebra.py", "wingspan/elaborate/kinds.py",
+        "wingspan/runtime/runtime.h", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/inline.py",
+        "wingspan/tensors/tensor.py", "wingspan/native/heap.py",
+    ],
     "dependence": [
         "wingspan/dependence/level_test.py", "wingspan/dependence/stability.py", "wingspan/dependence/accesses.py",
         "wingspan/dependence/analysis.py", "wingspan/dependence/directions.py", "wingspan/dependence/classical.py",
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/reuse.py",
         "wingspan/dependence/alike.py", "wingspan/dependence/advice.py", "wingspan/dependence/changes.py",
+        "wingspan/dependence/findings.py",
         "wingspan/views/check.py",
     ],
     "levels": [
@@ -127,6 +133,10 @@ AREAS = {
         "wingspan/api/exploring.py", "wingspan/program.py", "proofs_tests/man_page.py",
     ],
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
+    "short_circuits": [
+        "wingspan/lang/algebra.py", "wingspan/elaborate/short_circuits.py", "wingspan/semantics/rules/serial.py",
+        "wingspan/reference.py", "wingspan/plan/lowering/",
+    ],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",
         "wingspan/explorer/states.py", "wingspan/explorer/search.py", "wingspan/explorer/jobs.py", "wingspan/api/",

@@ -26,10 +26,12 @@ from .program import Function, Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
 from .schemas import schema
+from .tensors.pairs import PAIR
 from .tensors.tensor import Tensor
 from .version import __version__
 
 __all__ = [
+    "PAIR",
     "Comparison",
     "Computed",
     "Exploration",

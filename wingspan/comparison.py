@@ -19,10 +19,12 @@ from wingspan.errors import Fault, InputError, WingspanError
 from wingspan.lang.algebra import double
 from wingspan.lang.ir import Value
 from wingspan.shown import Shown
+from wingspan.tensors.pairs import PAIR
 from wingspan.tensors.tensor import Tensor
 
-DTYPES: dict[str, tuple[str, type]] = {
-    "b": ("bool", np.bool_), "i": ("int", np.int64), "u": ("int", np.int64), "f": ("float", np.float64)
+DTYPES: dict[str, tuple[str, Any]] = {
+    "b": ("bool", np.bool_), "i": ("int", np.int64), "u": ("int", np.int64), "f": ("float", np.float64),
+    "V": ("pair", PAIR),
 }  # fmt: skip
 """The kinds of elements, by NumPy's letters for them, and what they are compared as."""
 

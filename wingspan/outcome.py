@@ -11,6 +11,7 @@ import numpy as np
 
 from wingspan.lang.algebra import one_nan
 from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.pairs import Pair
 
 Typed = tuple[str, Value]
 """A value with its kind, so that 1 and true stay apart."""
@@ -32,12 +33,19 @@ class Outcome:
         )
 
     def values(self) -> dict[str, Any]:
-        """Tensors as nested lists, row by row, and variables, as Python numbers."""
+        """Tensors as nested lists, row by row, and variables, as Python numbers; pairs as tuples."""
         found: dict[str, Any] = {
-            name: nested(np.array([plain(v) for v in values], dtype=object).reshape(shape))
-            for name, shape, values in self.tensors
+            name: nested(_array(list(map(plain, values))).reshape(shape)) for name, shape, values in self.tensors
         }
         return found | {name: plain(value) for name, (_, value) in self.variables}
+
+
+def _array(values: list[Any]) -> np.ndarray:
+    """A vector of objects, which may be tuples."""
+    made: np.ndarray = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        made[k] = value
+    return made
 
 
 def nested(array: np.ndarray) -> Any:
@@ -45,8 +53,10 @@ def nested(array: np.ndarray) -> Any:
     return array.tolist() if array.shape else array.item()
 
 
-def plain(value: Value) -> Value | str:
-    """A rational as the nearest double, as text if it is beyond all doubles."""
+def plain(value: Value) -> Value | str | tuple[float, int]:
+    """A rational as the nearest double, as text if it is beyond all doubles; a pair as a tuple."""
+    if isinstance(value, Pair):
+        return (value.first, value.second)
     if not isinstance(value, Fraction):
         return value
     try:

@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
-KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean"}
+KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean", "pair": "a pair"}
 
 RANGES = {
     f"{letter}{bits}": np.iinfo(f"{name}{bits}")
@@ -155,13 +155,17 @@ def _computed(raw: object) -> Value | None:
     """A Python number as what programs compute with; None for what is no number."""
     if isinstance(raw, bool | int | Fraction):
         return raw
-    if not isinstance(raw, float):
-        return None
+    return _double(raw) if isinstance(raw, float) else None
+
+
+def _double(raw: float) -> Value:
     return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
 
 
 def _converted(value: Value, kind: str) -> Value | None:
     """The value as an element of a tensor of that kind, None when it has no place there."""
+    if isinstance(value, ir.Pair) or kind == "pair":
+        return value if isinstance(value, ir.Pair) and kind == "pair" else None
     if isinstance(value, bool) or kind == "bool":
         return value if isinstance(value, bool) and kind == "bool" else None
     if kind in ("float", "f32"):
@@ -277,6 +281,10 @@ def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
     if op in WRAPPING:
         return _wrapped(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
+    if op == "pair":
+        return _pair(_number(op, a, span), _integer(op, b, span), span)
+    if op in ir.PAIRING:
+        return min(_paired(op, a, span), _paired(op, b, span), key=partial(_rank, op))
     if op in ("<<", ">>"):
         return _bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
     if op not in NUMERIC:
@@ -293,6 +301,9 @@ def _unary(op: str, a: Value, span: Span | None) -> Value:
     """What ⊗ a is, exactly."""
     if op == "!":
         return not _boolean(op, a, span)
+    if op in ir.PARTS:
+        p = _paired(op, a, span)
+        return p.second if op == "second" else _double(p.first)
     if op == "~":
         return -1 - _integer(op, a, span)
     a = _number(op, a, span)
@@ -319,6 +330,30 @@ def _integer(op: str, value: Value, span: Span | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Fault(f"{op} needs integers, got {show(value)}", span)
     return value
+
+
+def _paired(op: str, value: Value, span: Span | None) -> ir.Pair:
+    if not isinstance(value, ir.Pair):
+        raise Fault(f"{op} needs pairs, got {show(value)}", span)
+    return value
+
+
+def _pair(x: Value, i: int, span: Span | None) -> ir.Pair:
+    """The pair of a number, rounded to single precision, and an integer of 32 bits."""
+    if not -(2**31) <= i < 2**31:
+        raise Fault(f"{i} does not fit the second of a pair", span)
+    near: Value = x if _beyond(x) else single(Fraction(x))
+    try:
+        return ir.Pair.of(float(near), i)
+    except OverflowError:
+        return ir.Pair.of(math.inf if near > 0 else -math.inf, i)
+
+
+def _rank(op: str, p: ir.Pair) -> tuple[bool, float, int]:
+    """Pairs in the order in which an operator prefers them: NaN, then the least or the greatest, then the first."""
+    known = p.first == p.first
+    x = p.first if known else 0.0
+    return known, x if op == "minby" else -x, p.second
 
 
 def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
@@ -441,18 +476,25 @@ class _Evaluator:
                 self.assign(s, scope)
             case ir.Declare(name, init):
                 fill = self.stored(name, self.value(init, scope), init.span or s.span)
-                scope.tensors[name] = np.full(self.shapes[name], fill, dtype=object)
+                scope.tensors[name] = np.empty(self.shapes[name], dtype=object)
+                scope.tensors[name].fill(fill)  # np.full would make integers of pairs
                 if name in self.formats.partial:
                     scope.written[name] = _Written(np.zeros(self.shapes[name], dtype=np.bool_))
-            case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body):
+            case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body, absorbed):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
+                    if absorbed and all(self.absorbed(a, scope, s.span) for a in absorbed):
+                        break
                     self.tick()
                     self.scoped(body, _Scope(scope, {index: i}))
             case ir.Skip() | ir.Freeze() | ir.Thaw():
                 pass
             case _:
                 raise InternalError(f"the reference has no meaning for {type(s).__name__}", s.span)
+
+    def absorbed(self, a: ir.Absorbing, scope: _Scope, span: Span | None) -> bool:
+        """Whether no update changes a scalar any more."""
+        return _alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _Scope) -> None:
         """T[i…] ⊕= e"""

@@ -255,7 +255,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "axis -3 of an array with 2": lambda: lazy(A).sum(axis=-3),
     "an array with axes (8,) is no matrix": lambda: lazy(X).mT,
     "ndarray is no lazy array": lambda: compute(A),
-    "1 axes of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
+    "1 axis of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
     "axis 1 has extent 8, not 1": lambda: namespace.squeeze(lazy(A), axis=1),
     "a matrix product of a number": lambda: lazy(A) @ 2,
     "the exponent np.float64(2.0)": lambda: lazy(A) ** np.float64(2),  # type: ignore[operator]

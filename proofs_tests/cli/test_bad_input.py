@@ -56,12 +56,12 @@ ITEMS = {
               │            ^^^^^^^^^^^^^^^^^^^^^^^^
           fix  write SparseList(…)
     """),
-    "as Finch.jl writes it": Bad("c = Tensor(SparseCOO{2}(Element(0)), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, """
-        error[syntax]: the number of axes stands in parentheses, before the format
-          p.ws:1:21
-            1 │ c = Tensor(SparseCOO{2}(Element(0)), 3, 3)
-              │                     ^
-          fix  SparseCOO(2, Element(0.0))
+    "axes of a level that has one": Bad("c = Tensor(Dense{2}(Element(0)), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, """
+        error[syntax]: Dense takes no number of axes
+          p.ws:1:12
+            1 │ c = Tensor(Dense{2}(Element(0)), 3, 3)
+              │            ^^^^^
+          fix  write Dense(…)
     """),
     "misspelt format": Bad("c = Tensor(Dense(Elment(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
         error[format]: there is no format Elment

@@ -83,7 +83,7 @@ def test_a_tensor_is_drawn_with_the_bytes_of_its_levels(command, tmp_path):
         (["show", "none.npy"], "none.npy: no such file"),
         (["show", "a.npy", "--format", "Dense("], "error[syntax]"),
         (["show", "a.npy", "--format", "Dance(Element(0))"], "there is no format Dance"),
-        (["show", "a.npy", "--format", "Dense(Element(0))"], "Dense(Element(0)) has 1 axes, the data has 2"),
+        (["show", "a.npy", "--format", "Dense(Element(0))"], "Dense(Element(0)) has 1 axis, the data has 2"),
         (["convert", "a.npy", "a.txt"], "a.txt: not a file that tensors are written to"),
         (["convert", "a.npy", "a.npy/b.npy"], "a.npy/b.npy: Not a directory"),
         (["convert", "a.npy", "b.arrow"], "b.arrow: a .arrow file does not hold a tensor of rank 2"),

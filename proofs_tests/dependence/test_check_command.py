@@ -180,11 +180,51 @@ def test_value_dependent_faults_may_occur_in_some_interleavings_only(command, wr
     assert [result.outcome.values() for result in found.results] == [{"T": [0]}]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md"])
-def test_the_pages_say_what_a_verdict_leaves_out(page):
+POINT = """
+d = cpu(:d, 2)
+P = Tensor(Dense({}), 2, 2)
+P .= 0
+for j = parallel(_, d)
+    for i = _
+        P[i, j] = 2 + i
+    end
+end
+"""
+HELD = f"{WORDING}, and for updates of more than {{}} can hold"
+
+
+@pytest.mark.parametrize("test", ["repaired", "exact"])
+@pytest.mark.parametrize("name", ["SparsePoint", "SparseInterval"])
+def test_what_a_level_cannot_hold_is_named(command, written, name, test):
+    """T18: a program that faults in every interleaving is accepted, and the verdict says what it does not look for."""
+    text = POINT.format(f"Shard(d, {name}(Element(0)))")
+    done = command("check", written(text), "--test", test)
+    assert done.status == 0 and f"{test}: {HELD.format(f'level 2 {name} of P')}\n" in done.out
+    made = command("check", written(text), "--test", test, "--json").json
+    assert made["partial"] == [{"tensor": "P", "level": 2, "level_name": name}]
+    found = api.explore(api.parse(text)).verdict
+    assert (found.complete, found.verdict, found.results) == (True, "fault", ())
+
+
+def test_a_level_that_is_only_read_is_not_named(command, written):
+    """Nor are levels that hold every index."""
+    text = POINT.format("Shard(d, SparseList(Element(0)))").replace("2 + i", "Q[i]")
+    file = written(f"Q = Tensor(SparsePoint(Element(0)), [0, 7])\n{text}")
+    done = command("check", file)
+    assert done.status == 0 and f"{WORDING}\n" in done.out
+    assert command("check", file, "--json").json["partial"] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md", "help", "api"]
+)
+def test_the_pages_say_what_a_verdict_leaves_out(page, command):
     """T18: in the words of `check`."""
-    text = " ".join((EXAMPLES.parent / page).read_text(encoding="utf-8").split())
-    assert WORDING.lower() in text.lower()
+    if page.endswith(".md"):
+        text = (EXAMPLES.parent / page).read_text(encoding="utf-8")
+    else:
+        text = command("check", "--help").out if page == "help" else api.check.__doc__ or ""
+    assert HELD.format("a format").lower() in " ".join(text.split()).lower()
 
 
 QUIZZES = sorted(path for path in EXAMPLES.glob("quiz_*.ws") if path.stem != "quiz_overflow")

@@ -18,7 +18,7 @@ from wingspan import api
 from wingspan.dependence import arrivals
 
 PROGRAMS, STATES = many(63), 200
-"""A thousand programs of eighteen shapes in all, each explored up to so many states."""
+"""A thousand programs of nineteen shapes in all, each explored up to so many states."""
 
 FEWER: dict[Shape, int] = {overlapping: 3, tight: 6}
 """Of most shapes eight programs at least are accepted and safe; of these there are fewer."""

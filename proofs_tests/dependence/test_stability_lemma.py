@@ -65,23 +65,29 @@ def everywhere(word: Word) -> Iterator[str]:
         yield from forms(place, word)
 
 
-def witness(form: str, subscripts: Subscripts) -> str:
+NUMBERS, TRUTHS = ("0", "+= 1"), ("false", "<<||>>= true")
+"""The fill value, and an update."""
+
+
+def witness(form: str, subscripts: Subscripts, kind: tuple[str, str] = NUMBERS) -> str:
     """Two tasks; each comes to one element."""
+    fill, update = kind
     extents = "".join(", 2" for _ in subscripts)
     return f"""
         d = cpu(:d, 2)
         T = Tensor({form}{extents})
-        T .= 0
+        T .= {fill}
         for k = parallel(1:2, d)
-            T[{", ".join(subscripts)}] += 1
+            T[{", ".join(subscripts)}] {update}
         end
     """
 
 
 @cache
-def plain(subscripts: Subscripts) -> Elaborated:
+def plain(subscripts: Subscripts, kind: tuple[str, str] = NUMBERS) -> Elaborated:
     """The witness with a format that does not matter to what its body is."""
-    return api.bind(api.parse(witness("Dense(" * len(subscripts) + "Atomic(0)" + ")" * len(subscripts), subscripts)))
+    form = "Dense(" * len(subscripts) + f"Atomic({kind[0]})" + ")" * len(subscripts)
+    return api.bind(api.parse(witness(form, subscripts, kind)))
 
 
 def built(form: str) -> Tower:
@@ -104,7 +110,9 @@ def truths(form: str) -> dict[Subscripts, Truth]:
     """What goes wrong in each of a format's witnesses, by the cells that the tasks touch."""
     made = built(form)
     witnesses = product("1k", repeat=made.rank)
-    return {subscripts: judge(plan(plain(subscripts).body), {"T": Kit(made)}) for subscripts in witnesses}
+    kind = TRUTHS if made.leaf.implied else NUMBERS
+    kit = Kit(made, "||" if made.leaf.implied else "+")
+    return {subscripts: judge(plan(plain(subscripts, kind).body), {"T": kit}) for subscripts in witnesses}
 
 
 def missing(S: Stability, subscripts: Subscripts) -> dict[int, Dependence]:

@@ -300,7 +300,7 @@ INPUT_MISTAKES: dict[str, tuple[type[InputError | ProgramError], dict, Mistake]]
         "1:40", "d: the input has <U1 elements", "use integers, doubles or booleans"
     )),
     "x = d[1 + 0]": (InputError, {"d": [[1], [1, 2]]}, Mistake(
-        "1:40", "d: the input is no array", "give rows of one length"
+        "1:40", "d: not an array", "give rows of one length"
     )),
     "x = d[1 * 1]": (InputError, {"d": [1], "e": [1]}, Mistake("", "the program has no tensor e", "it has d, v")),
 }  # fmt: skip

@@ -394,6 +394,7 @@ def test_every_node_with_a_place_has_its_span() -> None:
         ("x = min(1)", "min takes two or more arguments", 1, 5),
         ("x = abs(1, 2)", "abs takes one argument", 1, 5),
         ("C = Dense(Element(0))", "a format such as Dense(…) stands inside Tensor(…)", 1, 5),
+        ("C = Tensor(Dense{2}(Element(0)))", "Dense takes no number of axes", 1, 12),
         ("C = Tensor(dense(Element(0)))", "dense is not a format: their names begin with a capital", 1, 12),
         ("C[i] = cpu(2)", "an element of a tensor cannot be a device, a schedule or a tensor", 1, 8),
         ("C = Tensor(Element(0), 3, [1, 2])", "data stand alone after the format", 1, 27),

@@ -26,6 +26,13 @@ UPDATE = ir.Assign(ir.Access(ir.Fiber("c", 2), (ir.Index("i"),)), "+", ir.Litera
 BLOCK = ir.Block((ir.Declare("w", ir.Literal(0)), UPDATE))
 LEAF = ir.Fiber("C", 1, 3)
 
+
+def test_a_number_of_axes_may_stand_in_braces():
+    """As in Finch.jl. It is printed in one way."""
+    tree = parse("C = Tensor(Dense(SparseCOO{2}(Element(0))), 3, 3, 3)").body
+    assert show(tree) == "C = Tensor(Dense(SparseCOO(2, Element(0))), 3, 3, 3)"
+
+
 RUN_TIME: list[tuple[ir.Node, str]] = [
     (LEAF, "fiber(C,1,3)"),
     (ir.Fiber("C", 1, 3, (("d", 1), ("q", 2))), "fiber(C,1,3 in d 1.q 2)"),

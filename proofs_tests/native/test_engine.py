@@ -18,12 +18,14 @@ from wingspan.errors import Fault, InputError
 from wingspan.lang import algebra
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.lang.ir import NAN, WRAPPING
+from wingspan.lang.pairs import Pair
 from wingspan.lang.words import FUNCTIONS, alike
 from wingspan.native.assemble import OPCODES, assemble, operate
 from wingspan.native.engine import Engine, controlled
 from wingspan.plan.ir import (
     FAILING,
     OPERATORS,
+    PAIRS,
     TRUTHS,
     Acquire,
     Atomic,
@@ -172,6 +174,9 @@ def test_what_is_not_finite_is_no_integer(a, text):
     assert compute("int", a) == f"{text} is not a 64-bit integer"
 
 
+INT32 = st.integers(-(2**31), 2**31 - 1)
+PAIRED = st.builds(lambda x, i: int(Pair.of(x, i)), st.floats(allow_nan=False), INT32)
+"""Words of pairs."""
 BEYOND = st.sampled_from([float("inf"), float("-inf"), NAN, 0.0, 1.5, -2.0])
 
 
@@ -195,15 +200,28 @@ def test_private_operators_are_what_python_says(op, data):
     whole = {"÷", "%", "float", "and", "or", "not", "&", "|", "⊻", *WRAPPING, *FUNCTIONS} - {"same", "alike"}
     doubles = op not in whole and (op in ("abs", "neg", "same", "alike", "f32", "muladd") or data.draw(st.booleans()))
     values = st.booleans() if op in ("and", "or", "not") else EXACT if doubles else INT64
-    unary = ("abs", "neg", "not", "float", "f32", "bit", "first", "rest", "count")
+    unary = ("abs", "neg", "not", "float", "f32", "bit", "first", "rest", "count", "pair_first", "pair_second")
     number = 3 if op == "muladd" else 1 if op in unary else 2
+    values = PAIRED if op in PAIRS else values
     args = [data.draw(values) for _ in range(number)]
+    if op == "pair":
+        args = [data.draw(EXACT), data.draw(INT32)]
     if op == "select":
         args.insert(0, data.draw(st.booleans()))
     e = Op(op, tuple(map(c, args)))
     result = Reg("result", "bool" if op in TRUTHS else e.type)
     code = assemble(plan(Set(result, e, HERE), variables=[result]))
     assert Engine(code).run([]).variables["result"] == algebra.exact(operate(op, args)) == code.value(code.initial, e)
+
+
+@given(st.floats() | st.sampled_from([1e-45, -1e-46, 3.5e38, -0.0]), INT32)
+def test_the_engine_packs_pairs_as_python_does(x, i):
+    """Numbers are rounded, NaN, Inf and zeros of both signs among them; and the parts come back."""
+    packed, first = Reg("packed"), Reg("first", "float")
+    made = Set(packed, Op("pair", (c(x), c(i))), HERE), Set(first, Op("pair_first", (packed,)), HERE)
+    found = run(*made, variables=[packed, first]).variables
+    p = Pair.of(x, i)
+    assert found["packed"] == p and alike(found["first"], algebra.exact(p.first))
 
 
 def test_every_operator_has_an_instruction():

@@ -378,6 +378,30 @@ def test_a_borrowed_array_that_is_spoiled_later_is_refused_before_anything_runs(
         api.bind(api.parse(SUMS), inputs={"A": tensor})
 
 
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_borrowed_array_that_is_spoiled_later_is_not_handed_out(at, tmp_path):
+    """Whatever reads the tensor says so; a copy is not spoiled."""
+    matrix = matrix_with()
+    tensor, copy = (Tensor.from_scipy(CSC, matrix, borrow=borrow) for borrow in (True, False))
+    ways: dict[str, Callable[[Tensor], object]] = {
+        "to_numpy": Tensor.to_numpy,
+        "to_scipy": Tensor.to_scipy,
+        "to_coo": Tensor.to_coo,
+        "to_exact": Tensor.to_exact,
+        "str": str,
+        "npz": lambda tensor: tensor.save(tmp_path / "A.npz"),
+        "mtx": lambda tensor: tensor.save(tmp_path / "A.mtx"),
+        "npy": lambda tensor: tensor.save(tmp_path / "A.npy"),
+    }
+    for way in ways.values():
+        way(tensor)
+    matrix.indices[at] = 77
+    for way in ways.values():
+        with pytest.raises(InputError, match=r"not a tensor in order: Dense\(.*: an index is out of bounds"):
+            way(tensor)
+        way(copy)
+
+
 @pytest.mark.parametrize(("first", "second"), few(list(product(["i4", "i8", "i2", "u4"], ["i4", "i8", "i2"])), 4))
 def test_only_lists_in_order_pass(first, second):
     """Against the invariant, fiber by fiber, for all lists of two fibers and up to three entries, in both countings.

@@ -21,8 +21,16 @@ EVERYTHING = """
     C = Tensor(Dense(Shard(dev, SparseList(Element(0)))))
     y = Tensor(Dense(Atomic(0)), 3)
     w = Tensor(SparseByteMap(Element(0)))
+    some = ShortCircuitScalar(false)
+    first = ShortCircuitScalar(0)
     C .= 0
     y .= 0
+    some .= false
+    first .= 0
+    for i = _
+        some[] |= A[i] > 1
+        first[] <<choose(0)>>= A[i]
+    end
     x = 0
     for j = parallel(1:3, dev, dynamic_schedule(2))
         w .= 0

@@ -221,7 +221,7 @@ def test_reading_warns_of_nothing(tmp_path, monkeypatch):
 
 def test_ranks_of_file_and_format_must_agree(tmp_path):
     path = mtx(tmp_path, BANNER + "3 2 1\n2 1 5\n")
-    with pytest.raises(InputError, match="has 1 axes, the data has 2"):
+    with pytest.raises(InputError, match="has 1 axis, the data has 2"):
         Tensor.from_file("SparseList(Element(0.0))", path)
 
 

@@ -68,6 +68,36 @@ def test_a_pydata_array_is_an_input():
         Tensor.from_sparse("Dense(SparseList(Element(0.0)))", made)
 
 
+@pytest.mark.parametrize("shape", [(2, 4), (2, 2, 2)])
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("indptr", [0, 10**8, 8], "its pointers do not ascend"),
+        ("indptr", [0, -5, 8], "its pointers do not ascend"),
+        ("indptr", [0, 4], "index pointer size 2 should be 3"),
+        ("indptr", [0.5, 4, 8], "its indices and pointers are no integers"),
+        ("indptr", None, "its indices and pointers are no integers"),
+        ("indices", [0, 1, 2, 3, 0, 1, 2, 4], "an index is out of bounds"),
+        ("indices", [0], "indices and data should have the same size"),
+        ("data", np.ones((2, 4)), "data, indices, and indptr should be 1-D"),
+    ],
+)
+def test_spoiled_compressed_arrays_of_pydata_are_refused(shape, part, value, message):
+    """By what is wrong with them; compiled code of that library would go where the pointers say."""
+    made = sparse.GCXS.from_numpy(np.ones(shape), compressed_axes=(0,))
+    setattr(made, part, None if value is None else np.array(value))
+    form = f"Dense({'SparseList(' * (len(shape) - 1)}Element(0.0){')' * len(shape)}"
+    with pytest.raises(InputError, match=f"in order: {message}"):
+        Tensor.from_sparse(form, made)
+
+
+def test_a_spoiled_number_of_pydata_is_refused():
+    made = sparse.COO.from_numpy(np.array(2.0))
+    made.data = np.ones(7)
+    with pytest.raises(InputError, match="not a sparse array in order"):
+        Tensor.from_sparse("Element(0.0)", made)
+
+
 # -------------------------------------------------------------------------------------------------------------- SciPy
 
 
@@ -92,6 +122,26 @@ def test_blocks_have_axes_of_their_own():
     for c, r, j, i in np.ndindex(tensor.shape):
         assert dense[c, r, j, i] == expected[2 * i + r, 3 * j + c]
     assert same(Tensor.from_scipy("Dense(SparseList(Element(0)))", blocks), expected)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("indices", [0, 5, 0, 1], "an index is out of bounds"),
+        ("indptr", [0, 3, 2], "its pointers do not ascend"),
+        ("indptr", [0, -5, 4], "its pointers do not ascend"),
+        ("indptr", [0, 2, 1], "its pointers do not ascend"),
+        ("indptr", [5, 1, 4], "its pointers do not begin at the first entry"),
+        ("indptr", [0, 2, 2**30], "its pointers announce 1073741824 entries, and there are 4"),
+    ],
+)
+def test_spoiled_blocks_are_refused(part, value, message):
+    """In the same words whether blocks have axes of their own, and before NumPy or SciPy take them apart."""
+    blocks = scipy.sparse.bsr_array(np.ones((4, 4)), blocksize=(2, 2))
+    setattr(blocks, part, np.array(value, dtype=np.int32))
+    for form in ("Dense(SparseList(Dense(Dense(Element(0.0)))))", "Dense(SparseList(Element(0.0)))"):
+        with pytest.raises(InputError, match=f"not a SciPy sparse array in order: {message}"):
+            Tensor.from_scipy(form, blocks)
 
 
 # -------------------------------------------------------------------------------------------------------------- Arrow
@@ -188,6 +238,11 @@ def test_what_is_no_vector_of_arrow_is_refused():
     nulls = pyarrow.array([1, None])
     with pytest.raises(InputError, match="it has nulls"):
         Tensor.from_arrow("RunList(Element(0))", pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([1, 2]), nulls))
+    for array in (pyarrow.array([1.5, None]), pyarrow.chunked_array([[1.5], [None]])):
+        with pytest.raises(InputError, match="it has nulls"):
+            Tensor.from_arrow("Dense(Element(0.0))", array)
+        with pytest.raises(InputError, match="it has nulls"):
+            api.einsum("x[] += A[i]", A=array)
     with pytest.raises(InputError, match="a list is not an array of Arrow"):
         Tensor.from_arrow("RunList(Element(0))", [1])
     with pytest.raises(InputError, match="does not hold a tensor of rank 2"):

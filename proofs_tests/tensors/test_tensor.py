@@ -182,6 +182,27 @@ def test_zeros_that_a_sparse_source_stores_stay_stored():
 
 
 MATRIX = np.array([[0, 2.0, 0], [1, 0, 3], [0, 0, 4], [5, 0, 0]])
+
+
+def test_a_masked_array_is_refused_unless_nothing_is_masked():
+    """Wherever arrays come in: tensors, inputs of programs and of kernels, `einsum`, lazy arrays."""
+    given_ = np.ma.array([1.0, 2.0], mask=[False, True])
+    program = parse("x = Scalar(0.0)\nx .= 0\nfor i = _\nx[] += A[i]\nend\nreturn x")
+    kernel = api.compile(program, inputs={"A": np.ones(2)})
+    ways = {
+        "Tensor": lambda data: Tensor.from_numpy("Dense(Element(0.0))", data).to_numpy().sum(),
+        "run": lambda data: api.run(program, inputs={"A": data})["x"],
+        "kernel": lambda data: kernel(A=data),
+        "einsum": lambda data: api.einsum("x[] += A[i]", A=data),
+        "lazy": lambda data: api.compute(api.lazy(data).sum()),
+    }
+    for way in ways.values():
+        with pytest.raises(InputError, match="some elements are masked, and every element") as caught:
+            way(given_)
+        assert caught.value.fix == "use .filled(0)"
+        assert float(way(np.ma.array([1.0, 2.0], mask=[False, False]))) == float(way(given_.filled(2))) == 3
+
+
 SPARSE = {
     **{name: getattr(scipy.sparse, f"{name}_array")(MATRIX) for name in ("csc", "csr", "coo", "dia", "lil", "dok")},
     **{f"{name} matrix": getattr(scipy.sparse, f"{name}_matrix")(MATRIX) for name in ("csc", "dia", "bsr")},
@@ -220,6 +241,7 @@ REPLACED = [
     ("bsr of blocks", "data", np.ones(12), "data is no array of 3 axes"),
     ("bsr of blocks", "indices", np.array([9, 9]), "an index is out of bounds"),
     ("bsr of blocks", "indptr", np.array([0]), "it has 1 pointers for 2 fibers"),
+    ("csr", "data", np.ma.array(np.ones(5), mask=[False, True, False, False, False]), "data is masked"),
     ("lil", "rows", np.array([[7], [0, 2], [2], [0]], dtype=object), "index 7 exceeds|out of bounds|row index"),
     ("lil", "rows", np.array([[7], [], [], []], dtype=object), r"rows\[1\] and data\[1\] differ in length"),
     ("lil", "rows", np.array([[1], [0], [2], [0]], dtype=object), "rows is no array of 4 lists"),

@@ -20,7 +20,10 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, formula, latex, schema
 
 each_program = pytest.mark.parametrize(("name", "options"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
-OPEN = {"Run": {"F", "j"}, "Spawn": {"k"}, "Transfer": {"k", "p"}, "Unfurl": {"k"}, "Checkout": {"a", "s"}}
+OPEN = {
+    "Run": {"F", "j"}, "Spawn": {"k"}, "Transfer": {"k", "p"}, "Unfurl": {"k"}, "Checkout": {"a", "s"},
+    "ShortCircuit": {"v"},
+}  # fmt: skip
 """Letters that are quantified over; in Checkout, parts of words."""
 UNKNOWN = {("Access", False): {"v"}, ("Child", False): {"q"}, ("Leave", False): {"q"}, ("Leave", True): {"q"}}
 """What the accesses still to be made will show; Leave does not need the child of a fiber that is read."""

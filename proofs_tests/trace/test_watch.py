@@ -78,7 +78,7 @@ def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None
         ("1) + (2", "cannot watch"),
         ("1)\ny = (2", "it is no expression"),
         ("d[1]", "there is no tensor d"),
-        ("c[1, 2]", "c has 1 axes but 2 subscripts"),
+        ("c[1, 2]", "c has 1 axis but 2 subscripts"),
     ],
 )
 def test_what_cannot_be_watched_is_one_message(text: str, told: str) -> None:

@@ -28,6 +28,7 @@ from wingspan.elaborate.kinds import kinds_of
 from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir
 from wingspan.lang.functions import size
+from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
 from wingspan.program import Program, parse
@@ -399,7 +400,7 @@ def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
     """The array with its axes in another order."""
     numbers = numbered(axes, array.ndim)
     if len(numbers) != array.ndim:
-        raise InputError(f"{len(numbers)} axes of an array with {array.ndim}", fix="give each axis once")
+        raise InputError(f"{number_of_axes(len(numbers))} of an array with {array.ndim}", fix="give each axis once")
     return replace(array, _axes=tuple(array._axes[k] for k in numbers), _value=None)
 
 

@@ -19,7 +19,7 @@ from wingspan.native.machine import Native
 from wingspan.native.prepared import Compiled, code_of
 from wingspan.outcome import Outcome
 from wingspan.semantics.machine import Semantics
-from wingspan.tensors.tensor import LARGEST, holds_any, refusal, require_order, too_large
+from wingspan.tensors.tensor import LARGEST, partial, refusal, require_order, too_large
 
 
 def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
@@ -87,7 +87,7 @@ def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.
     towers = bound.towers
     return reference.Formats(
         kept,
-        partial={name for name, tower in towers.items() if not holds_any(tower.levels)},
+        partial={name for name, tower in towers.items() if partial(tower.levels)},
         refusal=lambda name, array, written: refusal(towers[name], array, written),
         implied={name for name, tower in towers.items() if tower.leaf.implied},
         ordered={name for name, tower in towers.items() if not all(level.turns for level in tower.levels)},

@@ -24,10 +24,12 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
+from wingspan.levels import Tower
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.spare import release as release
 from wingspan.shown import Shown
 from wingspan.tensors.frozen import rounded
+from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact
 
 GROUP = "wingspan.engines"
@@ -184,6 +186,12 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
     return tensors, results.variables
 
 
+def _dense(tower: Tower, array: np.ndarray) -> np.ndarray:
+    """An array of exact values as one of NumPy's."""
+    made = rounded(array, tower.dtype)
+    return pairs(made) if tower.kind == "pair" else made
+
+
 @dataclass(frozen=True)
 class BuiltIn:
     """An engine of this package, as one to compare with others."""
@@ -200,8 +208,8 @@ class BuiltIn:
         """What `wingspan.api.run` computes, also if the program is not safe."""
         if self.name == "reference":  # into formats and back would take longer than computing it
             results = evaluate(program)
-            dtypes = {name: program.towers[name].dtype for name in program.outputs}
-            return {name: rounded(results.tensors[name], dtype) for name, dtype in dtypes.items()} | results.variables
+            arrays = {name: _dense(program.towers[name], results.tensors[name]) for name in program.outputs}
+            return arrays | results.variables
         made = run(program, engine=self.name, unsafe=True, note=lambda _: None)
         return {**made.tensors, **made.variables}
 

@@ -200,7 +200,7 @@ class Leaf(Level):
     """whether the existence of a child is all that is known of an element"""
     fits: ClassVar[bool] = False
     """whether its text stores values through `fit`, so that it may take a width"""
-    kinds: ClassVar[tuple[str, ...]] = ("int", "float", "bool")
+    kinds: ClassVar[tuple[str, ...]] = ("int", "float", "bool", "pair")
     """the types of the elements that it takes"""
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ class Leaf(Level):
 
     @property
     def kind(self) -> str:
-        """int, float or bool: in Python 0, 0.0 and False are equal, leaves are not."""
+        """int, float, bool or pair: in Python 0, 0.0 and False are equal, leaves are not."""
         return self.width.kind
 
     def pack(self, fibers: Fibers, values: np.ndarray) -> Buffers:

@@ -19,11 +19,11 @@ from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
-from wingspan.elaborate.inputs import axes
 from wingspan.elaborate.kinds import WORDS
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.functions import used
+from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
 from wingspan.levels import Storage, Tower, resolve
@@ -102,7 +102,7 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
     """The levels of the result's format that have an axis, root first. InputError if it does not fit."""
     levels = _storage(form)
     held = Tower.of(resolve(as_format(form), {}), ()).kind
-    counts = held != "bool" and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
+    counts = held in ("int", "float") and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
     if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
         message = f"{einsum.output} gets {WORDS[width.kind]}s, and {form} holds {WORDS[held]}s"
         raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")

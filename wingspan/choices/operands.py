@@ -20,7 +20,8 @@ from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import Modifier, Storage
-from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.foreign import Runs, adopt, is_arrow
+from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, checked
 
 KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
@@ -206,8 +207,10 @@ def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
     """What is given as Transposed, a NumPy array or a SciPy sparse array, and the value of what is not stored."""
     if isinstance(data, str | os.PathLike):
         data = Tensor.from_file(None, data)
-    elif hasattr(data, "run_ends") or (hasattr(data, "chunks") and hasattr(data, "null_count")):
+    elif is_arrow(data):
         data = _in_runs(data)
+    if of_pairs(data) or (isinstance(data, Tensor) and data.tower.kind == "pair"):
+        raise InputError("its elements are pairs", fix="give an array of integers, doubles or booleans")
     if isinstance(data, Tensor):
         data = Transposed(data, tuple(range(len(data.shape))))
     if isinstance(data, Transposed):

@@ -10,12 +10,12 @@ import numpy as np
 
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
-from wingspan.elaborate.inputs import axes as number_of_axes
-from wingspan.elaborate.inputs import subscripts
 from wingspan.elaborate.kinds import BOOL, kinds_of
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.errors import Fault, InputError, Span
 from wingspan.lang import algebra, ir
+from wingspan.lang.numbers import axes as number_of_axes
+from wingspan.lang.numbers import subscripts
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL, Width
 from wingspan.lang.words import alike
@@ -40,7 +40,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
     """
     update = _with_indices(_update(tree))
     output, axes = update.access.fiber.tensor, _axes(update.access)
-    require_plain(update.value, output)
+    require_plain(update)
     operands = _operands(update, given)
     extents = _extents(update, operands)
     for index, subscript in zip(axes, update.access.subscripts, strict=True):

@@ -31,7 +31,8 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None) -> None
     """Run the level dependence test on the program in FILE.
 
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
-    Accepted programs are safe, except for value-dependent faults, which may occur in some interleavings only.
+    Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
+    type), which may occur in some interleavings only, and for updates of more than a format can hold.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.")

@@ -15,6 +15,7 @@ INFIX = {
 PREFIX = {"not": "!", "neg": "-", "float": "(double)", "f32": "(double)(float)"}
 FUNCTIONS = {
     "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same", "alike": "ws_alike",
+    "pair": "ws_pair", "pair_first": "ws_pair_first", "pair_second": "ws_pair_second", "maxby": "ws_maxby",
     "bit": "ws_bit", "since": "ws_since", "first": "ws_first", "rest": "ws_rest", "count": "ws_count",
 }  # fmt: skip
 SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}

@@ -12,7 +12,7 @@ from wingspan.dependence.accesses import Together
 from wingspan.dependence.alike import distinct, twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.explain import Explainer, Shared, Trouble
-from wingspan.dependence.findings import ORDER, Proof, Report, Test, Verdict
+from wingspan.dependence.findings import ORDER, Partial, Proof, Report, Test, Verdict
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import differ, pairs_of
 from wingspan.dependence.sites import Life, Loop, Site, Use, collect
@@ -20,6 +20,7 @@ from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
+from wingspan.tensors.tensor import partial
 
 TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact": level_test.exact}
 
@@ -65,7 +66,15 @@ class Analysis:
         proofs = tuple(self._proof(pair, towers, test, explainer) for pair in self.pairs if pair not in failed)
         findings = tuple(map(explainer.finding, troubles))
         names = {found.tensor for found in findings} | {proof.tensor for proof in proofs}
-        return Report(_worst(troubles), test, findings, proofs, alike=self.alike(names))
+        return Report(_worst(troubles), test, findings, proofs, self.partial(towers), alike=self.alike(names))
+
+    def partial(self, towers: Mapping[str, Tower]) -> tuple[Partial, ...]:
+        """The levels that cannot hold every index, of tensors that are updated."""
+        return tuple(
+            Partial(name, number, tower.levels[tower.depths[number]].name)
+            for name, tower in {life.tensor: towers[life.tensor] for life in self.lives}.items()
+            for number in (axis + 2 for axis in partial(tower.levels))
+        )
 
     def alike(self, names: Collection[str]) -> int:
         """How many accesses to these tensors and variables are like others, and not compared."""

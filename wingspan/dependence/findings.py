@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,8 +16,8 @@ Test = Literal["printed", "repaired", "exact"]
 TESTS: tuple[Test, ...] = ("printed", "repaired", "exact")
 
 Verdict = Literal["safe", "order-dependent", "unsafe"]
-"""`safe`: no interleaving goes wrong, except by value-dependent faults (overflow, index out of range, division by zero,
-wrong type), which may occur in some interleavings only; `order-dependent`: only the topics of `ORDER` were found."""
+"""`safe`: no interleaving goes wrong, except as `promise` says; `order-dependent`: only the topics of `ORDER` were
+found."""
 
 Topic = Literal[
     "level-dependence", "gate", "claim", "order", "overlap", "deadlock", "variable", "order-dependence", "merge"
@@ -30,6 +30,30 @@ operator or a fill value that copies cannot be folded by."""
 
 ORDER: frozenset[Topic] = frozenset({"order-dependence", "merge"})
 """The topics that no race, fault or deadlock comes of: with these alone a program is `order-dependent`."""
+
+
+def promise(partial: Sequence[str]) -> str:
+    """What the verdict `safe` of `repaired` and `exact` is worth. Some levels cannot hold every index of a fiber."""
+    held = f", and for updates of more than {' and '.join(partial)} can hold" if partial else ""
+    return (
+        "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by "
+        f"zero, wrong type), which may occur in some interleavings only{held}"
+    )
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A level of a tensor that is updated, which cannot hold every index of a fiber, such as a SparsePoint.
+
+    Updates of more than it can hold fault, in one task as in several. The tests do not look for that.
+    """
+
+    tensor: str
+    level: int
+    level_name: str
+
+    def __str__(self) -> str:
+        return f"level {self.level} {self.level_name} of {self.tensor}"
 
 
 @dataclass(frozen=True)
@@ -125,6 +149,7 @@ class Report(Shown):
         test: the test that gave it.
         findings: what may go wrong, one for each level of a pair of accesses.
         proofs: why other pairs are safe.
+        partial: the levels of tensors that are updated that cannot hold every index.
         advice: changes with which the test accepts the program, cheapest first; for a safe program, loops that could be
             parallel, too.
     """
@@ -133,6 +158,7 @@ class Report(Shown):
     test: Test
     findings: tuple[Finding, ...]
     proofs: tuple[Proof, ...] = ()
+    partial: tuple[Partial, ...] = ()
     advice: tuple[Advice, ...] = ()
     advice_complete: bool = True
     """False if the search for advice was interrupted"""

@@ -20,6 +20,7 @@ from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.missing import settle_missing
 from wingspan.elaborate.names import resolve_names
+from wingspan.elaborate.short_circuits import settle_short_circuits
 from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
@@ -89,6 +90,7 @@ def elaborate(
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
     plain = settle_kinds(plain, towers, mistakes)
+    plain = settle_short_circuits(plain, names.short, towers, mistakes)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()

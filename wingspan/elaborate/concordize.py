@@ -78,7 +78,7 @@ class _Concordizer:
                 assert isinstance(ends, ir.Range)
                 self.ranges[index] = ends
                 inner = self.block(body, (*wrap.order, index), depths, bound)
-                return wrap.around(ir.For(index, r, inner, span=s.span))
+                return wrap.around(ir.For(index, r, inner, s.absorbed, span=s.span))
         return s
 
     def variable(

@@ -67,7 +67,7 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
         raise _more("there is more than loops around one update", s.span)
     if s.access.fiber.tensor != output:
         raise _more(f"it declares {output} and updates {s.access.fiber.tensor}", s.span)
-    require_plain(s.value, output)
+    require_plain(s)
     for access, _ in ir.accesses(s):
         _require_whole(access, extents, towers[access.fiber.tensor])
     axes = tuple(index.name for index in s.access.subscripts if isinstance(index, ir.Index))
@@ -78,10 +78,15 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
     return Einsum(output, axes, s.op, s.value, init, tuple(extents), extents)
 
 
-def require_plain(expression: ir.Expression, output: str) -> None:
-    """InputError if an expression has parts that an einsum has not, or reads the output."""
+def require_plain(update: ir.Assign) -> None:
+    """InputError if an update has parts that an einsum has not, or reads the output."""
+    output, expression = update.access.fiber.tensor, update.value
+    if update.op in ir.PAIRING:
+        raise _more("it updates pairs", update.span)
     for node in expression.walk():
         match node:
+            case ir.Call(op="pair" | "first" | "second"):
+                raise _more("it computes with pairs", node.span or expression.span)
             case ir.Access(fiber=ir.Fiber(tensor=name)) if name == output:
                 raise _more(f"it reads {output}, which it updates", node.span)
             case ir.Call() | ir.Choice() | ir.Literal() | ir.Index() | ir.Access() | ir.Fiber():

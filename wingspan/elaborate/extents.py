@@ -100,7 +100,7 @@ def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[
         except Fault:
             continue
         fix = f"use an index from 1 to {extent}" if extent > 0 else "indices count from 1, to the extent"
-        if not isinstance(index, int) or isinstance(index, bool):
+        if ir.kind_of(index) != "int":
             yield ProgramError(f"a subscript is an integer, not {algebra.show(index)}", e.span, fix=fix)
         elif index < 1 or (index > extent != OPEN):
             has = "an extent that is left open" if extent == OPEN else f"extent {extent}"
@@ -261,7 +261,7 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[st
             value = evaluate(e, values)
         except Fault:
             continue
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, ir.Pair):
             largest = max(largest, value)
     return ir.Literal(largest)
 

@@ -16,10 +16,13 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.errors import Source as Text
 from wingspan.lang import ir
+from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.tensors.arrays import as_array
 from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
+from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, default_format, hold, read_file, require_order
 
 
@@ -113,16 +116,6 @@ def _devices(definition: ir.Define | None) -> list[str]:
     nodes = value.format.walk() if isinstance(value, ir.TensorCall) else ()
     names = [node.name for node in nodes if isinstance(node, ir.Variable)]
     return [*names, *(f"{name} as a device" for name in names)]
-
-
-def axes(n: int) -> str:
-    """A number of axes in words."""
-    return "1 axis" if n == 1 else f"{n} axes"
-
-
-def subscripts(n: int) -> str:
-    """A number of subscripts in words."""
-    return "1 subscript" if n == 1 else f"{n} subscripts"
 
 
 def subject(use: ir.Access) -> tuple[str, str]:
@@ -256,10 +249,10 @@ def _array(source: Source, data: Any) -> Any:
     if scipy.sparse.issparse(data) or isinstance(data, Runs):
         return data
     try:
-        array = np.asarray(data)
-    except ValueError:
-        raise InputError(f"{source.name}: the input is no array", source.span, fix="give rows of one length") from None
-    if array.dtype.kind not in "biuf":
+        array = as_array(data)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
+    if array.dtype.kind not in "biuf" and not of_pairs(array):
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
     return array

@@ -1,5 +1,7 @@
 """The kinds of values, as far as they are known before a program runs: mistakes found early, and booleans as numbers.
 
+Pairs have a kind of their own: only `minby`, `maxby` and `=` take them, and `first` and `second` take them apart.
+
 A boolean where a number is needed counts as 1 or 0, as in Finch.jl: `A[i] * (i > j)` is `A[i] * ifelse(i > j, 1, 0)`.
 That is ours, not the paper's: its `call` takes what an operator is defined for. Where two kinds are possible, as of a
 variable that is given both, nothing is changed, and the rules decide.
@@ -17,10 +19,11 @@ from wingspan.lang.printer import show
 from wingspan.levels import Tower
 
 Kinds = frozenset[str]
-"""The kinds that a value may have: some of `int`, `float` and `bool`."""
+"""The kinds that a value may have: some of `int`, `float` and `bool`, or `pair` alone."""
 
 NONE: Kinds = frozenset()
-ANY: Kinds = frozenset(algebra.KINDS)
+ANY: Kinds = frozenset({"int", "float", "bool"})
+PAIR: Kinds = frozenset({"pair"})
 INT: Kinds = frozenset({"int"})
 BOOL: Kinds = frozenset({"bool"})
 FLOAT: Kinds = frozenset({"float"})
@@ -38,7 +41,7 @@ class Kinded(Protocol):
 
     @property
     def kind(self) -> str:
-        """int, float or bool."""
+        """int, float, bool or pair."""
 
 
 def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
@@ -85,8 +88,8 @@ class _Walk:
             case ir.If(condition=e, body=body):
                 return replace(s, condition=self.condition(e), body=self.statement(body))
             case ir.Set(name=name, value=e):
-                e = self.expression(e)
-                self.given[name] |= self.of(e)
+                e = self.plain(self.expression(e), "a variable holds a number or a boolean")
+                self.given[name] |= self.of(e) - PAIR
                 return replace(s, value=e)
             case ir.Assign(access=access, op=op, value=e):
                 value = self.stored(access.fiber.tensor, access, op, self.expression(e))
@@ -109,18 +112,23 @@ class _Walk:
     def expression(self, e: ir.Expression) -> ir.Expression:
         match e:
             case ir.Call(op=ir.Function() as f, args=args):
-                made = tuple(map(self.expression, args))
-                return ir.Call(specialized(f, tuple(map(self.of, made)), self.mistakes), made, span=e.span)
+                made = tuple(self.plain(self.expression(a), f"{f} takes numbers and booleans") for a in args)
+                kinds = tuple(self.of(a) - PAIR for a in made)
+                return ir.Call(specialized(f, kinds, self.mistakes), made, span=e.span)
             case ir.Call(op=op, args=args):
                 made = tuple(map(self.expression, args))
+                if op in ir.PARTS:
+                    return ir.Call(op, tuple(self.pair(a, f"{op} takes a pair") for a in made), span=e.span)
                 if op in LOGICAL and all(self.of(a) == BOOL for a in made):
                     op = LOGICAL[op]
-                if op in ir.BITS or op == "isqrt":
+                if op == "pair":
+                    made = self.numeric(made[0]), self.whole(self.number(made[1]))
+                elif op in ir.BITS or op == "isqrt":
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
                 elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.of, made)):
-                    made = tuple(self.number(a) for a in made)
+                    made = tuple(self.numeric(a) for a in made)
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
                 return self.access(e)
@@ -137,6 +145,8 @@ class _Walk:
         """What is read, or a value of its kind; a choice if the element must change to be of one."""
         first, second = self.alike("coalesce", access, otherwise)
         second = algebra.simplify_expression(second, typed=True)
+        if self.of(first) == PAIR and isinstance(second, ir.Literal):
+            second = ir.Literal(algebra.convert(algebra.exact(second.value), "pair"), span=second.span)
         if first is access:
             return replace(e, first=access, otherwise=second)
         return ir.Choice(ir.Call("!", (ir.IsMissing(access),)), first, second, span=e.span)
@@ -147,7 +157,8 @@ class _Walk:
 
     def subscript(self, e: ir.Expression) -> ir.Expression:
         if isinstance(e, ir.Permissive):
-            return replace(e, subscript=self.subscript(e.subscript))
+            inner = self.plain(e.subscript, "an integer is needed here")
+            return replace(e, subscript=self.subscript(inner))
         made = self.expression(e)
         constant = not any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in made.walk())
         return made if constant else self.whole(made)  # `extents` judges constants
@@ -160,8 +171,8 @@ class _Walk:
     def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that may be a boolean."""
         if (kinds := self.of(e)) and "bool" not in kinds:
-            fix = f"write {_enclosed(e)} != 0"
-            if isinstance(e, ir.Literal):
+            fix = PARTS if kinds == PAIR else f"write {_enclosed(e)} != 0"
+            if isinstance(e, ir.Literal) and kinds != PAIR:
                 fix = f"write {algebra.literal(e.value != 0)}"
             self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
         return e
@@ -170,11 +181,35 @@ class _Walk:
         """A value that may be an integer."""
         if (kinds := self.of(e)) and "int" not in kinds:
             fix = "÷ divides integers" if isinstance(e, ir.Call) and e.op == "/" else "give an integer"
+            fix = PARTS if kinds == PAIR else fix
             self.mistake(f"an integer is needed here, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
+    def plain(self, e: ir.Expression, needed: str) -> ir.Expression:
+        """A value that is no pair."""
+        if self.of(e) == PAIR:
+            self.mistake(f"{needed}, and {show(e)} is a pair", e, PARTS)
+        return e
+
+    def pair(self, e: ir.Expression, needed: str) -> ir.Expression:
+        """A value that is a pair."""
+        if (kinds := self.of(e)) and "pair" not in kinds:
+            self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, "give a pair: (x, i), with an integer i")
+        return e
+
+    def require_pair(self, T: str, e: ir.Expression) -> None:
+        """A mistake if a tensor holds pairs and a value is none, or the other way round."""
+        if T in self.towers and self.towers[T].kind == "pair":
+            self.pair(e, f"{T} holds pairs")
+        elif T in self.towers:
+            self.plain(e, f"{T} holds {WORDS[self.towers[T].kind]}s")
+
+    def numeric(self, e: ir.Expression) -> ir.Expression:
+        """A value as a number, which is no pair."""
+        return self.number(self.plain(e, "a number is needed here"))
+
     def number(self, e: ir.Expression) -> ir.Expression:
-        """A value as a number."""
+        """A value as a number, if it is a boolean."""
         if self.of(e) != BOOL:
             return e
         if isinstance(e, ir.Literal):
@@ -184,7 +219,7 @@ class _Walk:
     def updating(self, access: ir.Access, op: ir.Operator) -> ir.Operator:
         """A function for elements of a tensor; what it gives is one again."""
         T = access.fiber.tensor
-        if not isinstance(op, ir.Function) or T not in self.towers:
+        if not isinstance(op, ir.Function) or T not in self.towers or self.towers[T].kind == "pair":
             return op
         held: Kinds = frozenset({self.towers[T].kind})
         f = specialized(op, (held, held), self.mistakes)
@@ -203,6 +238,8 @@ class _Walk:
         if T not in self.towers:
             return e
         kind = self.towers[T].kind
+        if op in ir.PAIRING or "pair" in (kind, *self.of(e)):
+            return self.paired(T, at, op, e)
         if op in ir.BITS:
             if kind != "int":
                 wraps = op in ir.WRAPPING
@@ -216,6 +253,17 @@ class _Walk:
             fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
             self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, fix)
         return self.stored_number(T, op, self.number(e))
+
+    def paired(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The value of an update in which there are pairs, so that all of it must be of pairs."""
+        held = self.towers[T].kind
+        if op in ir.PAIRING and held != "pair":
+            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", at, "use Element((Inf, 0))")
+        elif held == "pair" and op not in ("=", *ir.PAIRING):
+            self.mistake(f"{T} holds pairs, which {op} does not update", at, "use <<minby>>=, <<maxby>>= or =")
+        else:
+            self.require_pair(T, e)
+        return e
 
     def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The same of a tensor of booleans."""
@@ -239,11 +287,12 @@ class _Walk:
     def alike(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
         first, second = self.of(x), self.of(y)
-        if first == second or not len(first) == len(second) == 1:
+        of_pairs = PAIR in (first, second)
+        if first == second or not (first and second) or not (of_pairs or len(first) == len(second) == 1):
             return x, y
-        if BOOL in (first, second):
+        if of_pairs or BOOL in (first, second):
             message = f"{word} takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
-            self.mistake(message, y, "give two numbers, or two booleans")
+            self.mistake(message, y, "give two pairs" if of_pairs else "give two numbers, or two booleans")
             return x, y
         return _double(x, first), _double(y, second)
 
@@ -274,10 +323,14 @@ class _Walk:
                 return BOOL
             case ir.Call(op=op) if op in ir.BITS:
                 return INT
-            case ir.Call(op="/"):
+            case ir.Call(op="pair"):
+                return PAIR
+            case ir.Call(op="second"):
+                return INT
+            case ir.Call(op="/" | "first"):
                 return frozenset({"float"})
             case ir.Call(args=args):
-                parts = [self.of(a) - BOOL for a in args]
+                parts = [self.of(a) - BOOL - PAIR for a in args]
                 if any(part == {"float"} for part in parts):
                     return frozenset({"float"})
                 return NONE.union(*parts)
@@ -303,4 +356,7 @@ def _enclosed(e: ir.Expression) -> str:
     return f"({text})" if isinstance(e, ir.Call) else text
 
 
-WORDS = {"int": "integer", "float": "double", "bool": "boolean"}
+WORDS = {"int": "integer", "float": "double", "bool": "boolean", "pair": "pair"}
+
+PARTS = "first(p[]) and second(p[]) are the parts of p[]"
+"""The remedy for a pair where a part of it is needed."""

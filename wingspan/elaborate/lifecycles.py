@@ -162,7 +162,8 @@ class _Scope:
     def nested(self, s: ir.Statement) -> ir.Statement:
         match s:
             case ir.For(index=index, range=r, body=body):
-                return ir.For(index, r, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
+                inner = _Scope(self, {}, self.mistakes, self.remedy).run(body)
+                return ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
                 return ir.If(condition, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
         return s

@@ -37,6 +37,11 @@ class Names:
     symbols: tuple[str, ...]
     """the free names that stay, each for a number or a schedule that is left open"""
 
+    @property
+    def short(self) -> frozenset[str]:
+        """The tensors that are defined as short-circuit scalars."""
+        return frozenset(T for T, d in self.tensors.items() if isinstance(d.value, ir.ScalarCall) and d.value.short)
+
 
 def resolve_names(
     tree: ir.Program, params: Mapping[str, Any], threads: int | None, mistakes: Mistakes, symbolic: bool = False

@@ -25,6 +25,7 @@ from wingspan.lang.ir import (
     BITS,
     NAN,
     SKIP,
+    Absorbing,
     Algebra,
     Assign,
     Block,
@@ -44,6 +45,8 @@ from wingspan.lang.ir import (
     kind_of,
     seq,
 )  # fmt: skip
+from wingspan.lang.pairs import SECONDS, Pair, maxby
+from wingspan.lang.widths import f32
 from wingspan.lang.words import alike
 
 INT64 = range(-(2**63), 2**63)
@@ -54,6 +57,16 @@ def exact(value: Value) -> Value:
     if not isinstance(value, float):
         return value
     return Fraction(value) if math.isfinite(value) else one_nan(value)
+
+
+def held(value: Value) -> Value:
+    """A value as machines hold it: a rational as the nearest double, a pair as its word."""
+    return int(value) if isinstance(value, Pair) else double(value)
+
+
+def element(value: Value, kind: str) -> Value:
+    """What a machine holds, as a value of a kind: a double as `exact` has it, a word as the pair."""
+    return Pair(value) if kind == "pair" else exact(value)
 
 
 def one_nan(value: Value) -> Value:
@@ -142,7 +155,7 @@ def convert(value: Value, kind: str) -> Value:
     raise Fault(f"{show(value)} is not a {KINDS[kind]}")
 
 
-KINDS = {"int": "64-bit integer", "float": "double", "bool": "boolean"}
+KINDS = {"int": "64-bit integer", "float": "double", "bool": "boolean", "pair": "pair"}
 
 
 def _int64(value: int) -> int:
@@ -196,6 +209,21 @@ _LOGIC: dict[str, Callable[..., bool]] = {
 }  # fmt: skip
 
 
+def _pair(x: Value, i: Value) -> Pair:
+    """(x, i): x is rounded to single precision, and infinite beyond it."""
+    _require("a pair", (x,), "a number", lambda a: kind_of(a) in ("int", "float"))
+    _require("a pair", (i,), "an integer as its second", lambda a: kind_of(a) == "int")
+    if i not in SECONDS:
+        raise Fault(f"the second of a pair has 32 bits, and {i} does not fit")
+    return Pair.of(float(double(f32(exact(x)))), int(i))
+
+
+_PAIRS: dict[str, Callable[..., Value]] = {
+    "pair": _pair, "first": lambda p: p.first, "second": lambda p: p.second, "minby": least,
+    "maxby": lambda x, y: Pair(maxby(x, y)),
+}  # fmt: skip
+
+
 def apply(op: Operator, *args: Value) -> Value:
     """⊗ applied to values; also ⊕, of which `=` gives its second argument. A Fault where ⊗ is not defined."""
     if isinstance(op, Function):
@@ -206,6 +234,10 @@ def apply(op: Operator, *args: Value) -> Value:
         if isinstance(args[0], bool) != isinstance(args[1], bool):
             raise Fault(f"{op} needs two numbers or two booleans, got {show(args[0])} and {show(args[1])}")
         return (args[0] == args[1]) == (op == "==")
+    if op in _PAIRS:
+        if op != "pair":
+            _require(op, args, "pairs", lambda a: isinstance(a, Pair))
+        return exact(_PAIRS[op](*args))
     if op in _LOGIC:
         _require(op, args, "booleans", lambda a: isinstance(a, bool))
         return _LOGIC[op](*args)
@@ -214,7 +246,7 @@ def apply(op: Operator, *args: Value) -> Value:
         if op in ("<<", ">>") and int(args[1]) < 0:
             raise Fault(f"{op} needs a count of at least 0, got {show(args[1])}")
         return _int64(_BITS[op](*args))
-    _require(op, args, "numbers", lambda a: not isinstance(a, bool))
+    _require(op, args, "numbers", lambda a: not isinstance(a, bool | Pair))
     if op in _ORDER:
         return _ORDER[op](*args)
     if op in ("/", "÷", "%") and args[1] == 0:
@@ -278,6 +310,8 @@ ALGEBRA: dict[str, Algebra] = {
     "⊻": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "min": Algebra(associative=True, commutative=True, idempotent=True),
     "max": Algebra(associative=True, commutative=True, idempotent=True),
+    "minby": Algebra(associative=True, commutative=True, idempotent=True),
+    "maxby": Algebra(associative=True, commutative=True, idempotent=True),
     "&&": Algebra(True, True, True, identity=Literal(True), annihilator=Literal(False)),
     "||": Algebra(True, True, True, identity=Literal(False), annihilator=Literal(True)),
 }
@@ -319,6 +353,36 @@ def repeatable(op: Operator) -> bool:
     return known.associative and known.idempotent
 
 
+EXTREMES = {"min": INT64[0], "max": INT64[-1]}
+"""The integers that min and max leave as they are. No double is one: with NaN, both give NaN."""
+
+
+def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
+    """What an element of this kind holds when no update by ⊕ changes it any more; None if nothing is known.
+
+    The annihilator 0 of `*` is one of integers only: 0 * Inf is NaN.
+
+    >>> absorbing("found", "||", "bool").value.value, absorbing("product", "*", "float")
+    (True, None)
+    """
+    known = algebra_of(op)
+    if kind == "float" and not isinstance(op, Function):
+        return None
+    extreme = EXTREMES.get(op) if isinstance(op, str) else None
+    value = known.identity if known.first else known.annihilator if extreme is None else Literal(extreme)
+    if value is None:
+        return None
+    try:
+        return Absorbing(tensor, Literal(convert(exact(value.value), kind)), known.first)
+    except Fault:
+        return None
+
+
+def absorbed(a: Absorbing, value: Value) -> bool:
+    """Whether an element with this value is not changed by updates any more."""
+    return alike(value, a.value.value) != a.others
+
+
 def merging(op: Operator) -> Operator:
     """The operator that joins what was updated by ⊕ apart."""
     return MERGING.get(op, op)
@@ -352,9 +416,9 @@ def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False
             if is_literal(test, False) or (isinstance(inner, Skip) and isinstance(test, Literal)):
                 return SKIP
             return If(test, inner, span=s.span)
-        case For(index=i, range=r, body=loop):
+        case For(index=i, range=r, body=loop, absorbed=absorbed):
             inner = simplify(loop, droppable)
-            return SKIP if isinstance(inner, Skip) else For(i, r, inner, span=s.span)
+            return SKIP if isinstance(inner, Skip) else For(i, r, inner, absorbed, span=s.span)
     return s
 
 

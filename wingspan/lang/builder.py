@@ -16,6 +16,7 @@ from lark import Token, Tree
 
 from wingspan.errors import Mark, ParseError
 from wingspan.lang import branches, functions, ir
+from wingspan.lang.data import pair
 from wingspan.lang.definitions import DEFINITIONS, Definitions
 from wingspan.lang.ir import accesses
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
@@ -96,6 +97,8 @@ class Builder(Definitions):
         if op != "=":
             called = f"{op}({name}, e)" if op in ir.FUNCTIONS or isinstance(op, ir.Function) else f"{name} {op} e"
             fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
+            if op in ir.PAIRING:
+                fix = f"write {name}[] {sign} e, where {name} is a tensor of pairs"
             self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
         if not defines:
             return ir.Set(name, self.expression(value), span=self.span(tree))
@@ -106,7 +109,7 @@ class Builder(Definitions):
     def reduction(self, word: str, sign: Token) -> ir.Operator:
         """The operator in `⊕=` or `<<⊕>>=`."""
         op = "⊻" if word == "xor" else word
-        if op in ir.REDUCTIONS:
+        if op in (*ir.REDUCTIONS, *ir.PAIRING):
             return op
         if found := re.fullmatch(r"choose\((.*)\)", word):
             return self.chooser(found[1].strip(), sign)
@@ -214,6 +217,8 @@ class Builder(Definitions):
                 return self.access(tree)
             case "number" | "boolean":
                 return self.literal(tree)
+            case "pair":
+                return self.pair(tree)
             case "unary" if self.negative(tree):
                 return self.literal(tree)
             case "unary":
@@ -273,13 +278,27 @@ class Builder(Definitions):
         arguments = tuple(self.expression(self.tree(g)) for g in given)
         return ir.Call("⊻" if function == "xor" else str(function), arguments, span=self.span(tree))
 
+    def pair(self, tree: Branch) -> ir.Expression:
+        """(x, i), which is a literal if both are, of the kinds that they should be."""
+        x, i = (self.expression(self.tree(e)) for e in tree.children)
+        if isinstance(x, ir.Literal) and isinstance(i, ir.Literal) and x.kind in ("int", "float") and i.kind == "int":
+            return pair(x, i, self.span(tree))
+        return ir.Call("pair", (x, i), span=self.span(tree))
+
     def applied(self, tree: Branch) -> ir.Call:
-        """The call of a declared function, or of choose(z)."""
+        """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
+        if isinstance(first, Token) and first in ir.PARTS:
+            if len(given) != 1:
+                self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
+            return ir.Call(str(first), (self.expression(self.tree(given[0])),), span=self.span(tree))
         if isinstance(first, Token):
             op = self.known(str(first), first, len(given))
         else:
-            op = functions.choose(self.literal(first))
+            z = self.literal(first)
+            if z.kind == "pair":
+                self.fail("choose(z) takes one number or boolean", first, "choose(0)(a, b)")
+            op = functions.choose(z)
         if len(given) != len(op.parameters):
             self.fail(functions.misfit(op, len(given)), tree, f"{op}({', '.join(op.parameters)})")
         return ir.Call(op, tuple(self.expression(self.tree(g)) for g in given), span=self.span(tree))

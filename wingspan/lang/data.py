@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 from lark import Token
 
-from wingspan.errors import ParseError, Source, Span
-from wingspan.lang import ir
+from wingspan.errors import Fault, ParseError, Source, Span
+from wingspan.lang import algebra, ir
 
-_PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>[^\s;,#]+)")
+_PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)|[^\s;,#]+)")
 NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
 """What to do instead of storing that a value is missing."""
 
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
+_PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")
 
 
 def matrix(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:
@@ -61,9 +62,12 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
 
 
 def element(word: str, span: Span, number: Callable[[str, Span], int | float]) -> ir.Literal:
-    """One element: a signed number, `true` or `false`."""
+    """One element: a signed number, `true` or `false`, or a pair."""
     if word in ("true", "false"):
         return ir.Literal(word == "true", span=span)
+    if parts := _PAIR.fullmatch(word):
+        x, i = (ir.Literal(number(part, span), span=span) for part in parts.groups())
+        return pair(x, i, span)
     if word == "missing":
         raise ParseError("an element is never missing: it is a number, or true or false", span, fix=NOT_STORED)
     if not _NUMBER.fullmatch(word):
@@ -71,9 +75,20 @@ def element(word: str, span: Span, number: Callable[[str, Span], int | float]) -
     return ir.Literal(number(word, span), span=span)
 
 
+def pair(x: ir.Literal, i: ir.Literal, span: Span) -> ir.Literal:
+    """The pair of two literals; ParseError if they make none."""
+    try:
+        return ir.Literal(algebra.apply("pair", algebra.exact(x.value), i.value), span=span)
+    except Fault as fault:
+        raise ParseError(fault.message, span, fix="a pair is (x, i): (0.5, 3)") from None
+
+
 def alike(values: list[ir.Literal]) -> tuple[ir.Literal, ...]:
     """The values as one kind: integers next to doubles become doubles."""
     kinds = {value.kind for value in values}
+    if "pair" in kinds and len(kinds) > 1:
+        odd = next(value for value in values if (value.kind == "pair") != (values[0].kind == "pair"))
+        raise ParseError("pairs and other elements do not mix", odd.span, fix="write pairs only: [(0.5, 1), (2.0, 3)]")
     if "bool" in kinds and len(kinds) > 1:
         odd = next(value for value in values if (value.kind == "bool") != (values[0].kind == "bool"))
         raise ParseError("numbers and booleans do not mix", odd.span, fix="write 1 for true and 0 for false")

@@ -25,7 +25,9 @@ class Definitions(Reader):
             case "schedule":
                 return self.schedule_call(tree)
             case "scalar":
-                return ir.ScalarCall(self.literal(self.tree(tree.children[0])), span=self.span(tree))
+                word, init = tree.children
+                short = str(self.token(word)) == "ShortCircuitScalar"
+                return ir.ScalarCall(self.literal(self.tree(init)), short, span=self.span(tree))
         return self.tensor(tree)
 
     def device(self, tree: Branch) -> ir.Variable | ir.Cpu:
@@ -63,12 +65,14 @@ class Definitions(Reader):
         return ir.TensorCall(layout, (), data, span=self.span(tree))
 
     def format(self, tree: Branch) -> ir.Format:
-        word, *rest = tree.children
+        word, axes, *rest = tree.children
         name = self.name(self.token(word))
         if not name[0].isupper():
             fix = f"write {name[0].upper()}{name[1:]}"
             self.fail(f"{name} is not a format: their names begin with a capital", self.token(word), fix)
-        given = [self.argument(self.tree(argument)) for argument in rest if argument is not None]
+        if axes is not None and name != "SparseCOO":
+            self.fail(f"{name} takes no number of axes", self.token(word), f"write {name}(…)")
+        given = [self.argument(self.tree(argument)) for argument in (axes, *rest) if argument is not None]
         if len(given) == 2 and isinstance(given[0], ir.Literal) and isinstance(width := given[1], ir.Variable):
             return ir.Format(name, (given[0], ir.StorageWidth(width.name, span=width.span)), span=self.span(tree))
         return ir.Format(name, tuple(given), span=self.span(tree))
@@ -116,7 +120,10 @@ class Definitions(Reader):
         if (value is not None) != (name in functions.VALUES) or sign not in (None, "="):
             fix = f"{name} = 0" if name in functions.VALUES else name
             self.fail(f"{name} {'needs a' if name in functions.VALUES else 'takes no'} value", tree, fix)
-        return name, True if value is None else self.literal(self.tree(value))
+        made = True if value is None else self.literal(self.tree(value))
+        if isinstance(made, ir.Literal) and made.kind == "pair":
+            self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
+        return name, made
 
     def known(self, name: str, at: Token, given: int) -> ir.Function:
         """A function that is declared before, used with so many arguments."""

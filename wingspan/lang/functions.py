@@ -27,6 +27,8 @@ def function(
     name: str, parameters: tuple[str, ...], properties: Mapping[str, Any], body: ir.Expression, span: Span | None
 ) -> ir.Function:
     """A declared function. ParseError if it is more than an expression over its parameters."""
+    if name in (*ir.PARTS, *ir.PAIRING):
+        raise ParseError(f"{name} is built in: it is for pairs", span, fix="choose another name")
     if len(set(parameters)) < len(parameters):
         raise ParseError(f"two parameters of {name} have one name", span, fix="give each a name of its own")
     if properties and len(parameters) != 2:
@@ -85,5 +87,5 @@ def choose(z: ir.Literal) -> ir.Function:
     value = algebra.exact(z.value)
     same = ir.Call("!=", (x, x)) if value != value else ir.Call("==", (x, ir.Literal(value)))  # NaN equals nothing
     body = ir.Choice(same, y, x, span=z.span)
-    known = ir.Algebra(associative=True, idempotent=True, identity=ir.Literal(value))
+    known = ir.Algebra(associative=True, idempotent=True, identity=ir.Literal(value), first=True)
     return ir.Function(f"choose({algebra.literal(value)})", ("x", "y"), body, known)

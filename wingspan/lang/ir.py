@@ -18,11 +18,12 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
 from wingspan.lang.devices import Device, Schedule, Task
+from wingspan.lang.pairs import Pair as Pair
 
 Value = int | bool | float | Fraction
 """64-bit integers, booleans, and doubles (`float` as written, `Fraction` once computed with: values are exact).
 
-Infinities stay floats, and every NaN is `NAN`.
+Infinities stay floats, and every NaN is `NAN`. A `Pair` is the integer that it is held in.
 """
 
 
@@ -48,8 +49,11 @@ _T = TypeVar("_T")
 
 
 _PLAIN = frozenset(
-    {"str", "int", "bool", "Value", "Instance", "Operator", "Shift", "tuple[int, ...]", "tuple[str, ...]"}
-)
+    {
+        "str", "int", "bool", "Value", "Instance", "Operator", "Shift",
+        "tuple[int, ...]", "tuple[str, ...]", "tuple[Absorbing, ...]",
+    }
+)  # fmt: skip
 """The types of parts, as written, that are no nodes and hold none."""
 
 
@@ -188,10 +192,12 @@ class Access(Node):
 
 
 def kind_of(value: Value) -> str:
-    """`bool`, `int` or `float`, the three types of a tensor's elements."""
+    """`bool`, `int`, `float` or `pair`, the types of a tensor's elements."""
     if isinstance(value, bool):
         return "bool"
-    return "int" if isinstance(value, int) else "float"
+    if isinstance(value, int):
+        return "pair" if isinstance(value, Pair) else "int"
+    return "float"
 
 
 @node
@@ -227,13 +233,23 @@ WRAPPING = frozenset({"+%", "-%", "*%"})
 BITS = WRAPPING | {"&", "|", "⊻", "~", "<<", ">>"}
 """Those of the operators that are of integers, in two's complement. Ours: the paper names no operators."""
 
-OPERATORS = BITS | {"+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
+PARTS = frozenset({"first", "second"})
+"""The operators that take a pair apart. Ours, as `pair` is, which makes one of a number and an integer."""
+
+OPERATORS = (
+    BITS
+    | PARTS
+    | {"pair", "+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
+)
 """The operators ⊗ of `Call`; `isqrt` (the integer square root) and `abs` are called by name like min and max."""
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
 
 REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%", "&", "|", "⊻")
 """The operators ⊕ of `Assign`; `=` overwrites."""
+
+PAIRING = ("minby", "maxby")
+"""Those that update pairs, with the names that they have in Finch.jl: see `lang.pairs`."""
 
 
 @node
@@ -250,6 +266,8 @@ class Algebra(Term):
     """e with x ⊕ e = x = e ⊕ x; of `-` only the first holds"""
     annihilator: Literal | None = None
     """a with x ⊕ a = a = a ⊕ x"""
+    first: bool = False
+    """x ⊕ y = x unless x is the identity"""
 
 
 @node
@@ -356,11 +374,15 @@ class Range(Node):
 
 @node
 class Looplet(Node):
-    """looplet(a:b): a range whose fibers have been unfurled (*run-time*)"""
+    """looplet(a:b): a range whose fibers have been unfurled (*run-time*)
+
+    `absorbed`: so many of the scalars at which its loop ends are known to hold what no update changes.
+    """
 
     start: int
     stop: int
     fibers: tuple[Fiber, ...] = ()
+    absorbed: int = 0
 
 
 @node
@@ -497,12 +519,29 @@ class Transfer(Node):
 
 
 @node
+class Absorbing(Term):
+    """When updates leave a tensor without axes as it is: x ⊕ y = x for all y, for x = `value`, or for all others.
+
+    Ours, not the paper's.
+    """
+
+    tensor: str
+    value: Literal
+    others: bool = False
+
+
+@node
 class For(Node):
-    """for i = r do s end"""
+    """for i = r do s end
+
+    If there are scalars in `absorbed`, the body updates nothing else, and the loop ends once none of them would change
+    any more (*elaborated*, ours).
+    """
 
     index: str
     range: RangeLike
     body: Statement
+    absorbed: tuple[Absorbing, ...] = ()
 
 
 @node
@@ -646,9 +685,10 @@ class TensorCall(Node):
 
 @node
 class ScalarCall(Node):
-    """`Scalar(0.0)`: a tensor of rank 0"""
+    """`Scalar(0.0)`: a tensor of rank 0; `ShortCircuitScalar(0.0)`: one whose loops may end early (ours)"""
 
     init: Literal
+    short: bool = False
 
 
 Definable = Cpu | ScheduleCall | TensorCall | ScalarCall | Function

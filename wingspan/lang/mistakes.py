@@ -41,6 +41,7 @@ RESERVED = frozenset(
         "thaw",
         "Tensor",
         "Scalar",
+        "ShortCircuitScalar",
         "cpu",
         "static_schedule",
         "dynamic_schedule",
@@ -49,7 +50,8 @@ RESERVED = frozenset(
 )
 
 REDUCTIONS = (
-    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<&&>>= <<||>>= <<&>>= <<|>>= <<xor>>= <<choose(0)>>=, "
+    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<minby>>= <<maxby>>= <<&&>>= <<||>>= <<&>>= <<|>>= <<xor>>= "
+    "<<choose(0)>>=, "
     "or declare a function"
 )
 """The remedy for what is no reduction."""
@@ -104,11 +106,7 @@ HINTS = (
         r"\bcpu\s*(\([^()]*)?$", r"[,)]|\w|:|$",
         "a device takes a number of threads", "cpu(2), cpu(:t, 2) or cpu(:t, 2, parent)",
     ),
-    Hint(r"\bScalar\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", "Scalar(0.0)"),
-    Hint(
-        r"\bSparseCOO\s*$", r"\{",
-        "the number of axes stands in parentheses, before the format", "SparseCOO(2, Element(0.0))",
-    ),
+    Hint(r"\b((ShortCircuit)?Scalar)\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", r"\1(0.0)"),
     Hint(r"\bTensor\s*(\(\s*)?$", r"[,)]|$", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
     Hint(r"\b(freeze|thaw)\s*(\([^()]*)?$", "", r"\1 takes one tensor", r"\1(C)"),
     Hint(r"\b(isqrt|abs)\s*(\(\s*)?$", r"\)|$", r"\1 takes one argument", r"\1(a)"),

@@ -101,6 +101,8 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             first, *rest = args
             left = enclosed(first, own + 1 if own == _COMPARISON else own)
             return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
+        case ir.Call("pair", args):
+            return f"({commas(args)})", _PRIMARY
         case ir.Call(op, args):
             return f"{op}({commas(args)})", _PRIMARY
 
@@ -206,8 +208,8 @@ def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
             return f"{kind}_schedule({show(step) if step else ''})"
         case ir.TensorCall(layout, extents, data):
             return f"Tensor({commas((layout, *extents, *((data,) if data else ())))})"
-        case ir.ScalarCall(init):
-            return f"Scalar({show(init)})"
+        case ir.ScalarCall(init, short):
+            return f"{'ShortCircuit' * short}Scalar({show(init)})"
         case ir.Format(name, args):
             return f"{name}({commas(args)})"
         case ir.File(path):

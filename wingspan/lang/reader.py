@@ -12,6 +12,7 @@ from lark import Token, Tree
 
 from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
+from wingspan.lang.data import pair
 from wingspan.lang.layout import LIMIT, too_deep
 
 Branch = Tree[Token]
@@ -63,6 +64,9 @@ class Reader(ABC):
 
     def literal(self, tree: Branch) -> ir.Literal:
         span = self.span(tree)
+        if tree.data == "pair":
+            x, i = (self.literal(self.tree(e)) for e in tree.children)
+            return pair(x, i, span)
         if tree.data == "unary":
             return ir.Literal(self.number("-" + self.token(self.tree(tree.children[1]).children[0]), span), span=span)
         word = self.token(tree.children[0])

@@ -21,7 +21,7 @@ class Width:
     name: str
     """what programs call it, if they may"""
     kind: str
-    """int, float or bool: what its cells hold"""
+    """int, float, bool or pair: what its cells hold"""
     dtype: str
     """what NumPy calls such elements"""
     c: str
@@ -59,6 +59,7 @@ USUAL = {
     "int": Width("i64", "int", "int64", "int64_t"),
     "float": Width("f64", "float", "float64", "double"),
     "bool": Width("bool", "bool", "bool", "uint8_t"),
+    "pair": Width("pair", "pair", "int64", "int64_t"),
 }
 """By kind, the width of leaves that are given none."""
 
@@ -73,7 +74,8 @@ NARROW = {
 """The widths that programs may ask for."""
 
 WIDTHS = {width.name: width for width in (*USUAL.values(), *NARROW.values())}
-BY_DTYPE = {width.dtype: width for width in WIDTHS.values()}
+BY_DTYPE = {width.dtype: width for width in WIDTHS.values() if width.kind != "pair"}
+"""The widths of numbers and truth values."""
 
 
 def f32(x: Any) -> Any:

@@ -193,6 +193,7 @@ def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width
     if width.kind != kind:
         message = f"{width} is no width of a {KINDS[kind]}, as the fill value {show(fill.value)} is"
         example = {"int": f"{form.name}(0, u8)", "float": f"{form.name}(0.0, f32)", "bool": f"{form.name}(false)"}
+        example["pair"] = f"{form.name}((Inf, 0))"
         raise ProgramError(message, fill.span or form.span, topic="format", fix=f"for example {example[kind]}")
     if not width.holds(fill.value):
         message = f"the fill value {show(fill.value)} does not fit {width}"

@@ -24,6 +24,7 @@ cdef enum:  # in the order of assemble.OPCODES
     INT_BITS, INT_COMMON, INT_DIFFERENT, INT_BIT, INT_SINCE, INT_FIRST, INT_REST, INT_COUNT
     FLOAT_MULADD, FLOAT_ABS, FLOAT_NEG, FLOAT_SAME, FLOAT_ALIKE
     FLOAT_F32
+    FLOAT_PAIR, INT_PAIR_FIRST, INT_PAIR_SECOND, INT_MAXBY
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
     TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_LEFT, TRY_INT_RIGHT
     TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
@@ -155,6 +156,14 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             r[row[1]].f = -r[row[2]].f
         elif op == FLOAT_F32:
             r[row[1]].f = <float>r[row[2]].f
+        elif op == FLOAT_PAIR:
+            r[row[1]].i = ws_pair(r[row[2]].f, r[row[3]].i)
+        elif op == INT_PAIR_FIRST:
+            r[row[1]].f = ws_pair_first(r[row[2]].i)
+        elif op == INT_PAIR_SECOND:
+            r[row[1]].i = ws_pair_second(r[row[2]].i)
+        elif op == INT_MAXBY:
+            r[row[1]].i = ws_maxby(r[row[2]].i, r[row[3]].i)
         elif op == FLOAT_EQ:
             r[row[1]].i = r[row[2]].f == r[row[3]].f
         elif op == FLOAT_NE:

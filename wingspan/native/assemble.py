@@ -74,6 +74,7 @@ OPCODES = {
     "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
     "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu", "float alike": "wuu",
     "float f32": "wu",
+    "float pair": "wuu", "int pair_first": "wu", "int pair_second": "wu", "int maxby": "wuu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
     **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>")},

@@ -16,6 +16,7 @@ from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
+from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
 from wingspan.lang.words import same
 from wingspan.levels import Tower
@@ -185,6 +186,8 @@ class Memory:
     def _touch(self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None, index: int | None) -> None:
         buffer = ref.buffer
         level = None if buffer.depth < 0 else buffer.level
+        if level is not None and buffer.cell == "value" and self.towers[cell.tensor].kind == "pair":
+            value = Pair(value)  # reports show its parts
         self.touches.append(
             Touch(cell, effect, buffer.tensor, level, buffer.level_name, buffer.name, position, index, value)
         )

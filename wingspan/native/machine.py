@@ -19,7 +19,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.explorer.machine import Blocked, Nameless, Step, Stretch
 from wingspan.explorer.run import run
-from wingspan.lang.algebra import double
+from wingspan.lang.algebra import element, held
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
 from wingspan.native.assemble import Code, assemble
@@ -28,7 +28,7 @@ from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
 from wingspan.outcome import Outcome
 from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Origin, Par, Plan
-from wingspan.runtime.results import exact
+from wingspan.tensors.frozen import holds_elements
 from wingspan.tensors.tensor import Cells, Tensor
 
 
@@ -80,7 +80,7 @@ class Native:
     def initial(self) -> State:
         """The program before its first access: inputs in read mode."""
         given = self.bound.inputs.items()
-        heap = {cell._replace(tensor=T): double(v) for T, tensor in given for cell, v in tensor.cells.values.items()}
+        heap = {cell._replace(tensor=T): held(v) for T, tensor in given for cell, v in tensor.cells.values.items()}
         memory = self._memory(immutables.Map(heap), "", ())
         root = self._proceed(0, self.code.initial, (), memory)
         return State(memory.heap, root)
@@ -161,8 +161,10 @@ class Native:
         fills = self.code.left(self._registers(state.root)).fills
         made: dict[str, Tensor] = {}
         for name in self.code.plan.outputs:
-            cells = {cell._replace(tensor=""): exact(v) for cell, v in state.heap.items() if cell.tensor == name}
-            made[name] = Tensor(self.bound.towers[name], Cells(cells), fills[name])
+            tower = self.bound.towers[name]
+            mine = ((cell._replace(tensor=""), v) for cell, v in state.heap.items() if cell.tensor == name)
+            cells = {c: element(v, tower.kind if holds_elements(tower, c.depth, c.buffer) else "int") for c, v in mine}
+            made[name] = Tensor(tower, Cells(cells), element(fills[name], tower.kind))
         return made
 
     def variables(self, state: State) -> dict[str, Value]:

@@ -8,8 +8,8 @@ from wingspan.plan.ir import COMPUTES, Const, Expr, Op, Reg
 
 
 def constant(value: Value) -> Const:
-    """A value as a machine holds it: a rational as the nearest double."""
-    return Const(algebra.double(value))
+    """A value as a machine holds it: a rational as the nearest double, a pair as its word."""
+    return Const(algebra.held(value))
 
 
 def op(name: str, *args: Expr) -> Expr:

@@ -21,6 +21,7 @@ from wingspan.lang import words
 from wingspan.lang.algebra import greatest, least, wrapped
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import WRAPPING, Value, kind_of
+from wingspan.lang.pairs import Pair, maxby
 from wingspan.lang.widths import f32
 
 Type = Literal["int", "float", "bool", "instance"]
@@ -67,7 +68,7 @@ class Op:
 
     Integers wrap around. ÷ and % round down, and their divisor is not 0. `select(c, x, y)` is x if c, else y.
     Arguments of arithmetic and comparisons have one type; `float(x)` is an integer as a double, `f32(x)` a double as
-    32 bits hold it.
+    32 bits hold it. `pair(x, i)` is the word of a pair (`lang.pairs`), `pair_first` and `pair_second` give its parts.
     """
 
     op: str
@@ -77,20 +78,28 @@ class Op:
     def type(self) -> Type:
         if self.op in TRUTHS:
             return "bool"
-        return "float" if self.op == "float" else self.args[-1].type
+        return "float" if self.op in ("float", "pair_first") else self.args[-1].type
 
 
 Expr = Const | Reg | Op
 
 TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same", "alike"})
+PAIRS: dict[str, Callable[..., Any]] = {
+    "pair": lambda x, i: int(Pair.of(x, i)), "pair_first": lambda p: Pair(p).first,
+    "pair_second": lambda p: Pair(p).second, "maxby": maxby,
+}  # fmt: skip
+"""What the operators on the words of pairs compute; `minby` is `min`."""
+
 OPERATORS = (
     TRUTHS
     | words.FUNCTIONS.keys()
+    | PAIRS.keys()
     | WRAPPING
     | {"&", "|", "⊻", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
 )
 """Over integers and doubles alike, but for ÷, %, &, |, ⊻, those that wrap and those of `lang.words`, which are of
-integers, and abs, neg, same, alike, f32 and muladd, which are of doubles.
+integers, and abs, neg, same, alike, f32 and muladd, which are of doubles. Those of `PAIRS` are of words; `pair` is of a
+double and an integer.
 """
 
 
@@ -112,7 +121,7 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "muladd": muladd,
     "&": operator.and_, "|": operator.or_, "⊻": operator.xor,
     "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
-    **words.FUNCTIONS,
+    **words.FUNCTIONS, **PAIRS,
 }  # fmt: skip
 """What the operators compute, where integers may be of any size and divisors are not 0."""
 

@@ -89,6 +89,11 @@ def variable(name: str, kind: Type, id: int) -> Group:
     return Group(id, name, (Buffer(name, -1, "variable", "value", kind, width[kind], 0, id, bound=1),))
 
 
+def held(tower: Tower) -> Type:
+    """The type of a tensor's elements in plans: pairs are integers, their words."""
+    return "int" if tower.kind == "pair" else tower.kind  # type: ignore[return-value]
+
+
 def positions(tensor: str, tower: Tower) -> list[int]:
     """How many fibers the level at each depth may have in one instance; OPEN where that is left open.
 
@@ -180,7 +185,7 @@ def _buffer(
     tensor: str, tower: Tower, depth: int, made: LevelBuffer, fibers: int, room: int, group: int, number: int
 ) -> Buffer:
     level = tower.levels[depth]
-    kind: Type = tower.kind if made.cell == "value" else "int"  # type: ignore[assignment]
+    kind: Type = held(tower) if made.cell == "value" else "int"
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
         "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
@@ -194,7 +199,8 @@ def _buffer(
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
     if largest == OPEN:
         largest = SMALL - 1  # whoever gives the extent sees to it
-    width = tower.width.name if made.cell == "value" and kind != "bool" else _width(made, largest)
+    numbers = made.cell == "value" and tower.kind in ("int", "float")
+    width = tower.width.name if numbers else "i64" if made.cell == "value" and kind == "int" else _width(made, largest)
     bound = max(bound, 0)
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return Buffer(

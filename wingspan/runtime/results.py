@@ -24,12 +24,12 @@ class Results(NamedTuple):
     variables: dict[str, Value]
     """the variables of the outermost scope; doubles as rationals"""
     fills: dict[str, Value]
-    """the final fill value of each output"""
+    """the final fill value of each output, of pairs as a word"""
 
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They are views of the memory of the run."""
         return {
-            name: Tensor(tower := towers[name], Frozen(tower, self.arrays(name)), fill)
+            name: Tensor(tower := towers[name], Frozen(tower, self.arrays(name)), algebra.element(fill, tower.kind))
             for name, fill in self.fills.items()
         }
 

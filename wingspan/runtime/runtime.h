@@ -479,6 +479,30 @@ WS_API inline int64_t ws_first(int64_t x) { return x ? __builtin_ctzll((uint64_t
 WS_API inline int64_t ws_rest(int64_t x) { return (int64_t)((uint64_t)x & ((uint64_t)x - 1)); }
 WS_API inline int64_t ws_count(int64_t x) { return __builtin_popcountll((uint64_t)x); }
 
+/* Pairs of a number and an index in words of 64 bits, as lang/pairs.py has them. */
+#define WS_KEYS (INT64_C(1) << 32)
+#define WS_NAN_KEY (-INT64_C(0x7F800001))
+WS_API inline int64_t ws_pair(double x, int64_t i) {
+    const float single = (float)x;
+    int32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    const int64_t size = bits & INT32_MAX;
+    return (x != x ? WS_NAN_KEY : bits < 0 ? -size : size) * WS_KEYS + i;
+}
+WS_API inline int64_t ws_pair_key(int64_t p) { return (p + WS_KEYS / 2) >> 32; }
+WS_API inline double ws_pair_first(int64_t p) {
+    const int64_t key = ws_pair_key(p);
+    const int32_t bits = (int32_t)(key < 0 ? -key : key);
+    float size;
+    memcpy(&size, &bits, sizeof size);
+    return key == WS_NAN_KEY ? (double)NAN : key < 0 ? -(double)size : (double)size;
+}
+WS_API inline int64_t ws_pair_second(int64_t p) { return p - ws_pair_key(p) * WS_KEYS; }
+WS_API inline int64_t ws_maxby(int64_t p, int64_t q) {
+    if (ws_pair_key(p) == WS_NAN_KEY || ws_pair_key(q) == WS_NAN_KEY) return q < p ? q : p;
+    return 2 * ws_pair_second(q) - q < 2 * ws_pair_second(p) - p ? q : p;
+}
+
 /* Operators that may fail: false if the result is not defined or no 64-bit integer. ÷ and % round down. */
 WS_API inline bool ws_div_i64(int64_t x, int64_t y, int64_t *r) {
     if (y == 0 || (y == -1 && x == INT64_MIN)) return false;

@@ -275,7 +275,7 @@ def with_part(s: Any, k: int, value: Any) -> Any:
         case ir.If(_, body):
             return ir.If(value, body, span=s.span)
         case ir.For(index, ir.Range() as r, body):
-            return ir.For(index, _with_end(r, k, value), body, span=s.span)
+            return ir.For(index, _with_end(r, k, value), body, s.absorbed, span=s.span)
         case ir.For(index, ir.Parallel(ir.Range() as r, device, schedule), body):
             return ir.For(index, ir.Parallel(_with_end(r, k, value), device, schedule), body, span=s.span)
         case ir.Declare():

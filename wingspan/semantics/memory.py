@@ -58,6 +58,8 @@ class Memory:
     """for ParLeft and ParRight: which of the contexts has stepped, and to what"""
     begun: Frame | None = None
     """for Payload and Child, which ask the level for the same: its program before the first access"""
+    held: ir.Literal | None = None
+    """for ShortCircuit and SerialFor, of which one applies: what the scalar holds that the step reads"""
     visible = False
     asked = False
     """whether the rule is to say what its metavariables stand for"""

@@ -23,29 +23,35 @@ from wingspan.levels.sparse_coo import SparseCOO, ends
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import Runs
-from wingspan.tensors.frozen import UNSORTED, Columns, Frozen, Key, disorder
+from wingspan.tensors.frozen import Columns, Frozen, Key
 from wingspan.tensors.pack import EXACT, Entries, pack
 from wingspan.tensors.pack import in_order as sorting
+from wingspan.tensors.pairs import of_pairs, words
+from wingspan.tensors.scipy_arrays import in_order, misplaced
 
 LARGEST = 2**63 - 1
 
 
 def as_array(data: Any) -> np.ndarray:
-    """What is given, as an array, which may share its memory; an InputError if it is none."""
+    """What is given, as an array, which may share its memory; an InputError if it is none, or some of it is masked."""
+    if np.ma.is_masked(data):
+        raise InputError("some elements are masked, and every element of a tensor has a value", fix="use .filled(0)")
     try:
         return np.asarray(data)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"not an array: {error}", fix="use rows of one length") from None
+    except (ValueError, TypeError):
+        raise InputError("not an array", fix="give rows of one length") from None
 
 
 def numbers(data: Any) -> np.ndarray:
-    """An array of integers, doubles, booleans, or of exact Python numbers (`object`); else an InputError.
+    """An array of integers, doubles, booleans, pairs, or of exact Python numbers (`object`); else an InputError.
 
     Narrow integers and floats stay as wide as they are if there are leaves that store such.
     """
     array = as_array(data)
     if array.dtype.kind == "O":
         return _objects(array)
+    if of_pairs(array):
+        return array
     kinds: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
         raise InputError(f"a tensor does not hold {array.dtype} elements", fix="use integers, doubles or booleans")
@@ -87,6 +93,8 @@ def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
     if array.dtype == object:
         flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
+    if of_pairs(array):
+        return np.asarray(words(array) != fill)
     same: Any = None
     if (array.dtype == np.bool_) == isinstance(fill, bool):
         try:
@@ -135,64 +143,6 @@ def checked(data: Any) -> Any:
     matrix = in_order(data)
     values = numbers(matrix.data)
     return matrix if values.dtype == matrix.dtype else matrix.astype(values.dtype)
-
-
-def in_order(matrix: Any) -> Any:
-    """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError."""
-    try:
-        wrong = _spoiled(matrix)
-        if wrong in (None, UNSORTED) and not (matrix.format in ("csc", "csr") and matrix.ndim == 2):
-            matrix = scipy.sparse.coo_array(matrix)
-            sides = zip(matrix.coords, matrix.shape, strict=True)
-            if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
-                wrong = "an index is out of bounds"
-    except Exception as error:  # SciPy raises whatever it meets in arrays that were replaced
-        wrong = str(error).partition("\n")[0] or type(error).__name__
-    if wrong and wrong != UNSORTED:
-        raise InputError(f"not a SciPy sparse array in order: {wrong}", fix="make it anew")
-    return matrix
-
-
-DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
-"""The axes of `data`, by format. What the other formats hold is no array."""
-
-
-def _spoiled(matrix: Any) -> str | None:
-    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
-    if matrix.format == "lil":
-        return _uneven(matrix.rows, matrix.data, matrix.shape[0])
-    if matrix.format not in DATA_AXES:
-        return None
-    names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
-    integers = {name: getattr(matrix, name) for name in names}
-    if matrix.format == "coo":
-        integers = {f"coords[{k}]": axis for k, axis in enumerate(matrix.coords)}
-    for name, array in {"data": matrix.data, **integers}.items():
-        axes = DATA_AXES[matrix.format] if name == "data" else 1
-        if not isinstance(array, np.ndarray) or array.ndim != axes:
-            return f"{name} is no array of {axes} {'axis' if axes == 1 else 'axes'}"
-        if name != "data" and array.dtype.kind not in "iu":
-            return f"{name} holds no integers"
-    if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
-        return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
-    return None if matrix.format in ("coo", "dia") else _wrong(matrix)
-
-
-def _uneven(rows: Any, data: Any, extent: int) -> str | None:
-    """What is wrong with the lists of LIL, if anything: SciPy counts those of `rows`, and copies as many of `data`."""
-    for name, lists in {"rows": rows, "data": data}.items():
-        if not isinstance(lists, np.ndarray) or lists.shape != (extent,) or not all(type(x) is list for x in lists):
-            return f"{name} is no array of {extent} lists"
-    differ = [k for k in range(extent) if len(rows[k]) != len(data[k])]
-    return f"rows[{differ[0]}] and data[{differ[0]}] differ in length" if differ else None
-
-
-def _wrong(matrix: Any) -> str | None:
-    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
-    shape = (1, *matrix.shape)[-2:]
-    sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
-    fibers, extent = sides[::-1] if matrix.format == "csc" else sides
-    return disorder(Stored(matrix.indptr, 1), Stored(matrix.indices, 1), len(matrix.data), fibers, extent)
 
 
 def size_of(data: Any) -> int:
@@ -291,7 +241,7 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
     values, *lists = arrays
     if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
         return None
-    if values.dtype != tower.dtype or not values.flags.aligned or len(data.shape) != tower.rank:
+    if values.dtype != tower.dtype or tower.kind == "pair" or not values.flags.aligned or len(data.shape) != tower.rank:
         return None
     if sparse:
         ptr, idx = lists
@@ -312,7 +262,7 @@ def _as_it_lies(columns: Columns, data: Any, lent: Any) -> Frozen | None:
     width = columns.tower.width
     if not scipy.sparse.issparse(data):
         return None if columns.sparse else columns.frozen(_kept(_converted(data, width).ravel(order="F"), lent))
-    if not columns.sparse or data.format != "csc" or data.ndim != 2 or _wrong(data):
+    if not columns.sparse or data.format != "csc" or data.ndim != 2 or misplaced(data):
         return None
     parts = _converted(data.data[: data.nnz], width), data.indptr, data.indices[: data.nnz]
     return columns.frozen(*(_kept(part, lent) for part in parts))
@@ -337,6 +287,8 @@ def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
 
 def _converted(array: np.ndarray, width: Width) -> np.ndarray:
     """The elements as cells of a width hold them; a Fault if one does not fit, Unusual if rounding goes beyond that."""
+    if of_pairs(array):
+        return words(array)
     if array.dtype == width.dtype:
         return array
     wrong: np.ndarray = np.zeros(array.shape, dtype=np.bool_)

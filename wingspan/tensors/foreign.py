@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value
 from wingspan.lang.words import alike
 from wingspan.reading import require_memory
+from wingspan.tensors.scipy_arrays import in_order, reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +64,8 @@ def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
     none of these is returned as it is. InputError if an array is not in order, or its fill value not the format's.
     """
     if scipy.sparse.issparse(data):
-        return _blocks(data) if data.format == "bsr" and rank == 4 else data
-    if hasattr(data, "run_ends") or (hasattr(data, "chunks") and hasattr(data, "null_count")):
+        return in_order(data, _blocks) if data.format == "bsr" and rank == 4 else data
+    if is_arrow(data):
         return _runs(data)
     if hasattr(data, "fill_value") and (hasattr(data, "coords") or hasattr(data, "to_coo") or hasattr(data, "tocoo")):
         data = _pydata(data)
@@ -80,14 +83,31 @@ def _pydata(data: Any) -> Filled:
     try:
         if data.ndim == 0:
             return Filled(np.asarray(data.todense()), fill)
-        if data.ndim == 2 and hasattr(data, "compressed_axes"):
-            made = scipy.sparse.csr_array if tuple(data.compressed_axes) == (0,) else scipy.sparse.csc_array
-            return Filled(made((data.data, data.indices, data.indptr), shape=data.shape), fill)
+        if data.ndim > 1 and hasattr(data, "compressed_axes"):
+            return Filled(_compressed(data), fill)
         if not hasattr(data, "coords"):
             data = data.to_coo() if hasattr(data, "to_coo") else data.tocoo()
         return Filled(scipy.sparse.coo_array((data.data, tuple(data.coords)), shape=data.shape), fill)
-    except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise InputError(f"not a sparse array in order: {error}", fix="make it anew") from None
+    except InputError:
+        raise
+    except Exception as error:  # as SciPy, pydata/sparse raises whatever it meets
+        raise InputError(f"not a sparse array in order: {reason(error)}", fix="make it anew") from None
+
+
+def _compressed(array: Any) -> Any:
+    """An array in GCXS: a matrix whose rows stand for the compressed axes, and its columns for the others."""
+    if any(np.asarray(places).dtype.kind not in "iu" for places in (array.indices, array.indptr)):
+        raise ValueError("its indices and pointers are no integers")
+    parts = array.data, array.indices, array.indptr
+    rows, shape = tuple(array.compressed_axes), array.shape
+    if array.ndim == 2:
+        return (scipy.sparse.csr_array if rows == (0,) else scipy.sparse.csc_array)(parts, shape=shape)
+    columns = tuple(axis for axis in range(array.ndim) if axis not in rows)
+    sides = [tuple(shape[axis] for axis in axes) for axes in (rows, columns)]
+    matrix = in_order(scipy.sparse.csr_array(parts, shape=tuple(map(prod, sides))), scipy.sparse.coo_array)
+    places = [np.unravel_index(at, side) for at, side in zip(matrix.coords, sides, strict=True)]
+    coords = dict(zip((*rows, *columns), chain(*places), strict=True))
+    return scipy.sparse.coo_array((matrix.data, tuple(coords[axis] for axis in range(array.ndim))), shape=shape)
 
 
 def _blocks(matrix: Any) -> Any:
@@ -102,6 +122,11 @@ def _blocks(matrix: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- Arrow
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether this is an array of Arrow's, in one piece or in chunks."""
+    return hasattr(data, "run_ends") or isinstance(getattr(data, "null_count", None), int)
 
 
 def _runs(data: Any) -> Any:

@@ -18,6 +18,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
 from wingspan.lang.ir import Instance
+from wingspan.lang.pairs import Pair
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
@@ -65,6 +66,11 @@ class Frozen(Mapping[Cell, Any]):
         return all(fixed(stored.values) for stored in self.arrays.values())
 
     @cached_property
+    def borrowed(self) -> bool:
+        """Whether an array is the caller's, who can write it: what is kept of it here is only to be read."""
+        return any(borrowed(stored.values) for stored in self.arrays.values())
+
+    @cached_property
     def disorder(self) -> str | None:
         """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
         return self.columns.disorder(self) if self.columns else None
@@ -91,14 +97,16 @@ class Frozen(Mapping[Cell, Any]):
         return made
 
     def _value(self, depth: int, name: str) -> Callable[[Any], Any]:
-        buffers = self.tower.levels[depth].buffers
-        if not any(buffer.name == name and buffer.cell == "value" for buffer in buffers):
-            return int
-        return exact_elements[self.tower.kind]
+        return exact_elements[self.tower.kind] if holds_elements(self.tower, depth, name) else int
 
 
-exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool}
+exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool, "pair": Pair}
 """From what an array holds to an element of each kind."""
+
+
+def holds_elements(tower: Tower, depth: int, name: str) -> bool:
+    """Whether a buffer holds elements of the tensor, and not positions, indices or the like."""
+    return any(buffer.name == name and buffer.cell == "value" for buffer in tower.levels[depth].buffers)
 
 
 def fixed(array: np.ndarray) -> bool:
@@ -106,6 +114,14 @@ def fixed(array: np.ndarray) -> bool:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.base is None and not array.flags.writeable
+
+
+def borrowed(array: np.ndarray) -> bool:
+    """Whether an array is only to be read here, and somebody else can write it."""
+    base = array.base
+    if not array.flags.writeable and isinstance(base, np.ndarray):
+        return base.flags.writeable or borrowed(base)
+    return False
 
 
 def own(array: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Instance
+from wingspan.lang.numbers import axes
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
@@ -28,8 +29,9 @@ from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, e
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Filled, Runs, adopt
+from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
+from wingspan.tensors.pairs import of_pairs, pairs
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
@@ -67,7 +69,8 @@ class Tensor(Shown):
 
     A tensor has its own copy of the data that it is made of. With `borrow`, it uses the caller's arrays where the order
     in memory fits: if the levels are `Dense` around the leaf, or around a last `SparseList`, and the data is in
-    column-major order, or CSC without duplicates. The caller must then leave them as they are.
+    column-major order, or CSC without duplicates. The caller must then leave them as they are: if an index or a pointer
+    becomes wrong, whatever reads the tensor raises an InputError.
 
     >>> t = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", [[0, 2.5], [1, 0]])
     >>> t.shape, t.nnz
@@ -191,7 +194,7 @@ class Tensor(Shown):
         Raises:
             InputError: as `from_numpy`.
         """
-        if not hasattr(array, "null_count"):
+        if not is_arrow(array):
             raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
         return _of(form, array, devices, True)
 
@@ -224,7 +227,8 @@ class Tensor(Shown):
         """The dense array of exact values, of this tensor's shape and dtype `object`: integers, booleans, and rationals
         for doubles.
         """
-        array = np.full(self.shape, self.fill, dtype=object)
+        array: np.ndarray = np.empty(self.shape, dtype=object)
+        array.fill(self.fill)  # np.full would make integers of pairs
         for subscripts, value in self.entries():
             array[tuple(i - 1 for i in subscripts)] = value
         return array
@@ -238,10 +242,16 @@ class Tensor(Shown):
 
     def to_numpy(self) -> np.ndarray:
         """The dense array, of this tensor's shape: integers, doubles (the nearest ones) or booleans, as wide as the
-        format.
+        format; of pairs records of the type `wingspan.PAIR`.
 
         If all levels are dense, the result of an engine is not copied.
         """
+        if self.tower.kind == "pair":
+            return pairs(self._words())
+        return self._words()
+
+    def _words(self) -> np.ndarray:
+        """The dense array, with pairs as words."""
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return own(parts[0]).reshape(self.shape, order="F")
@@ -270,6 +280,8 @@ class Tensor(Shown):
         if self.shape:
             extents = "×".join(map(str, self.shape))
             raise TypeError(f"only a tensor without axes is a number, and this one is {extents}: use to_numpy()")
+        if self.tower.kind == "pair":
+            raise TypeError("a pair is no number: use to_numpy(), with the fields first and second")
         return self.to_numpy().item()
 
     def to_scipy(self) -> Any:
@@ -278,10 +290,13 @@ class Tensor(Shown):
         Raises:
             ValueError: the fill value is not zero, or there are no axes.
         """
+        if self.tower.kind == "pair":
+            raise ValueError("SciPy's sparse arrays hold no pairs: use to_coo() or to_numpy()")
         if self.fill != 0:
             raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
         if not self.shape:
             raise ValueError("SciPy's sparse arrays have at least one axis")
+        self._require_order()
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()
@@ -292,8 +307,9 @@ class Tensor(Shown):
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
         subscripts, values = self.coordinates()
+        values = pairs(values) if self.tower.kind == "pair" else np.array(values)
         at = np.array(subscripts, dtype=np.int64).reshape(len(self.shape), len(values))
-        return Coordinates(at, np.array(values), double(self.fill), self.shape)
+        return Coordinates(at, values, double(self.fill), self.shape)
 
     def to_arrow(self) -> Any:
         """A vector as an array of Arrow, run-end encoded if its level keeps runs.
@@ -322,8 +338,9 @@ class Tensor(Shown):
     def validate(self) -> None:
         """Check that the buffers satisfy the invariants of their levels.
 
-        Tensors that this package makes always do. Borrowed arrays that were changed may not, nor what a race has left
-        behind. Levels of your own are checked only if they have `pack` and `unpack`.
+        Tensors that this package makes always do. Borrowed arrays that were changed may not, which whatever reads the
+        tensor checks, too; nor what a race has left behind. Levels of your own are checked only if they have `pack` and
+        `unpack`.
 
         Raises:
             InputError: an invariant is broken. The message names the level, the fiber and the entry.
@@ -359,11 +376,12 @@ class Tensor(Shown):
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
+        self._require_order()
         return elements(self.data) if isinstance(self.data, Frozen) else None
 
     def coordinates(self) -> Elements:
         """The stored elements in column-major order: an array of subscripts, from 0, for each axis, and an array of
-        values, both as long as `nnz`; doubles are the nearest ones.
+        values, both as long as `nnz`; doubles are the nearest ones, pairs their words.
         """
         found = self._elements()
         if found is not None:
@@ -380,7 +398,13 @@ class Tensor(Shown):
     def _leaves(self) -> Iterator[Entry]:
         return ((subscripts, value) for subscripts, value, _ in self._reader().leaves())
 
+    def _require_order(self) -> None:
+        """InputError if arrays that it borrows have been spoiled: nothing may be made of them."""
+        if isinstance(self.data, Frozen) and self.data.borrowed and (wrong := self.disorder()):
+            raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
+
     def _reader(self) -> Reader:
+        self._require_order()
         return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __str__(self) -> str:
@@ -418,6 +442,7 @@ def _check_room(tower: Tower, most: int) -> None:
 def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
     _check_room(tower, room_with(data))
+    require_alike(tower, data)
     if isinstance(data, Runs) and not in_runs(tower):
         data = data.dense()
     try:
@@ -427,6 +452,17 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     if arrays is not None:
         return Tensor(tower, arrays, exact(tower.fill))
     return load(tower, entries_of(data.dense() if isinstance(data, Runs) else data, tower.fill))
+
+
+def require_alike(tower: Tower, data: Any) -> None:
+    """InputError if a tensor of pairs is given other elements, or the other way round; single values are looked at
+    later.
+    """
+    data = data.values if isinstance(data, Runs) else data
+    if of_pairs(data) and tower.kind != "pair":
+        raise InputError(f"the data holds pairs, and {tower} does not", fix="use Element((Inf, 0))")
+    if tower.kind == "pair" and not of_pairs(data) and data.dtype != np.object_:
+        raise InputError(f"{tower} stores pairs, and the data holds none", fix="use an array of the type wingspan.PAIR")
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
@@ -460,7 +496,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
         raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
     if not alike(tensor.fill, tower.fill):
         return from_exact(tower, tensor.to_exact())
-    if not isinstance(tensor.data, Frozen) or not tower.rank:
+    if not isinstance(tensor.data, Frozen) or not tower.rank or tower.kind == "pair":
         return load(tower, tensor.entries())
     return _sealed(tensor, tensor.data) if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
 
@@ -497,24 +533,31 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
         return None
     if tower.leaf.implied:
         written = written & array.astype(np.bool_)
-    entries = rounded(array[written], tower.dtype), np.nonzero(written)
     try:
-        hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
+        if tower.kind == "pair":
+            load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
+        else:
+            entries = rounded(array[written], tower.dtype), np.nonzero(written)
+            hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
     except InputError as error:
         return error.message
     return None
 
 
 @lru_cache(maxsize=1 << 12)
-def holds_any(levels: tuple[Level, ...]) -> bool:
-    """Whether these levels hold three indices on any axis, with neighbours that differ, where the others have one."""
+def partial(levels: tuple[Level, ...]) -> tuple[int, ...]:
+    """The axes, from 0, on which these levels cannot hold three indices, with neighbours that differ.
+
+    The other axes have one index.
+    """
     rank = Tower(levels, ()).rank
     towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
-    return all(
-        refusal(tower, np.array([1, 0, 1], dtype=object).reshape(tower.shape), np.ones(tower.shape, dtype=np.bool_))
-        is None
-        for tower in towers
-    )
+    elements: np.ndarray = np.array([exact_elements[Tower(levels, ()).kind](v) for v in (1, 0, 1)], dtype=object)
+    written = np.ones(3, dtype=np.bool_)
+    return tuple(
+        k for k, tower in enumerate(towers)
+        if refusal(tower, elements.reshape(tower.shape), written.reshape(tower.shape)) is not None
+    )  # fmt: skip
 
 
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
@@ -525,7 +568,7 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     data = checked(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
-        what = f"{tower} has {tower.rank} axes, the data has {len(tower.shape)}"
+        what = f"{tower} has {axes(tower.rank)}, the data has {len(tower.shape)}"
         raise InputError(what, fix="use a format with a level for each axis, and a leaf")
     if tower.rank > MOST_AXES:
         raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")

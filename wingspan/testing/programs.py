@@ -27,9 +27,16 @@ OPERATORS = {
     "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%=", "<<&>>=", "<<|>>=", "<<xor>>="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
+    "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
 }
-LITERALS = {"int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false")}
-FILLS = {"int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true")}
+LITERALS = {
+    "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false"),
+    "pair": ("(0.0, 1)", "(0.5, 2)", "(-1.0, -2)", "(Inf, 0)"),
+}  # fmt: skip
+FILLS = {
+    "int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true"),
+    "pair": ("(Inf, 0)", "(Inf, 0)", "(0.0, 0)"),
+}  # fmt: skip
 WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
 NEUTRAL = {"*=": "1", "*%=": "1", "<<&>>=": "-1", "&=": "true", "|=": "false"}
@@ -46,6 +53,8 @@ FUNCTIONS = {
     "bool": ("other", "choose(false)"),
 }
 """Functions of two values of a kind."""
+KEEPING = {"int": ("*=", "*%=", "<<choose(0)>>="), "bool": ("&=", "|=", "<<choose(false)>>=")}
+"""What updates short-circuit scalars: there is a value that it keeps."""
 INDICES = ("i", "j", "k", "l")
 
 
@@ -75,10 +84,14 @@ class Options:
     """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
     functions: int = 0
     """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
+    pairs: int = 0
+    """one in this many tensors that are returned holds pairs; 0: none"""
     guarded: int = 0
     """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
     missing: int = 0
     """one in this many operators is `coalesce` or `ismissing` around what may be missing; 0: none"""
+    searches: int = 0
+    """one in this many loops is serial and only updates a ShortCircuitScalar, so that it may end early; 0: none"""
 
 
 def is_gated(name: str) -> bool:
@@ -124,6 +137,7 @@ class Writer:
     updated: set[str] = field(default_factory=set)
     inferred: set[str] = field(default_factory=set)
     workspaces: list[Tensor] = field(default_factory=list)
+    short: list[Tensor] = field(default_factory=list)
 
     def pick(self, items: Sequence[T]) -> T:
         chosen: T = items[self.draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
@@ -161,6 +175,7 @@ class Writer:
             *self.devices(),
             *map(self.data, given),
             *map(self.definition, (*outputs, *self.workspaces)),
+            *(f"{q.name} = ShortCircuitScalar({FILLS[q.kind][0]})" for q in self.short),
         ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
 
@@ -184,13 +199,14 @@ class Writer:
         return [f"dev = cpu(:t, {next(threads)})", f"dev2 = cpu({next(threads)}, dev)"]
 
     def output(self, name: str) -> Tensor:
-        kind = self.pick(("int", "int", "float", "bool"))
+        pairs = self.options.pairs and self.chance(self.options.pairs)
+        kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
         return self.deciding(self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
 
     def operator(self, kind: str) -> str:
         """What updates a tensor of a kind."""
-        if self.options.functions and self.chance(self.options.functions):
+        if kind in FUNCTIONS and self.options.functions and self.chance(self.options.functions):
             return f"<<{self.pick(FUNCTIONS[kind])}>>="
         return self.pick(OPERATORS[kind])
 
@@ -301,6 +317,8 @@ class Writer:
         loops = ["for"] * (12 if here.depth == 0 and self.options.spawning == 1 else 4)
         kinds = ["update", "update", "set", *loops, "if"] if here.depth < self.options.depth else ["update"]
         match self.pick(kinds):
+            case "for" if self.options.searches and self.chance(self.options.searches):
+                return self.search(here)
             case "for":
                 return self.loop(here), here
             case "if":
@@ -309,10 +327,30 @@ class Writer:
             case "update" if (line := self.update(here)) is not None:
                 return [line], here
         kind = self.pick(("int", "float", "bool"))
+        return self.bound(here, kind, self.expression(here, kind))
+
+    def bound(self, here: Place, kind: str, value: str) -> tuple[list[str], Place]:
+        """The line that gives the variable of a kind a value, and the place of the next statement."""
         name = f"x{kind[0]}"
-        line = f"{name} = {self.expression(here, kind)}"
         variables = here.variables if (name, kind) in here.variables else (*here.variables, (name, kind))
-        return [line], replace(here, variables=variables)
+        return [f"{name} = {value}"], replace(here, variables=variables)
+
+    def search(self, here: Place) -> tuple[list[str], Place]:
+        """A loop or two that update one short-circuit scalar, which is bound to a variable then."""
+        kind = self.pick(("int", "bool"))
+        q = Tensor(f"q{len(self.short)}", 0, kind, self.pick(KEEPING[kind]))
+        self.short.append(q)
+        start = self.start(q) if self.chance(4) else NEUTRAL.get(q.op, FILLS[kind][0])
+        lines, inner, ends = [f"{q.name} .= {start}"], here, ["end"]
+        for index in INDICES[len(here.indices) : len(here.indices) + self.pick((1, 1, 2))]:
+            stop, told = self.range(inner)
+            lines.append(f"for {index} = {stop}")
+            inner = replace(inner, indices=(*inner.indices, (index, told)), on=(*inner.on, ""))
+        ends *= len(lines) - 1
+        update = f"{q.name}[] {q.op} {self.expression(inner, kind)}"
+        guarded = [f"if {self.expression(inner, 'bool')}", update, "end"] if self.chance(3) else [update]
+        made, after = self.bound(here, kind, f"{q.name}[]")
+        return [*lines, *guarded, *ends, *made], after
 
     def body(self, here: Place) -> list[str]:
         lines = []
@@ -472,10 +510,15 @@ class Writer:
         leaves += [lambda: self.read(here, self.pick(tensors))] * 3 if tensors else []
         variables = [name for name, k in here.variables if k in kinds]
         leaves += [lambda: self.pick(variables)] if variables else []
-        if kind != "bool" and here.indices:
+        part = {"float": "first", "int": "second"}.get(kind)
+        held = [t for t in here.reads if t.kind == "pair"]
+        leaves += [lambda: f"{part}({self.read(here, self.pick(held))})"] if part and held else []
+        if kind in ("int", "float") and here.indices:
             leaves.append(lambda: self.pick(here.indices)[0])
         if depth == 0 or self.chance(2):
             return self.pick(leaves)()
+        if kind == "pair":
+            return f"({self.expression(here, 'float', depth - 1)}, {self.expression(here, 'int', depth - 1)})"
         if self.options.functions and self.chance(self.options.functions):
             x, y = (self.expression(here, kind, depth - 1) for _ in range(2))
             return f"{self.pick(FUNCTIONS[kind])}({x}, {y})"

@@ -11,6 +11,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.elaborate.missing import settle_missing
 from wingspan.errors import Fault, InputError, Mistakes, WingspanError
 from wingspan.lang import ir
+from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.parser import parse
 from wingspan.reference import evaluate, show
 from wingspan.semantics.config import State
@@ -70,12 +71,12 @@ def _parsed(text: str, program: Elaborated) -> ir.Expression:
             raise InputError(f"cannot watch {text}: it is no expression", fix=fix)
     for access in expression.walk():
         if isinstance(access, ir.Access):
-            name, subscripts = access.fiber.tensor, len(access.subscripts)
+            name, written = access.fiber.tensor, len(access.subscripts)
             tower = program.towers.get(name)
             if tower is None:
                 fix = f"use {', '.join(program.towers)}" if program.towers else "the program has no tensor"
                 raise InputError(f"cannot watch {text}: there is no tensor {name}", fix=fix)
-            if tower.rank != subscripts:
-                message = f"cannot watch {text}: {name} has {tower.rank} axes but {subscripts} subscripts"
+            if tower.rank != written:
+                message = f"cannot watch {text}: {name} has {axes(tower.rank)} but {subscripts(written)}"
                 raise InputError(message, fix="write a subscript for each axis")
     return expression

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Test, Witness
+from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Witness
+from wingspan.dependence.findings import promise
 from wingspan.errors import Diagnostic, Mark, Span
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
@@ -13,16 +14,7 @@ from wingspan.views.terminal import MOST, aligned, some, table
 from wingspan.views.values import count, in_order, task
 from wingspan.views.view import CheckReport
 
-SAFE = (
-    "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
-    "wrong type), which may occur in some interleavings only"
-)
-ACCEPTED: dict[Test, str] = {
-    "printed": "Algorithm 1 as the paper prints it accepts programs that race: do not rely on it",
-    "repaired": SAFE,
-    "exact": SAFE,
-}
-"""What it is worth that a test calls a program safe."""
+PRINTED = "Algorithm 1 as the paper prints it accepts programs that race: do not rely on it"
 REFUSED = "what it does not accept may be safe, too"
 
 WIDEST = 48
@@ -76,7 +68,8 @@ def _summary(told: CheckReport) -> str:
 
 def _reach(report: Report) -> str:
     """What the verdict covers."""
-    worth = ACCEPTED[report.test] if report.verdict == "safe" else REFUSED
+    accepted = PRINTED if report.test == "printed" else promise([str(each) for each in report.partial])
+    worth = accepted if report.verdict == "safe" else REFUSED
     notes = [("test", f"{report.test}: {worth}")]
     if report.alike:
         notes.append(("alike", f"{count(report.alike, 'more place')} of the program, each like four of those compared"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
@@ -209,6 +210,7 @@ def check(told: CheckReport) -> dict[str, Any]:
         "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
         "advice_complete": report.advice_complete,
         "proofs": [_proof(proof) for proof in report.proofs],
+        "partial": [asdict(each) for each in report.partial],
         "symbols": list(report.symbols),
         "alike": report.alike,
     }

@@ -18,6 +18,7 @@ from wingspan.explorer.machine import Indices, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
+from wingspan.lang.pairs import Pair
 from wingspan.lang.printer import device
 from wingspan.levels import Tower
 from wingspan.outcome import Outcome, differing, plain
@@ -357,7 +358,7 @@ class CheckReport:
 
 
 def number(value: Any) -> Any:
-    """A value as JSON has it: a rational as the nearest double, or as text if it is beyond all doubles.
+    """A value as JSON has it: a rational as the nearest double, or as text if it is beyond all doubles; a pair as two.
 
     >>> number(Fraction(1, 4)), number(True), number(Fraction(10) ** 400 / 3)[-4:]
     (0.25, True, '00/3')
@@ -369,9 +370,9 @@ def number(value: Any) -> Any:
     """
     if isinstance(value, str):
         return value or "0"
-    if value is None or isinstance(value, (bool, int, float)):
+    if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, Pair)):
         return value
-    return plain(value) if isinstance(value, Fraction) else str(value)
+    return plain(value) if isinstance(value, (Fraction, Pair)) else str(value)
 
 
 def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:

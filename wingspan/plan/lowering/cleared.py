@@ -63,7 +63,7 @@ class Cleared:
                 inner = self._settled(body, still, droppable)
                 if isinstance(inner, ir.Skip) and all(map(self._runs, self.ranges[index])):
                     return ir.SKIP
-                return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, span=s.span)
+                return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
                 test, inner = self._replaced(condition, known), self._settled(body, known, droppable)
                 if test is not condition and self._kind(test) == "bool":

@@ -7,7 +7,8 @@ from functools import partial, reduce
 
 from wingspan.errors import InternalError
 from wingspan.lang import algebra, ir
-from wingspan.lang.ir import BITS, Operator
+from wingspan.lang.ir import BITS, PARTS, Operator
+from wingspan.lang.pairs import SECONDS
 from wingspan.lang.printer import show
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Set, Type, When
@@ -76,6 +77,10 @@ def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origi
         return _logic(builder, name, args, origin)
     if name in BITS:
         return _bits(builder, name, args, origin)
+    if name == "pair":
+        return _pair(builder, args[0], args[1], origin)
+    if name in PARTS:
+        return op(f"pair_{name}", *args)
     for a in args:
         if a.type == "bool":
             kind: Type = "bool" if name in COMPARISONS else "int"
@@ -145,6 +150,21 @@ def _bits(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -
         case (("<<" | ">>"), _):
             return compute(builder, name, args, "int", origin)
     return op(name, *args)
+
+
+def _pair(builder: Builder, x: Expr, i: Expr, origin: Origin) -> Expr:
+    """(x, i), after a check that i fits; none where that is plain to see."""
+    if x.type == "bool":
+        return fault(builder, "a pair needs a number, got {value}", {"value": x}, origin, "int")
+    if i.type != "int":
+        return fault(builder, "a pair needs an integer as its second, got {value}", {"value": i}, origin, "int")
+    x, i = to_float(x), builder.keep("second", i, origin)
+    least, most = range_of(i, builder.ranges)
+    if not (least in SECONDS and most in SECONDS):
+        fits = op("and", op("<=", Const(SECONDS[0]), i), op("<=", i, Const(SECONDS[-1])))
+        message = "the second of a pair has 32 bits, and {value} does not fit"
+        builder.emit(Check(fits, message, (("value", i),), origin))
+    return op("pair", x, i)
 
 
 def _equality(name: str, args: tuple[Expr, ...]) -> Expr:

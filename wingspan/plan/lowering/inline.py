@@ -21,6 +21,8 @@ from wingspan.plan.lowering.build import Builder
 from wingspan.plan.lowering.expressions import ZERO, call, to_float
 
 _OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
+WORDS = {"minby": "min"}
+"""What operators on pairs are for their words."""
 """Operators that the buffer language and the language of programs write differently from a plan."""
 
 ADDING = frozenset({"+", "-"})
@@ -125,7 +127,7 @@ class _Inliner:
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
-            case ops.Atomic(op=Function()):
+            case ops.Atomic(op=Function() | "maxby"):
                 self.swap(s)
             case ops.Atomic(ref=ref, index=index, op=str() as symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
@@ -133,7 +135,7 @@ class _Inliner:
                 stored = self.typed(given, into.buffer.type)
                 times = self.here.times if symbol in ADDING else None
                 stored = _often(symbol, stored, self.here)
-                emit(plan.Atomic(into, at, symbol, stored, self.place(place), origin, times))
+                emit(plan.Atomic(into, at, WORDS.get(symbol, symbol), stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
             case ops.Release(ref=ref, index=index, place=place):
@@ -157,8 +159,7 @@ class _Inliner:
 
     def swap(self, s: ops.Atomic) -> None:
         """An update by a function in one step: if the cell is not what the new value was made of, that is made anew."""
-        builder, origin, ref, f = self.builder, self.here.origin, self.ref(s.ref), s.op
-        assert isinstance(f, Function)
+        builder, origin, ref = self.builder, self.here.origin, self.ref(s.ref)
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
         value, place = builder.keep("value", self.typed(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
@@ -166,7 +167,7 @@ class _Inliner:
 
         def attempt() -> None:
             builder.set(old, found, origin)
-            made = call(builder, f, (old, value), origin)
+            made = combine(builder, s.op, old, value, self.here)
             if s.width is not None:
                 made = self.fitting(made, s.width, ref.buffer.place)
             builder.emit(plan.Swap(found, ref, at, old, made, place, origin))
@@ -308,6 +309,7 @@ def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) ->
         return reg
     if symbol == "muladd":
         return op(symbol, *args)
+    symbol = WORDS.get(symbol, symbol)
     return op(_OPERATORS.get(symbol, symbol), *args)
 
 

@@ -231,9 +231,9 @@ class Coiteration:
                 self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
         if idle:
-            self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(spike)))
+            self.builder.emit(plan.While(test, op("and", loop.on, op("<=", stop, loop.hi)), self.builder.block(spike)))
         else:
-            more = op("<=", loop.index, loop.hi)
+            more = op("and", loop.on, op("<=", loop.index, loop.hi))
             self.builder.emit(plan.While((), more, (*test, *self.builder.block(once))))
 
     def two(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
@@ -248,7 +248,7 @@ class Coiteration:
             self.builder.set(loop.index, first, origin)
             self.present(phase, steppers, {F: op("==", found[F], first) for F in steppers}, moving=True)
 
-        self.builder.emit(plan.While((), op("and", *more), self.builder.block(both)))
+        self.builder.emit(plan.While((), op("and", loop.on, op("and", *more)), self.builder.block(both)))
         for other in reversed(steppers):
             self.coiterate(phase.without(self.state, other))
 
@@ -265,7 +265,8 @@ class Coiteration:
                 self.builder.when(here[F], partial(self.cursors.advance, loop, F))
             self.builder.set(loop.index, op("+", loop.index, Const(1)), origin)
 
-        self.builder.emit(plan.While((), op("<=", loop.index, loop.hi), self.builder.block(once)))
+        more = op("and", loop.on, op("<=", loop.index, loop.hi))
+        self.builder.emit(plan.While((), more, self.builder.block(once)))
 
     def jump(self, phase: Phase, jumpers: Sequence[ir.Fiber], others: Sequence[ir.Fiber]) -> None:
         """Jumpers: on to the farthest of their next children, until all have a child there."""
@@ -314,11 +315,12 @@ class Coiteration:
 
         if all(self.cursors.settled(loop, F) for F in jumpers):
             more = [self.cursors.left(loop, F) for F in jumpers]
-            every = reduce(lambda x, y: op("and", x, y), more)
+            every = op("and", loop.on, reduce(lambda x, y: op("and", x, y), more))
             self.builder.emit(plan.While((), every, self.builder.block(children)))
             return
         (found, stop), test = self.builder.nested(ahead)
-        self.builder.emit(plan.While(test, op("<=", stop, loop.hi), self.builder.block(partial(once, found, stop))))
+        within = op("and", loop.on, op("<=", stop, loop.hi))
+        self.builder.emit(plan.While(test, within, self.builder.block(partial(once, found, stop))))
 
     def present(
         self,

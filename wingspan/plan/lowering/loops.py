@@ -13,7 +13,7 @@ from wingspan.buffers.staging import definitions
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions, replace_access, tensors, unfurled, viewed
 from wingspan.levels.base import FIBER, Level
-from wingspan.plan.fold import op
+from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Check, Const, Expr, Reg
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.looplets import Coiteration
@@ -34,9 +34,16 @@ class Loops:
     # ------------------------------------------------------------------------------------------------- unfurl and close
 
     def serial(
-        self, name: str, lo: Reg | Const, hi: Reg | Const, body: ir.Statement, within: tuple[Expr, Expr] | None = None
+        self,
+        name: str,
+        lo: Reg | Const,
+        hi: Reg | Const,
+        body: ir.Statement,
+        within: tuple[Expr, Expr] | None = None,
+        absorbed: tuple[ir.Absorbing, ...] = (),
     ) -> None:
-        """for i = lo:hi do body end. The whole range lies inside `within`."""
+        """for i = lo:hi do body end. The whole range lies inside `within`. It ends once the scalars are `absorbed`."""
+        over = self.builder.fresh(f"{name}.over", "bool") if absorbed else None
 
         def run() -> None:
             whole = viewed(body, name, self.shift)
@@ -45,9 +52,23 @@ class Loops:
             first, last = within or (lo, hi)
             least, greatest = (range_of(end, self.builder.ranges) for end in (first, last))
             self.builder.ranges[index.name] = (least[0], greatest[1])
-            self.unfurl(Loop(name, index, lo, hi, last, {}, front, {}), whole, list(fibers.items()))
+            loop = Loop(name, index, lo, hi, last, {}, front, {}, absorbed=absorbed, over=over)
+            self.look(loop)
+            self.builder.when(loop.on, lambda: self.unfurl(loop, whole, list(fibers.items())))
 
         self.builder.when(op("<=", lo, hi) if lo != hi else Const(True), run)
+
+    def look(self, loop: Loop) -> None:
+        """Find out whether a loop ends early here, if it may."""
+        if loop.over is None:
+            return
+        ended: Expr = Const(True)
+        for a in loop.absorbed:
+            F, tower = ir.Fiber(a.tensor, 1), self.state.layouts[a.tensor].tower
+            found, _ = self.state.run(F, None, "ShortCircuit", procedures.unwrap(tower), {"position": Const(1)})
+            equal = op("alike" if tower.kind == "float" else "==", found["value"], constant(a.value.value))
+            ended = op("and", ended, op("not", equal) if a.others else equal)
+        self.builder.set(loop.over, ended, self.builder.origin(None, "ShortCircuit"))
 
     def shift(self, e: ir.Expression) -> int | Expr:
         """What is added to an index, over those of the loops around: a number, or an expression."""
@@ -130,6 +151,16 @@ class Loops:
     # --------------------------------------------------------------------------------------------------- one iteration
 
     def visit(self, phase: Phase) -> None:
+        """Visit an index, unless the loop has ended early."""
+
+        def run() -> None:
+            self.enter(phase)
+            self.look(phase.loop)
+
+        if not isinstance(phase.body, ir.Skip):
+            self.builder.when(phase.loop.on, run)
+
+    def enter(self, phase: Phase) -> None:
         """Enter the fibers at an index, first those that are read; run the body; leave them."""
         loop, around, ends = phase.loop, self.builder.indices, self.builder.ends
         self.builder.indices = {**around, loop.name: loop.index}

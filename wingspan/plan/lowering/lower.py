@@ -141,9 +141,10 @@ class Lowering(State):
                 self.builder.when(test, lambda: self.scoped(lambda: self.statement(body)))
             case ir.For(range=ir.Parallel()):
                 self.tasks.parallel(s)
-            case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body):
+            case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body, absorbed=absorbed):
                 lo = self.bound_of(a, s.span)
-                self.loops.serial(index, lo, lo if a == b else self.bound_of(b, s.span), body)
+                hi = lo if a == b else self.bound_of(b, s.span)
+                self.loops.serial(index, lo, hi, body, absorbed=absorbed)
             case ir.Declare():
                 self.declare(s)
             case ir.Freeze(tensor=T):
@@ -210,6 +211,8 @@ class Lowering(State):
                 ):
                     for a in args:
                         self.require_decided(a)
+                elif name == "pair":
+                    self.require_decided(args[1])
                 return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
             case ir.Access():
                 return self.access(e)
@@ -227,7 +230,7 @@ class Lowering(State):
         if a.subscripts:
             return self.missing(a, "Access")
         F = self.fiber(a.fiber)
-        value = self.builder.fresh(T, self.layouts[T].tower.kind)  # type: ignore[arg-type]
+        value = self.builder.fresh(T, layout.held(self.layouts[T].tower))
         found, _ = self.run(
             a.fiber, a.span, "Access", procedures.unwrap(self.layouts[T].tower), {"position": F.position}
         )
@@ -245,8 +248,7 @@ class Lowering(State):
         message = f"{T} has the indices 1:{known} on axis {a.fiber.level - 1}, got {{index}}"
         index = self.own(a.fiber, self.builder.indices[last.name])
         values = {"index": index, **({"extent": extent} if isinstance(extent, Reg) else {})}
-        kind: Type = tower.kind  # type: ignore[assignment]
-        return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), kind)
+        return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), layout.held(tower))
 
     # -------------------------------------------------------------------------------------------------------- variables
 
@@ -329,7 +331,7 @@ class Lowering(State):
         handle, tower = self.handle(F.tensor), self.tower(F)
         if handle.mode != "update" or handle.op != s.op:
             raise InternalError(f"{F.tensor} is updated with {s.op} in {handle.mode} mode", s.span)
-        value = expressions.convert(self.builder, value, tower.kind, self.builder.origin(s.span, "Assign"))  # type: ignore[arg-type]
+        value = expressions.convert(self.builder, value, layout.held(tower), self.builder.origin(s.span, "Assign"))
         leaf = self.fiber(F)
         code, given = procedures.increment(tower, s.op), {"position": leaf.position, "value": value}
 
@@ -347,11 +349,11 @@ class Lowering(State):
         T = s.tensor
         handle, tower = self.handle(T), self.layouts[T].tower
         origin = self.builder.origin(s.span, "Declare")
-        z = expressions.convert(self.builder, self.expression(s.init), tower.kind, origin)  # type: ignore[arg-type]
+        z = expressions.convert(self.builder, self.expression(s.init), layout.held(tower), origin)
         z = op("f32", z) if tower.width.rounds else z
         fill: ir.Expression
         if isinstance(z, Const):
-            fill = ir.Literal(algebra.exact(z.value))
+            fill = ir.Literal(algebra.element(z.value, tower.kind))
         else:
             name = f"fill of {T}"
             reg = self.builder.fresh(name, z.type)

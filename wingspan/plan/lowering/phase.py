@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wingspan.lang import ir
-from wingspan.plan.ir import Expr, Reg
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expr, Reg
 from wingspan.plan.lowering.state import State
 
 
@@ -30,6 +31,15 @@ class Loop:
     """whether it may leave children of its fibers to another part of the range, or to nobody"""
     until: Expr | None = None
     """the last of the indices from `index` on that a visit stands for, if it stands for several"""
+    absorbed: tuple[ir.Absorbing, ...] = ()
+    """the scalars at which it ends early"""
+    over: Reg | None = None
+    """whether it has ended early, if it may"""
+
+    @property
+    def on(self) -> Expr:
+        """What holds unless it has ended early."""
+        return Const(True) if self.over is None else op("not", self.over)
 
     @property
     def single(self) -> bool:

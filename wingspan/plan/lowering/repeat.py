@@ -46,6 +46,8 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     repeated = (*(r.most for r in state.repetitions), most)
     if prod(repeated) not in INT64 or not _steady(state, phase):
         return None
+    if not all(repeatable(state.handle(a.tensor).op) for a in phase.loop.absorbed):
+        return None  # the loop may end between two of the updates
     runs, updates = _runs(state, phase), [F for F in phase.updates if mentions(phase.body, F)]
     if not runs.issuperset(updates):
         return None

@@ -70,10 +70,10 @@ class Stretches:
 
         if idle:
             most, body = self.rounds(phase, steppers), self.builder.block(meet)
-            self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body, rounds=most))
+            self.builder.emit(plan.While(test, op("and", loop.on, op("<=", begin, loop.hi)), body, rounds=most))
         else:
             body = self.builder.block(once if apart else meet)
-            self.builder.emit(plan.While((), op("<=", loop.front, loop.hi), (*test, *body)))
+            self.builder.emit(plan.While((), op("and", loop.on, op("<=", loop.front, loop.hi)), (*test, *body)))
 
     def rounds(self, phase: Phase, moving: Fibers) -> Expr | None:
         """At most so many rounds has `step` without a rest, or `jump` over one fiber; None if levels do not count.
@@ -127,7 +127,7 @@ class Stretches:
         together = reduce(partial(op, "and"), (op("==", found[F], begin) for F in jumpers))
         body = self.builder.block(partial(self.builder.when, together, meet, onward) if len(jumpers) > 1 else meet)
         most = self.rounds(phase, jumpers) if len(jumpers) == 1 and not others else None
-        self.builder.emit(plan.While(test, op("<=", begin, loop.hi), body, rounds=most))
+        self.builder.emit(plan.While(test, op("and", loop.on, op("<=", begin, loop.hi)), body, rounds=most))
 
     # ------------------------------------------------------------------------------------------------------ one stretch
 
@@ -211,7 +211,8 @@ class Stretches:
             self.within(phase, known)
             self.builder.set(index, op("+", index, Const(1)), origin)
 
-        self.builder.emit(plan.While((), op("<=", index, hi), self.builder.block(once)))
+        more = op("and", phase.loop.on, op("<=", index, hi))
+        self.builder.emit(plan.While((), more, self.builder.block(once)))
 
     def within(self, phase: Phase, known: Fibers) -> None:
         """Visit the index, which lies in a stretch of the fibers that are known to be there."""

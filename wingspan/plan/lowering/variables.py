@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from wingspan.errors import Span
 from wingspan.lang import ir
+from wingspan.lang.ir import PARTS
 from wingspan.levels import Tower
 from wingspan.plan.ir import Type
 from wingspan.plan.lowering.expressions import COMPARISONS, LOGIC
@@ -97,6 +98,8 @@ class _Walk:
             case ir.Call(op=op, args=args):
                 if op in COMPARISONS or op in LOGIC:
                     return "bool"
+                if op in PARTS:
+                    return "float" if op == "first" else "int"
                 kinds = {self.kind(a, known) for a in args}
                 return "float" if op == "/" or "float" in kinds else "int"
         return "int"

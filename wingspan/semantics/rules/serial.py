@@ -1,4 +1,4 @@
-"""Serial statements and expressions: Call, Block, IfTrue, IfFalse, Unfurl, SerialFor, Payload, Child."""
+"""Serial statements and expressions: Call, Block, IfTrue, IfFalse, Unfurl, ShortCircuit, SerialFor, Payload, Child."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
         return None
     body = viewed(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
     fibers = unfurled(body, C.s.index)
-    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, span=C.s.span)
+    loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, C.s.absorbed, span=C.s.span)
     if μ.asked:
         μ.where(_unfurling(loop), done=not fibers)
     if not fibers:
@@ -203,6 +203,40 @@ def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
                 )
 
 
+@rule("ShortCircuit", ir.For, figure=False)
+def short_circuit(C: Config, μ: Memory) -> Config | None:
+    """
+      a ≤ b        s only updates T₁, …, Tₘ        Tₖ holds x with x ⊕ v = x for all v
+    ────────────────────────────────────────────────────────────────────────────────────
+      ⟨for i = looplet(a:b) do s end, t, σ⟩ → ⟨for i = looplet(b+1:b) do s end, t, σ⟩
+
+    Elaboration finds such loops: each Tₖ is a ShortCircuitScalar, which s updates by ⊕. A step reads one of them, and
+    the loop ends once all have been read.
+    """
+    s, r = C.s, C.s.range
+    if not isinstance(r, ir.Looplet) or r.start > r.stop or not _absorbed(C, μ):
+        return None
+    done = r.absorbed + 1 == len(s.absorbed)
+    if μ.asked:
+        T = s.absorbed[r.absorbed].tensor
+        among = {"T₁, …, Tₘ": tuple(a.tensor for a in s.absorbed), "Tₖ": T, "⊕": μ.handle(C, T).op, "x": μ.held}
+        μ.where({"i": s.index, "a": r.start, "b": r.stop, "b+1": r.stop + 1, "s": s.body, **among}, done)
+    left = ir.Looplet(r.stop + 1, r.stop, r.fibers) if done else ir.Looplet(r.start, r.stop, r.fibers, r.absorbed + 1)
+    return C.to(ir.For(s.index, left, s.body, s.absorbed, span=s.span))
+
+
+def _absorbed(C: Config, μ: Memory) -> bool:
+    """Whether the scalar whose turn it is holds what no update changes. It is read, by the one rule that applies."""
+    if not C.s.absorbed:
+        return False
+    known = C.s.absorbed[C.s.range.absorbed]
+    if μ.held is None:
+        F = ir.Fiber(known.tensor, 1)
+        frame = μ.start(C, procedures.unwrap(μ.towers[F.tensor]), F.tensor, μ.instance(C, F), position=F.position)
+        μ.held = Literal(μ.go(C, frame).result()["value"])
+    return algebra.absorbed(known, μ.held.value)
+
+
 @rule("SerialFor", ir.For)
 def serial_for(C: Config, μ: Memory) -> Config | None:
     """
@@ -212,12 +246,13 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
         →* ⟨for i = looplet(a+1:b) do s end, t, σ′⟩
 
     The body takes its own steps: → ⟨⟨enter(i, s), t, {i ↦ a}⟩; for i = looplet(a+1:b) do s end, t, σ⟩. A fiber without
-    index a is not entered: its accesses fault if they are evaluated.
+    index a is not entered: its accesses fault if they are evaluated. A loop that ShortCircuit may end reads a scalar
+    here, which is ours, not the paper's: one that holds something else.
     """
     r = C.s.range
-    if not isinstance(r, ir.Looplet) or r.start > r.stop:
+    if not isinstance(r, ir.Looplet) or r.start > r.stop or _absorbed(C, μ):
         return None
-    rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, span=C.s.span)
+    rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, C.s.absorbed, span=C.s.span)
     cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if F.open or _within(μ, F, r.start)]
     reads = tuple(F for F, updating in cursors if not updating)
     updates = tuple(F for F, updating in cursors if updating)

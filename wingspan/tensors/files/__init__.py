@@ -105,6 +105,8 @@ def write_file(path: Path, tensor: Held) -> None:
     """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this."""
     if named(path).suffix not in FORMATS:
         raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
+    if tensor.tower.kind == "pair":
+        raise InputError(f"{path}: files hold no pairs", fix="keep the first and the second in a tensor each")
     with replacing(path) as file:
         try:
             FORMATS[path.suffix].write(file, tensor)

@@ -40,6 +40,7 @@ def array_of(tensor: Held) -> Any:
     """A vector as an array of Arrow's: run-end encoded if its level keeps runs. InputError if it is no vector."""
     arrow = library("pyarrow", "pyarrow", "arrow")
     refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
+    refuse_unless(tensor.tower.kind != "pair", "pairs", "use to_numpy")
     runs = tensor.runs()
     if runs is None:
         return arrow.array(tensor.to_numpy())

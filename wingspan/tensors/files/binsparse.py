@@ -79,16 +79,31 @@ def _inside(h5py: Any, group: Any, name: str) -> Any:
     return group[name]
 
 
+NAMES = {dict: "object", list: "array", str: "string", int: "integer"}
+"""What JSON calls the values that metadata have."""
+
+
+def _found(described: Any, key: str, kind: type) -> Any:
+    """What metadata have under a key. ValueError unless it is there and of that kind."""
+    found = described.get(key) if isinstance(described, dict) else None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise ValueError(f"its metadata have no {NAMES[kind]} `{key}`")
+    return found
+
+
 class _Group:
     """A group with a tensor."""
 
     def __init__(self, h5py: Any, group: Any) -> None:
         self.h5py, self.group = h5py, group
         text = group.attrs["binsparse"]
-        described = json.loads(text)
-        self.described = described.get("binsparse", described)
-        self.shape = tuple(self.described["shape"])
-        self.types = self.described["data_types"]
+        if not isinstance(text, str | bytes):
+            raise ValueError("its attribute `binsparse` is no text")
+        whole = json.loads(text)
+        nested = isinstance(whole, dict) and "binsparse" in whole
+        self.described = _found(whole, "binsparse", dict) if nested else whole
+        self.shape = tuple(_found(self.described, "shape", list))
+        self.types = _found(self.described, "data_types", dict)
         if not 1 <= len(self.shape) <= MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in self.shape):
             raise ValueError(f"its shape is {printable(str(self.shape))[:80]}")
 
@@ -113,26 +128,23 @@ class _Group:
 
     def layout(self) -> tuple[Levels, list[int]]:
         """The levels, and which axis each axis of theirs is."""
-        form = self.described["format"]
+        form = self.described.get("format")
         custom = form if isinstance(form, dict) else self.described.get("custom")
         if isinstance(form, str) and form.upper() in PREDEFINED:
             levels, transposed = PREDEFINED[form.upper()]
             axes = list(range(sum(rank for _, rank in levels)))
             order = axes[::-1] if transposed else axes
         elif isinstance(custom, dict):
-            levels, level = [], custom["level"]
-            while level["level_desc"] != "element":
-                levels.append((level["level_desc"], level["rank"]))
-                level = level["level"]
-            order = custom.get("transpose", list(range(len(self.shape))))
+            levels, level = [], _found(custom, "level", dict)
+            while (kind := _found(level, "level_desc", str)) != "element":
+                levels.append((kind, _found(level, "rank", int)))
+                level = _found(level, "level", dict)
+            order = _found(custom, "transpose", list) if "transpose" in custom else [*range(len(self.shape))]
         else:
             raise ValueError(f"its format is {printable(str(form)[:40])}")
-        known = all(kind in ("dense", "sparse") and type(rank) is int and rank >= 1 for kind, rank in levels)
-        if (
-            not known
-            or sum(rank for _, rank in levels) != len(self.shape)
-            or sorted(order) != [*range(len(self.shape))]
-        ):
+        known = all(kind in ("dense", "sparse") and rank >= 1 for kind, rank in levels)
+        known = known and sum(rank for _, rank in levels) == len(self.shape)
+        if not known or {*map(type, order)} != {int} or sorted(order) != [*range(len(self.shape))]:
             raise ValueError(f"its levels do not fit its {len(self.shape)} axes")
         return levels, order
 
@@ -203,7 +215,7 @@ class _Group:
 
     def values(self, stored: int, name: str = "values") -> np.ndarray:
         """The values of so many entries."""
-        kind = str(self.types[name])
+        kind: str = _found(self.types, name, str)
         if kind.startswith("complex"):
             raise InputError("its numbers are complex", fix="write their real parts, or their absolute values")
         found = self.array(name)
@@ -212,7 +224,10 @@ class _Group:
                 raise ValueError(f"{name} has booleans that are neither 0 nor 1")
             found = found.astype(np.bool_)
         wanted = 1 if kind.startswith("iso[") else stored
-        if len(found) != wanted or (name == "values" and self.described["number_of_stored_values"] != stored):
+        announced = _found(self.described, "number_of_stored_values", int) if name == "values" else stored
+        if announced != stored:
+            raise ValueError(f"its metadata announce {announced} stored values, and there are {stored}")
+        if len(found) != wanted:
             raise ValueError(f"{name} has {len(found)} elements for {stored} entries")
         if not kind.startswith("iso["):
             return found
@@ -228,7 +243,7 @@ class _Group:
         structure = self.described.get("structure")
         if structure is None:
             return matrix
-        if structure not in STRUCTURES or len(set(self.shape)) > 1:
+        if not isinstance(structure, str) or structure not in STRUCTURES or len(set(self.shape)) > 1:
             raise ValueError(f"its structure is {printable(str(structure)[:40])}")
         coo = scipy.sparse.coo_array(matrix)
         row, column = coo.coords

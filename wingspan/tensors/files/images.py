@@ -60,7 +60,9 @@ def read_netpbm(file: InSteps, member: str | None = None) -> np.ndarray:
     shape = (height, width, 1 if kind == 5 else 3)
     dtype = np.dtype(">u2" if most > 255 else "u1")
     size = prod(shape) * dtype.itemsize
-    if not 0 < most < 65536 or head.end() + size != file.size:
+    if not 0 < most < 65536:
+        raise ValueError(f"it declares {most} as the largest value, which is from 1 to 65535")
+    if head.end() + size != file.size:
         raise ValueError(f"it declares {width}×{height} pixels, {size} bytes, and {file.size - head.end()} follow")
     require_memory(8 * prod(shape), f"it declares {width}×{height} pixels")
     data = bytearray(begun[head.end() :])
@@ -85,7 +87,10 @@ def read_png(file: InSteps, member: str | None = None) -> np.ndarray:
     """The image in a file. ValueError or InputError if it is not in order."""
     image: Any = library("PIL.Image", "Pillow", "images")
     with foreign(OSError, SyntaxError):
-        opened = image.open(file, formats=["PNG"])
+        try:
+            opened = image.open(file, formats=["PNG"])
+        except image.UnidentifiedImageError:
+            raise ValueError("it does not begin as a PNG image does") from None
         width, height = opened.size
         if width * height > 8 * DEFLATE * file.size:  # a pixel has at least a bit
             raise ValueError(f"{file.size} bytes cannot hold the {width}×{height} pixels that it declares")

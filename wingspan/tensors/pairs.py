@@ -1,0 +1,36 @@
+"""Arrays of pairs: records of NumPy's outside, and inside the words of `lang.pairs`, one by one in whole arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wingspan.lang.pairs import KEYS, NAN_KEY
+
+PAIR = np.dtype([("first", np.float32), ("second", np.int32)])
+"""What NumPy has for a pair."""
+
+
+def words(pairs: np.ndarray) -> np.ndarray:
+    """The words of an array of pairs."""
+    bits = np.ascontiguousarray(pairs["first"]).view(np.int32).astype(np.int64)
+    keys = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    keys = np.where(np.isnan(pairs["first"]), NAN_KEY, keys)
+    made: np.ndarray = keys * KEYS + pairs["second"]
+    return made
+
+
+def pairs(words: np.ndarray) -> np.ndarray:
+    """The pairs with these words."""
+    keys = (words + KEYS // 2) // KEYS
+    made: np.ndarray = np.empty(words.shape, PAIR)
+    sizes = np.abs(keys).astype(np.int32).view(np.float32)
+    made["first"] = np.where(keys == NAN_KEY, np.float32(np.nan), np.where(keys < 0, -sizes, sizes))
+    made["second"] = words - keys * KEYS
+    return made
+
+
+def of_pairs(data: Any) -> bool:
+    """Whether an array holds pairs, as records."""
+    return isinstance(data, np.ndarray) and data.dtype == PAIR

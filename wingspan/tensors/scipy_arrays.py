@@ -1,0 +1,87 @@
+"""SciPy's sparse arrays, checked before SciPy does anything with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from wingspan.buffers.stored import Stored
+from wingspan.errors import InputError
+from wingspan.lang.numbers import axes
+from wingspan.tensors.frozen import UNSORTED, disorder
+
+
+def coordinates(matrix: Any) -> Any:
+    """A matrix in CSC or CSR as it is, and every other array in COO."""
+    compressed = matrix.format in ("csc", "csr") and matrix.ndim == 2
+    return matrix if compressed else scipy.sparse.coo_array(matrix)
+
+
+def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
+    """A SciPy sparse array as CSC, CSR or COO, not always sorted, but else as it should be; or an InputError.
+
+    It is converted only after its arrays have been checked, which SciPy trusts.
+    """
+    try:
+        found = _spoiled(matrix)
+        if found in (None, UNSORTED) and (matrix := convert(matrix)).format == "coo":
+            sides = zip(matrix.coords, matrix.shape, strict=True)
+            if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
+                found = "an index is out of bounds"
+    except Exception as error:  # SciPy raises whatever it meets in arrays that were replaced
+        found = reason(error)
+    if found and found != UNSORTED:
+        raise InputError(f"not a SciPy sparse array in order: {found}", fix="make it anew")
+    return matrix
+
+
+def reason(error: Exception) -> str:
+    """What a library says is wrong, in one line."""
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
+"""The axes of `data`, by format. What the other formats hold is no array."""
+
+
+def _spoiled(matrix: Any) -> str | None:
+    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+    if matrix.format == "lil":
+        return _uneven(matrix.rows, matrix.data, matrix.shape[0])
+    if matrix.format not in DATA_AXES:
+        return None
+    names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
+    integers = {name: getattr(matrix, name) for name in names}
+    if matrix.format == "coo":
+        integers = {f"coords[{k}]": axis for k, axis in enumerate(matrix.coords)}
+    for name, array in {"data": matrix.data, **integers}.items():
+        rank = DATA_AXES[matrix.format] if name == "data" else 1
+        if not isinstance(array, np.ndarray) or array.ndim != rank:
+            return f"{name} is no array of {axes(rank)}"
+        if np.ma.is_masked(array):
+            return f"{name} is masked"
+        if name != "data" and array.dtype.kind not in "iu":
+            return f"{name} holds no integers"
+    if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
+        return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
+    return None if matrix.format in ("coo", "dia") else misplaced(matrix)
+
+
+def _uneven(rows: Any, data: Any, extent: int) -> str | None:
+    """What is wrong with the lists of LIL, if anything: SciPy counts those of `rows`, and copies as many of `data`."""
+    for name, lists in {"rows": rows, "data": data}.items():
+        if not isinstance(lists, np.ndarray) or lists.shape != (extent,) or not all(type(x) is list for x in lists):
+            return f"{name} is no array of {extent} lists"
+    differ = [k for k in range(extent) if len(rows[k]) != len(data[k])]
+    return f"rows[{differ[0]}] and data[{differ[0]}] differ in length" if differ else None
+
+
+def misplaced(matrix: Any) -> str | None:
+    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
+    shape = (1, *matrix.shape)[-2:]
+    sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
+    fibers, extent = sides[::-1] if matrix.format == "csc" else sides
+    return disorder(Stored(matrix.indptr, 1), Stored(matrix.indices, 1), len(matrix.data), fibers, extent)
