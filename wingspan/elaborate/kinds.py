@@ -145,7 +145,7 @@ class _Walk:
         """What is read, or a value of its kind; a choice if the element must change to be of one."""
         first, second = self.alike("coalesce", access, otherwise)
         second = algebra.simplify_expression(second, typed=True)
-        if self.of(first) == PAIR and isinstance(second, ir.Literal):
+        if isinstance(second, ir.Literal) and second.kind == "pair":
             second = ir.Literal(algebra.convert(algebra.exact(second.value), "pair"), span=second.span)
         if first is access:
             return replace(e, first=access, otherwise=second)
