@@ -20,7 +20,7 @@ AREAS = {
         "wingspan/elaborate/functions.py", "wingspan/elaborate/extents.py", "wingspan/elaborate/uses.py",
         "wingspan/elaborate/lifecycles.py", "wingspan/elaborate/missing.py", "wingspan/lang/algebra.py",
         "wingspan/lang/printer.py", "wingspan/plan/lowering/expressions.py", "wingspan/plan/lowering/repeat.py",
-        "wingspan/runtime/runtime.h",
+        "wingspan/runtime/runtime.h", "wingspan/lang/functions.py",
     ],
     "pairs": [
         "wingspan/lang/pairs.py", "wingspan/lang/algebra.py", "wingspan/elaborate/kinds.py",
@@ -80,7 +80,8 @@ AREAS = {
         "wingspan/written.py",
     ],
     "expressions": [
-        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/choices/contractions.py",
+        "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/api/namespace.py",
+        "wingspan/choices/contractions.py",
         "wingspan/choices/nests.py",
         "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
         "wingspan/choices/transposed.py",

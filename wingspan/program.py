@@ -72,9 +72,21 @@ def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()
         functions: made by `function`; the program uses them as if it declared them in its first lines.
 
     Raises:
+        InputError: one of the functions is not made by `function`.
         ParseError: the text is not a program. It has all independent mistakes, with their places.
     """
-    return Program(parser.parse(text, name, [f.declared for f in functions]), name)
+    return Program(parser.parse(text, name, [f.declared for f in listed(functions)]), name)
+
+
+def listed(functions: Sequence[Function]) -> tuple[Function, ...]:
+    """Functions that are given to a program. InputError if these are none."""
+    if isinstance(functions, Function):
+        raise InputError("functions are given in a list", fix="functions=[f]")
+    for f in functions:
+        if not isinstance(f, Function):
+            fix = 'make it by wingspan.function("f(x, y) = x + y")'
+            raise InputError(f"functions are what wingspan.function makes, and this is a {type(f).__name__}", fix=fix)
+    return tuple(functions)
 
 
 def load(path: str | os.PathLike[str]) -> Program:

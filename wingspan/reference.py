@@ -45,8 +45,13 @@ RANGES = {
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
 """Whether an element was written."""
 
-IDLE: dict[str, Value] = {"+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1}
+IDLE: dict[str, Value] = {
+    "+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1, "&": -1, "|": 0, "⊻": 0,
+}  # fmt: skip
 """What leaves an element as it is. An update by such a literal is no write."""
+
+DECIDING: dict[str, Value] = {"*": 0, "*%": 0, "&": 0, "|": -1, "&&": False, "||": True}
+"""What makes a literal of an operator's value, whatever its other operands are, if it is one itself."""
 
 
 class Undecided(InputError):
@@ -500,7 +505,7 @@ class _Evaluator:
             self.require_kept(s, value, self.writes(s, value, before, scope))
         if name in self.formats.partial:
             scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
-        if s.op in WRAPPING:
+        if s.op in WRAPPING or s.op in BITWISE:
             value = self.stored(name, value, s.value.span or s.span)
         made = self.updated(s, before, value)
         array[index] = self.stored(name, made, s.value.span or s.span)
@@ -615,7 +620,7 @@ class _Evaluator:
             case ir.Call(op=op, args=args):
                 found = [self.literal(arg, scope) for arg in args]
                 known = op.algebra.annihilator if isinstance(op, ir.Function) else None
-                zero = 0 if op in ("*", "*%") else None if known is None else known.value
+                zero = DECIDING.get(op) if isinstance(op, str) else None if known is None else known.value
                 if zero is not None and any(
                     f and self.value(arg, scope) == zero for f, arg in zip(found, args, strict=True)
                 ):

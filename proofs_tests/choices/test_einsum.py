@@ -12,14 +12,14 @@ import scipy.sparse
 import sparse
 
 from proofs_tests.effort import many
-from wingspan import api
+from wingspan import api, function
 from wingspan.api.expressions import einsum
 from wingspan.choices.contractions import ways
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
+from wingspan.errors import InputError, ParseError
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import SPECIAL, campaign, einsums
@@ -346,3 +346,62 @@ def test_a_mistake_is_one_message(message: str) -> None:
     with pytest.raises(InputError) as caught:
         einsum(text, **options)
     assert message in caught.value.message and caught.value.fix
+
+
+@pytest.mark.parametrize(("text", "form", "fix"), [
+    ("C[i] += A[i]", "Dense(Element(0))", "Element(0.0)"),
+    ("C[i] <<max>>= A[i]", "Dense(Element(0, u8))", "Element(-Inf)"),
+    ("C[i] <<||>>= A[i] > 1", "Dense(Element(0))", "Element(false)"),
+    ("C[i] += A[i] > 1", "Dense(Element(false))", "Element(0)"),
+])  # fmt: skip
+def test_a_format_that_cannot_hold_the_elements_is_refused(text: str, form: str, fix: str) -> None:
+    """Before anything runs, with a leaf that can."""
+    with pytest.raises(InputError, match=r"C gets .*, and .* holds") as raised:
+        einsum(text, A=np.array([0.5, 2.0]), format=form)
+    assert raised.value.fix == f"give a format whose leaf is {fix}"
+
+
+def test_booleans_may_be_stored_as_numbers() -> None:
+    for leaf, expected in (("0", [0, 1]), ("0.0", [0.0, 1.0]), ("false", [False, True])):
+        made = einsum("C[i] = A[i] > 1", A=np.array([0.5, 2.0]), format=f"Dense(Element({leaf}))").to_numpy()
+        assert made.tolist() == expected and type(made.tolist()[0]) is type(expected[0])
+
+
+def test_functions_are_called_and_updated_by() -> None:
+    """From Python, or declared in lines before the update; the program declares those that it uses."""
+    A, B = np.array([0.5, 0, 0.25, 0]), np.array([[1, 2, 0], [3, 0, 4]])
+    f = function("f(x, y) = x + y - x * y", associative=True, commutative=True, identity=0)
+    g, unused = function("g(x) = 2 * x + 1"), function("unused(x) = x")
+    made = einsum("y[] <<f>>= A[i]", A=A, functions=[f], threads=2)
+    assert float(made) == 0.625 and made.check().verdict == "safe"
+    made = einsum("y[i] += g(B[i, j])", B=B, functions=[unused, g])
+    assert made.to_numpy().tolist() == (2 * B + 1).sum(1).tolist()
+    assert str(g) in str(made.program) and "unused" not in str(made.program)
+    text = "function w(x) = 3 * x\nfunction h(x) = w(x) - 1\nC[j] <<max>>= h(B[i, j])"
+    made = einsum(text, B=B)
+    assert made.to_numpy().tolist() == (3 * B - 1).max(0).tolist()
+    assert str(made.program).index("function w") < str(made.program).index("function h")
+
+
+def test_a_tensor_and_a_function_have_two_names() -> None:
+    """B with its axes in the order of the loops is BT, unless a function has this name."""
+    B = np.array([[1, 2, 0], [3, 0, 4]])
+    made = einsum("y[i] += BT(B[i, j])", B=B, functions=[function("BT(x) = 2 * x")])
+    assert "BT2 = Tensor" in str(made.program)
+    assert made.to_numpy().tolist() == (2 * B).sum(1).tolist()
+
+
+def test_what_is_wrong_with_functions_is_one_error() -> None:
+    f = function("f(x, y) = 2 * x - y")
+    wrong: Any = (
+        ("y[] <<f>>= A[i]", [], "no function f is declared before this"),
+        ("y[] <<f>>= A[i]", [lambda x, y: x], "functions are what wingspan.function makes, and this is a function"),
+        ("y[] <<f>>= A[i]", f, "functions are given in a list"),
+        ("y[] <<f>>= A[i]", [f], "f has no identity to begin from"),
+        ("y[] <<f>>= A[i] * A[j]", [f], "the order of the loops over i, j matters to f"),
+    )
+    for text, given, message in wrong:
+        init = 0 if "j" in text else None
+        with pytest.raises((InputError, ParseError)) as raised:
+            einsum(text, A=np.ones(2), init=init, functions=given)
+        assert raised.value.message.startswith(message) and raised.value.fix

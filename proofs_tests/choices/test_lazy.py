@@ -27,6 +27,7 @@ def random(*shape: int) -> Any:
 
 A, X, B, C = random(6, 8), np.arange(8.0), random(2, 3, 4), random(2, 4, 5)
 N = np.arange(12).reshape(3, 4) - 5
+Z = np.array([[0.0, -0.5, 2.5], [np.inf, -np.inf, np.nan], [-2.0, 3.0, -7.75]])
 
 EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a @ x": lambda a, xp: a(A) @ a(X),
@@ -65,6 +66,34 @@ EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "booleans beside numbers": lambda a, xp: (a(N > 0) == 1) ^ (a(N < 0) != 0.0) ^ (a(N) == (a(N) > 0)),
     "booleans that are counted over an axis of one": lambda a, xp: xp.sum(xp.expand_dims(a(A) > 1, axis=0), axis=0),
     "an axis that is an integer of NumPy": lambda a, xp: xp.sum(a(A), axis=np.int64(-1)),
+    "what is no number": lambda a, xp: xp.isnan(a(Z)) ^ (xp.isinf(a(Z)) & (a(Z) > 0)) ^ xp.isfinite(a(Z)),
+    "integers are finite": lambda a, xp: xp.isfinite(a(N)) & ~xp.isnan(a(N)) & ~xp.isinf(a(N)),
+    "signs": lambda a, xp: xp.sign(a(Z)) + xp.sign(a(N[:, :1])),
+    "clipped below": lambda a, xp: xp.clip(a(N), -2, None) * xp.clip(a(N), None, 3),
+    "clipped by arrays": lambda a, xp: xp.clip(a(A), xp.min(a(A), axis=0), 2.0),
+    "rounded down": lambda a, xp: xp.floor(a(Z)),
+    "rounded up": lambda a, xp: xp.ceil(a(Z)),
+    "rounded towards zero": lambda a, xp: xp.trunc(a(Z)),
+    "rounded integers": lambda a, xp: xp.floor(a(N)) + xp.ceil(a(N)) + xp.trunc(a(N)),
+    "one through": lambda a, xp: xp.reciprocal(a(A) + 1),
+    "a vector of dot products": lambda a, xp: xp.vecdot(a(A), a(X)),
+    "dot products over the first axis": lambda a, xp: xp.vecdot(a(A), a(A), axis=0),
+    "mean": lambda a, xp: xp.mean(a(A), axis=1, keepdims=True) + xp.mean(a(N)),
+    "variance": lambda a, xp: xp.var(a(A), axis=0) + xp.var(a(A), correction=1),
+    "how many are not zero": lambda a, xp: xp.count_nonzero(a(A), axis=1) + xp.count_nonzero(a(A) > 2),
+    "booleans as integers": lambda a, xp: xp.astype(a(A) > 2, xp.int64) + xp.astype(a(N[:1, :1]) > 0, xp.int64),
+    "integers as doubles": lambda a, xp: xp.astype(a(N), xp.float64) / 2,
+    "numbers as booleans": lambda a, xp: xp.astype(a(N), xp.bool) & xp.astype(a(N) > 0, xp.bool),
+    "new arrays": lambda a, xp: xp.zeros((3, 4)) + xp.ones(4, dtype=xp.int64) + a(N) + xp.full((3, 1), 7),
+    "arrays of no axes": lambda a, xp: xp.ones(()) + xp.zeros((), dtype=xp.int64) * a(N),
+    "alike": lambda a, xp: xp.zeros_like(a(A)) + xp.ones_like(a(A)) * xp.full_like(a(A), 2),
+    "alike in another type": lambda a, xp: xp.zeros_like(a(N), dtype=xp.float64) + xp.full_like(a(N) > 0, 3),
+    "broadcast": lambda a, xp: xp.broadcast_to(a(X), (6, 8)) + xp.broadcast_to(a(A[:, :1]), (2, 6, 8)),
+    "broadcast booleans and one number": lambda a, xp: xp.broadcast_to(a(A) > 1, (1, 6, 8)) & (xp.broadcast_to(
+        xp.sum(a(A)), (6, 8)) > 0),
+    "constants": lambda a, xp: a(A) * xp.pi + xp.e - xp.where(a(A) > 1, xp.inf, -xp.inf),
+    "a power of zero": lambda a, xp: a(A) ** 0 + a(N[:1, :1]) ** 0,
+    "a power of zero of what is no number": lambda a, xp: a(Z) ** 0,
     "either": lambda a, xp: xp.logical_xor(a(A) > 1, a(A) < 3),
     "axes in another order": lambda a, xp: xp.permute_dims(a(B), (2, 0, 1)) * 2,
 }  # fmt: skip
@@ -185,7 +214,31 @@ def test_arrays_of_numpy_leave_operators_to_lazy_ones() -> None:
     assert a.__array_namespace__() is namespace
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(a == a)
-    assert float(a.sum()) == A.sum()
+    assert (float(a.sum()), int(a.sum()), int(lazy(-2.5))) == (A.sum(), int(A.sum()), -2)
+    with pytest.raises(TypeError, match="only a tensor without axes is a number"):
+        int(a)
+
+
+def test_functions_of_numpy_reduce_lazy_arrays() -> None:
+    """They call the methods, with an `out` that is None."""
+    a = lazy(A)
+    for reduction in (np.sum, np.prod, np.min, np.max, np.any, np.all):
+        made = reduction(a, axis=1)
+        assert isinstance(made, LazyTensor)
+        np.testing.assert_allclose(np.asarray(made), reduction(A, axis=1))
+    with pytest.raises(InputError, match="not written to another one"):
+        np.sum(a, out=np.zeros(()))
+
+
+def test_the_program_of_a_lazy_array_is_the_one_that_computes_it() -> None:
+    a = lazy(A) @ lazy(X)
+    assert a.program is compute(a).program and a.check().verdict == "safe"
+
+
+def test_the_namespace_shows_functions_of_the_standard_and_nothing_else() -> None:
+    """All of the standard's names are in that of NumPy, which helpers of the module are not."""
+    assert dir(namespace) == sorted(namespace.__all__) and {*dir(namespace)} <= {*dir(np)}
+    assert all(hasattr(namespace, name) for name in dir(namespace))
 
 
 def test_numbers_are_neither_true_nor_false() -> None:
@@ -210,6 +263,13 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "9223372036854775808 does not fit a 64-bit integer": lambda: lazy(N) + 2**63,
     "18446744073709551615 does not fit a 64-bit integer": lambda: np.uint64(2**64 - 1) - lazy(N),
     f"{-(10**400)} does not fit a 64-bit integer": lambda: lazy(A) < -(10**400),
+    "there is no mean over axes of (6, 8) that are empty": lambda: namespace.var(lazy(A), axis=0, correction=6),
+    "there is no mean over axes of (0, 8) that are empty": lambda: namespace.mean(lazy(A[:0]), axis=0),
+    "the language makes no integers of doubles": lambda: namespace.astype(lazy(A), namespace.int64),
+    "complex128 is no type of lazy arrays": lambda: namespace.zeros(3, dtype="complex128"),
+    "the shape (8,) is not broadcast to (6, 1)": lambda: namespace.broadcast_to(lazy(X), (6, 1)),
+    "the shapes (8,) and (6,) do not fit each other": lambda: namespace.broadcast_to(lazy(X), 6),
+    "the exponent -1": lambda: lazy(A) ** -1,
     "the exponent 0.5": lambda: lazy(A) ** 0.5,  # type: ignore[operator]
     "axes (0,) of (6, 8) and (0,) of (8,) differ": lambda: namespace.tensordot(lazy(A), lazy(X), axes=((0,), (0,))),
     "'for' is no name": lambda: lazy(A, "for"),

@@ -79,9 +79,7 @@ KINDS = {
     "function f(x, y) = x + y\nb[1] <<f>>= true": Mistake(
         "6:1", "b holds booleans, and f gives an integer for two of these", "write another function than f"
     ),
-    "function f(x, y) = x || y\nb[1] <<f>>= 2": Mistake(
-        "6:13", "b holds booleans, and 2 is an integer", "write 2 != 0"
-    ),
+    "function f(x, y) = x || y\nb[1] <<f>>= 2": Mistake("6:13", "b holds booleans, and 2 is an integer", "write true"),
     "function f(x) = !x\nc[1] = f(2)": Mistake("5:18", "! needs booleans, and x is an integer", "write x != 0"),
 }
 """What no value can be."""

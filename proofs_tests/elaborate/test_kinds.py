@@ -36,12 +36,27 @@ MISTAKES = {
     ),
     "b[i] = i": Mistake("10:8", "b holds booleans, and i is an integer", "write i != 0"),
     "b[i] |= A[i] + 1": Mistake("10:9", "b holds booleans, and A[i] + 1 is an integer", "write (A[i] + 1) != 0"),
-    "c[i] <<||>>= B[i]": Mistake("10:1", "<<||>>= needs booleans, and c holds integers", "use Element(false)"),
+    "c[i] <<||>>= B[i]": Mistake(
+        "10:1", "<<||>>= needs booleans, and c holds integers", "use Element(false), or <<|>>= for bits"
+    ),
+    "d[i] <<&&>>= B[i]": Mistake("10:1", "<<&&>>= needs booleans, and d holds doubles", "use Element(false)"),
     "b[i] = B[i] && i": Mistake("10:16", "&& needs booleans, and i is an integer", "write i != 0"),
     "b[i] = !(i + 0.5)": Mistake("10:10", "! needs booleans, and i + 0.5 is a double", "write (i + 0.5) != 0"),
     "x = ifelse(i > 1, B[i], 2)": Mistake(
         "10:25", "ifelse takes a boolean, B[i], or an integer, 2", "give two numbers, or two booleans"
     ),
+    "c[i] = 1.5": Mistake("10:8", "c holds 64-bit integers, and 1.5 is none", "give an integer, or use Element(0.0)"),
+    "c[i] -= 1 / 2": Mistake(
+        "10:9", "c holds 64-bit integers, and 0.5 is none", "give an integer, or use Element(0.0)"
+    ),
+    "c[i] = NaN": Mistake("10:8", "c holds 64-bit integers, and NaN is none", "give an integer, or use Element(0.0)"),
+    "c[i] += 1e19": Mistake(
+        "10:9", "c holds 64-bit integers, and 1e+19 is none", "give an integer, or use Element(0.0)"
+    ),
+    "c[i] = isqrt(2.5)": Mistake("10:14", "an integer is needed here, and 2.5 is a double", "give an integer"),
+    "x = d[i]; c[i] = isqrt(x)": Mistake("10:24", "an integer is needed here, and x is a double", "give an integer"),
+    "b[i] += B[i]": Mistake("10:1", "+= needs numbers, and b holds booleans", "use Element(0)"),
+    "b[i] <<max>>= B[i]": Mistake("10:1", "<<max>>= needs numbers, and b holds booleans", "use Element(0)"),
     "c[i] = ifelse(i, 1, 2)": Mistake("10:15", "a condition is true or false, and i is an integer", "write i != 0"),
 }  # fmt: skip
 
@@ -49,6 +64,55 @@ MISTAKES = {
 @pytest.mark.parametrize("text", MISTAKES)
 def test_what_no_value_can_be_is_a_mistake_before_the_program_runs(text: str) -> None:
     assert mistake(f"{HEAD}{text}\nend") == MISTAKES[text]
+
+
+DECLARED = {
+    ("0", "1.5"): Mistake("2:6", "C holds 64-bit integers, and 1.5 is none", "give an integer, or use Element(0.0)"),
+    ("0", "-Inf"): Mistake("2:6", "C holds 64-bit integers, and -Inf is none", "give an integer, or use Element(0.0)"),
+    ("false", "1"): Mistake("2:6", "C holds booleans, and 1 is an integer", "write true"),
+    ("false", "0.0"): Mistake("2:6", "C holds booleans, and 0.0 is a double", "write false"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("leaf", "value"), DECLARED)
+def test_what_no_element_can_be_a_tensor_is_not_declared_with(leaf: str, value: str) -> None:
+    assert mistake(f"C = Tensor(Dense(Element({leaf})), 2)\nC .= {value}") == DECLARED[leaf, value]
+
+
+@pytest.mark.parametrize(("leaf", "value", "held"), [
+    ("0", "true", 1), ("0", "false", 0), ("0", "2.0", 2), ("0.0", "true", 1.0), ("0.0", "Inf", float("inf")),
+])  # fmt: skip
+def test_a_tensor_is_declared_with_what_its_elements_can_be_set_to(leaf: str, value: str, held: float) -> None:
+    """In every engine: booleans count as 1 or 0, and doubles that are integers are these."""
+    text = f"C = Tensor(Dense(Element({leaf})), 2)\ns = Tensor(Element({leaf}))\nC .= {value}\ns .= 0\ns[] = {value}"
+    bound = elaborated(text)
+    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
+    assert found.difference is None and not found.left_out
+    made = api.run(bound, engine="semantics").tensors
+    assert made["C"].to_numpy().tolist() == [held, held] == 2 * [made["s"].to_numpy().item()]
+
+
+@pytest.mark.parametrize("statement", ["c[i] *= 1.5", "c[i] <<max>>= -Inf", "c[i] += A[i] / 2", "x = 2.5; c[i] = x"])
+def test_what_may_be_of_use_is_left_to_the_run(statement: str) -> None:
+    """2 * 1.5 is an integer, and nothing is smaller than -Inf."""
+    elaborated(f"{HEAD}{statement}\nend")
+
+
+@pytest.mark.parametrize(("head", "value", "expected"), [
+    ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~(2 * i)], i)", [1.5, 2.0, 3.0]),
+    ("x = Tensor(SparseList(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~(i + 1)], A[i] + 1)", [1.5, 2.5, 7.0]),
+    ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~A[i]], A[i] - 2)", [2.0, 3.0, 4.0]),
+    ("x = Tensor(Dense(Element(0)), [7, 8])", "coalesce(x[~i], d[i] + 0.5)", [7.0, 8.0, 0.5]),
+    ("x = Tensor(SparseList(Element(0)), [7, 8])", "coalesce(x[~i], 0.5)", [7.0, 8.0, 0.5]),
+    ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5])", "coalesce(x[~i], x[~(i + 1)] + A[i], 2 * i)", [0.5, 1.5, 6.0]),
+])  # fmt: skip
+def test_an_integer_beside_a_double_becomes_one_in_coalesce(head: str, value: str, expected: list[float]) -> None:
+    """In every engine, whichever of the two is what is read."""
+    before = HEAD.replace("c .= 0", f"{head}\ny = Tensor(Dense(Element(0.0)), 3)\ny .= 0\nc .= 0")
+    bound = elaborated(f"{before}v = {value}; y[i] = v\nend")
+    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
+    assert found.difference is None and not found.left_out, found
+    assert api.run(bound, engine="reference").tensors["y"].to_numpy().tolist() == expected
 
 
 def test_it_is_one_even_where_nothing_would_evaluate_it() -> None:

@@ -294,6 +294,35 @@ def test_conditions_in_conditions_are_refused_before_they_fill_the_memory() -> N
         api.bind(api.parse(text(30)), inputs={"A": [1]})
 
 
+ADVISED = {
+    "x[i] = coalesce(A[~i], coalesce(B[~y[i]], 0))": "x2 = coalesce(B[~y[i]], 0)",
+    "x[i] = ifelse(i <= 2, coalesce(B[~y[i]], 0), 0)": "x2 = coalesce(B[~y[i]], 0)",
+    "x[i] = ifelse(i <= 2, B[y[i]], 0)": "x2 = B[y[i]]",
+    "x[i] = coalesce(A[~i] + B[y[i]], 0)": "x2 = B[y[i]]",
+}
+
+
+@pytest.mark.parametrize("statement", ADVISED)
+def test_the_advice_to_bind_what_would_search_is_taken(statement: str) -> None:
+    """With a name that is none of the program's; then no search is left, and the program runs."""
+    head = f"A = {VECTOR}, [4, 5, 6])\nB = {VECTOR}, [3, 2])\ny = {VECTOR}, [1, 2, 2])\nx = {VECTOR}, 3)\nx .= 0\n"
+    with pytest.raises(ParseError, match="so it cannot search here") as raised:
+        api.parse(f"{head}for i = 1:3\n{statement}\nend")
+    advice = (raised.value.fix or "").removeprefix("bind it before: ")
+    assert advice == ADVISED[statement]
+    bound = statement.replace(advice.split(" = ", 1)[1], "x2").replace("B[y[i]]", "x2")
+    whole = f"{head}for i = 1:3\n{advice}\n{bound}\nend\nreturn x"
+    assert agreed(api.bind(api.parse(whole)))["x"].sum() > 0
+
+
+def test_concatenation_is_a_coalesce_within_another_one() -> None:
+    """As in Finch.jl's documentation: B begins where A ends."""
+    head = f"A = {VECTOR}, [1, 2])\nB = Tensor(SparseList(Element(0)), [3, 0, 5])\nC = {VECTOR}, 6)\nC .= 0\n"
+    for value in ("coalesce(A[~i], coalesce(B[~(i - 2)], 9))", "coalesce(A[~i], B[~(i - 2)], 9)"):
+        made = agreed(api.bind(api.parse(f"{head}for i = _\nC[i] = {value}\nend\nreturn C")))["C"]
+        assert made.tolist() == [1, 2, 3, 0, 5, 9]
+
+
 def test_whether_a_value_is_there_may_depend_on_a_parameter() -> None:
     """A condition that is known when the program is bound makes `coalesce` no mistake."""
     program = api.parse("x = coalesce(ifelse(known, 3, missing), 4)")

@@ -60,8 +60,8 @@ def test_a_missing_pair_is_a_pair() -> None:
     )
     good = head + "for i = 1:2; q[i] = coalesce(P[~(i + 1)], (7.0, i)); end; return q"
     assert api.run(api.parse(good)).tensors["q"].to_numpy().tolist() == [(2.0, 3), (7.0, 2)]
-    for z, what in (("0", "outside of its axes it is 0"), ("i", "i is an integer")):
-        with pytest.raises(ProgramError, match=f"P holds pairs, and {what}"):
+    for z in ("0", "i"):
+        with pytest.raises(ProgramError, match=f"coalesce takes a pair, .*, or an integer, {z}"):
             api.bind(api.parse(good.replace("(7.0, i)", z)))
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs_tests.elaborating import mistake
+from proofs_tests.elaborating import VECTOR, mistake
+from proofs_tests.plan.test_looplets import counts
 from wingspan import api
+from wingspan.compiled import build
 from wingspan.errors import Fault, ParseError
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply
@@ -141,3 +146,81 @@ def test_a_subscript_of_bits_may_be_the_same_for_two_tasks() -> None:
     text = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = parallel(1:3)\nc[(i & 1) + 1] += 1\nend"
     program: Any = api.parse(text)
     assert api.check(program).verdict == "unsafe" and api.explore(program).verdict.verdict == "race"
+
+
+UPDATES = {"&": (-1, operator.and_), "|": (0, operator.or_), "⊻": (0, operator.xor)}
+SHARED = """
+dev = cpu(:t, {threads})
+A = Tensor({form})
+B = Tensor(SparseList(Element(0)), [6, 0, 3, 0, 0, 12])
+s = Tensor({leaf})
+r = Tensor({leaf})
+s .= {z}
+r .= {z}
+for i = parallel(1:6, dev)
+    s[] <<{op}>>= A[i]
+    r[] <<{op}>>= ~B[i] & A[i]
+end
+return s, r
+"""
+
+
+@pytest.mark.parametrize("op", UPDATES)
+@pytest.mark.parametrize(
+    ("leaf", "threads", "form"),
+    [
+        ("Element(Z)", 1, "SparseList(Element(0))"), ("Atomic(Z)", 3, "RunList(Element(0))"),
+        ("Merge(dev, Element(Z))", 2, "Dense(Element(0))"), ("Merge(dev, Element(Z))", 9, "RunList(Element(0))"),
+    ],
+)  # fmt: skip
+def test_all_engines_update_bits(leaf: str, threads: int, form: str, op: str) -> None:
+    """Where tasks share an atomic element, and where their copies are merged; the order does not matter."""
+    z, combine = UPDATES[op]
+    text = SHARED.format(leaf=leaf.replace("Z", str(z)), threads=threads, form=form, op=op, z=z)
+    A, B = [-2, 7, 7, 7, 5, -(2**63)], [6, 0, 3, 0, 0, 12]
+    bound = api.bind(api.parse(text), inputs={"A": A})
+    assert api.check(bound).verdict == "safe"
+    found = compare(bound, [api.engine(name) for name in (*ENGINES, *(["compiled"] if build.compiler() else []))])
+    assert found.difference is None and not found.left_out
+    made = found.endings[0].arrays
+    both = [~b & a for a, b in zip(A, B, strict=True)]
+    assert made["s"] == reduce(combine, A, z) and made["r"] == reduce(combine, both, z)
+
+
+def test_updates_of_bits_read_as_written() -> None:
+    text = "c[i] <<&>>= 1\nc[i] <<|>>= 2\nc[i] <<⊻>>= 3\nb[i] <<&&>>= x\nb[i] <<||>>= y"
+    assert show(parse(text)) == text
+    assert parse("c[i] << xor >>= 3\nb[i] &= x\nb[i] |= y") == parse("\n".join(text.split("\n")[2:]))
+
+
+@pytest.mark.parametrize(("statement", "message", "fix"), [
+    ("b[1] <<&>>= true", "<<&>>= needs integers, and b holds booleans", "write &="),
+    ("b[1] <<xor>>= true", "<<⊻>>= needs integers, and b holds booleans", "use Element(0)"),
+    ("d[1] <<|>>= 3", "<<|>>= needs integers, and d holds doubles", "use Element(0)"),
+    ("d[1] +%= 3", "+%= wraps integers, and d holds doubles", "write +="),
+    ("b[1] *%= 3", "*%= wraps integers, and b holds booleans", "use Element(0)"),
+    ("c[1] &= 3", "<<&&>>= needs booleans, and c holds integers", "use Element(false), or <<&>>= for bits"),
+    ("c[1] <<|>>= 0.5", "an integer is needed here, and 0.5 is a double", "give an integer"),
+])  # fmt: skip
+def test_bits_of_what_is_no_integer_are_a_mistake(statement: str, message: str, fix: str) -> None:
+    head = f"c = {VECTOR}, 2); d = Tensor(Dense(Element(0.0)), 2); b = Tensor(Dense(Element(false)), 2)\n"
+    found = mistake(f"{head}c .= 0; d .= 0; b .= false\n{statement}")
+    assert (found.message, found.fix) == (message, fix)
+
+
+def test_a_cell_that_does_not_hold_the_bits_is_a_fault_in_every_engine() -> None:
+    text = "c = Tensor(Atomic(0, u8))\nc .= 7\nfor i = parallel(1:2)\nc[] <<|>>= 256\nend\nreturn c"
+    for engine in ENGINES:
+        with pytest.raises(Fault, match="does not fit u8"):
+            api.run(api.parse(text), engine=engine)
+
+
+def test_bits_of_an_element_that_is_not_stored_are_not_looked_for() -> None:
+    def cost(n: int) -> int:
+        x = np.zeros(n, int)
+        x[[1, 5]] = 7
+        text = "s = Tensor(Element(0))\ns .= 0\nfor i = _\ns[] <<xor>>= (A[i] & B[i]) *% 3\nend\nreturn s"
+        head = "A = Tensor(SparseList(Element(0)))\nB = Tensor(Dense(Element(0)))\n"
+        return counts(api.bind(api.parse(head + text), inputs={"A": x, "B": np.arange(n)}))["B.val"]
+
+    assert cost(8) == cost(80) == 2

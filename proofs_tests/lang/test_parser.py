@@ -420,7 +420,7 @@ def test_every_node_with_a_place_has_its_span() -> None:
         ("x = y and z", "`and` and `or` are not operators", 1, 7),
         ("x = not y", "`not` is not an operator", 1, 9),
         ("A[i] /= 2", "this is no reduction", 1, 6),
-        ("A[i] <<xor>>= 2", "this is no reduction", 1, 6),
+        ("A[i] <<isqrt>>= 2", "this is no reduction", 1, 6),
         ("x = end", "`end` cannot stand here: it is a reserved word", 1, 5),
         ("max = 3", "`max` cannot stand here: it is a reserved word", 1, 1),
         ("x = _", "`_` cannot stand here", 1, 5),

@@ -138,7 +138,7 @@ def test_without_a_tilde_an_index_beyond_the_end_is_a_fault() -> None:
         ("y[i] += coalesce(3, 0)", ParseError, "3 never is"),
         ("y[i] += coalesce(A[~i])", ParseError, "what to take where it is missing"),
         ("y[i] += coalesce(A[~i], A[A[i]])", ParseError, "so it cannot search here"),
-        ("y[i] += coalesce(A[~i], true)", ProgramError, "A holds integers, and outside of its axes it is true"),
+        ("y[i] += coalesce(A[~i], true)", ProgramError, r"coalesce takes an integer, A\[~i\], or a boolean, true"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_missing_is_one_clear_error(statement: str, error: type[Exception], message: str) -> None:

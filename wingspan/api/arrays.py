@@ -23,6 +23,7 @@ from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, numbered
 from wingspan.choices.operands import Input
+from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir
@@ -30,12 +31,15 @@ from wingspan.lang.functions import size
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
-from wingspan.program import parse
+from wingspan.program import Program, parse
 
 _numbers = count(1)
 
 OPERATORS = 60
 """How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
+
+Axis = int | Sequence[int] | None
+"""The axes that are reduced; None for all."""
 
 INDICES = "ijklmnpqr"
 """What the first indices of an expression are called."""
@@ -117,8 +121,24 @@ class LazyTensor(Operators):
         """The element of an array without axes. TypeError if it has some."""
         return float(compute(self))
 
+    def __int__(self) -> int:
+        """The same, towards zero."""
+        return int(compute(self))
+
+    @property
+    def program(self) -> Program:
+        """The program that computes it, which is chosen as `compute` runs it."""
+        return compute(self).program
+
+    def check(self) -> Report:
+        """Why that program is safe: the verdict of `wingspan.check`, for all inputs."""
+        return compute(self).check()
+
     def _joined(self, op: str, *arrays: Any) -> LazyTensor:
         return joined(op, *arrays)
+
+    def _ones(self) -> LazyTensor:
+        return filled(self, 1.0 if self._kind == "float" else 1)
 
     def _multiplied(self, x: Any, y: Any) -> LazyTensor:
         return matmul(x, y)
@@ -137,29 +157,29 @@ class LazyTensor(Operators):
             raise InputError(f"an array with axes {self.shape} is no matrix", fix="use .T, or add axes by expand_dims")
         return permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
-    def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def sum(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The sum over some axes, or all."""
-        return reduced("+", self, axis, keepdims)
+        return reduced("+", self, axis, keepdims, out)
 
-    def prod(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def prod(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The product."""
-        return reduced("*", self, axis, keepdims)
+        return reduced("*", self, axis, keepdims, out)
 
-    def min(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def min(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The least element; of none, Inf or the largest integer."""
-        return reduced("min", self, axis, keepdims)
+        return reduced("min", self, axis, keepdims, out)
 
-    def max(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def max(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The greatest element; of none, -Inf or the smallest integer."""
-        return reduced("max", self, axis, keepdims)
+        return reduced("max", self, axis, keepdims, out)
 
-    def any(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def any(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether an element is true, or a number that is not 0."""
-        return reduced("||", self if self._kind == "bool" else self != 0, axis, keepdims)
+        return reduced("||", self if self._kind == "bool" else self != 0, axis, keepdims, out)
 
-    def all(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> LazyTensor:
+    def all(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether all elements are."""
-        return reduced("&&", self if self._kind == "bool" else self != 0, axis, keepdims)
+        return reduced("&&", self if self._kind == "bool" else self != 0, axis, keepdims, out)
 
 
 # -------------------------------------------------------------------------------------------------- to and from arrays
@@ -297,6 +317,11 @@ def where(condition: Any, x: Any, y: Any) -> LazyTensor:
     return _elementwise(lambda *args: ir.Choice(*args), (condition, x, y))
 
 
+def filled(array: LazyTensor, value: bool | int | float) -> LazyTensor:
+    """One value, in the shape of an array."""
+    return where(array == array, value, value)
+
+
 def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> LazyTensor:
     terms = [_term(array) for array in arrays]
     sizes = [size(term._expression) for term in terms]
@@ -355,8 +380,13 @@ def squeeze(array: LazyTensor, axes: int | Sequence[int], keepdims: bool = False
     return reduced("||" if array._kind == "bool" else "+", array, axes, keepdims)
 
 
-def reduced(op: str, array: LazyTensor, axis: int | Sequence[int] | None, keepdims: bool) -> LazyTensor:
-    """An array reduced over some axes. A reduction by the same operator goes on over more of them."""
+def reduced(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = None) -> LazyTensor:
+    """An array reduced over some axes. A reduction by the same operator goes on over more of them.
+
+    NumPy's functions give an `out`, which is None as long as their callers ask for none.
+    """
+    if out is not None:
+        raise InputError("a lazy array is not written to another one", fix="leave out= away")
     numbers = range(array.ndim) if axis is None else numbered(axis, array.ndim)
     if not any(array._axes[k] is not None for k in numbers):
         term = array if array._kind != "bool" or op in ("&&", "||") else array + 0  # a number, as over other axes

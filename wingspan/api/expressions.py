@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
 from wingspan.errors import InputError
 from wingspan.lang import ir
-from wingspan.program import Program, parse
+from wingspan.program import Function, Program, listed, parse
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
@@ -82,6 +82,7 @@ def einsum(
     init: ir.Value | None = None,
     threads: int | None = None,
     engine: str = AUTO,
+    functions: Sequence[Function] = (),
     **inputs: Any,
 ) -> Computed:
     """Compute an expression over whole tensors, such as `C[i, j] += A[i, k] * B[k, j]`.
@@ -92,13 +93,14 @@ def einsum(
 
     Args:
         expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
-            numbers. Without a reduction it may be `C[i, j] = …`.
+            numbers. Without a reduction it may be `C[i, j] = …`. Lines before it may declare functions.
         format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
             modifiers. By default it is chosen, with Dense levels where most indices get elements.
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
         engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
+        functions: made by `wingspan.function`; the expression calls them, or updates by them.
         inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
             paths of files, or numbers. No input can have the name of another argument.
 
@@ -110,7 +112,7 @@ def einsum(
         InputError: it is more than one update, or an input or the format does not fit.
         Fault: the run met one, such as an overflow.
     """
-    return evaluated(expression, inputs, format, init, threads, engine)
+    return evaluated(expression, inputs, format, init, threads, engine, functions)
 
 
 def evaluated(
@@ -120,12 +122,14 @@ def evaluated(
     init: ir.Value | None,
     threads: int | None,
     engine: str,
+    functions: Sequence[Function] = (),
 ) -> Computed:
     """As `einsum`, with inputs under any names."""
     if engine not in (AUTO, *ON_THREADS):
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
-    found, operands = read(_parsed(expression), inputs, init)
-    key = expression, format, repr(init), engine, *(operand.traits for operand in operands.values())
+    functions = listed(functions)
+    found, operands = read(_parsed(expression, functions), inputs, init)
+    key = expression, functions, format, repr(init), engine, *(operand.traits for operand in operands.values())
     choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, apart=True))
     if choice.apart and not bounded(found, operands):
         key = *key, "whole"
@@ -141,8 +145,8 @@ def evaluated(
 
 
 @lru_cache(maxsize=KEPT)
-def _parsed(text: str) -> ir.Program:
-    return parse(text, "<einsum>").tree
+def _parsed(text: str, functions: tuple[Function, ...]) -> ir.Program:
+    return parse(text, "<einsum>", functions).tree
 
 
 def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, *, apart: bool) -> Choice:

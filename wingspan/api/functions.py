@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import numpy as np
+
 from wingspan.elaborate.functions import falsehood
-from wingspan.errors import ParseError
+from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import function as declared
 from wingspan.program import Function
@@ -29,7 +34,7 @@ def function(
     [23]
 
     Args:
-        text: the name, the parameters and the expression, as after `function` in a program.
+        text: the name, the parameters and the expression, with or without the word `function` before them.
         associative: f(f(x, y), z) = f(x, f(y, z)).
         commutative: f(x, y) = f(y, x).
         idempotent: f(x, x) = x.
@@ -37,22 +42,39 @@ def function(
         annihilator: a with f(x, a) = a = f(a, x).
 
     Raises:
+        InputError: it is no text, or what is declared of it is no value.
         ParseError: the text is no such function.
         ProgramError: some values show that it is not what it is said to be. What they do not show is believed.
     """
-    tree = parser.parse(f"function {text}", "<function>")
+    if not isinstance(text, str):
+        fix = 'write it as text: wingspan.function("f(x, y) = x + y")'
+        raise InputError(f"a function is given as text, and this is a {type(text).__name__}", fix=fix)
+    flags = {"associative": associative, "commutative": commutative, "idempotent": idempotent}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise InputError(f"{name} is True or False, and this is a {type(flag).__name__}", fix=f"{name}=True")
+    tree = parser.parse(text if re.match(r"\s*function\b", text) else f"function {text}", "<function>")
     match tree.body.statements:
         case (ir.Define(value=ir.Function() as f),) if not tree.returns:
             if f.algebra != ir.Algebra():
                 raise ParseError("what holds of a function is given by name here", f.span, fix="associative=True")
         case _:
             raise ParseError("this is more than one function", tree.body.statements[0].span, fix="f(x, y) = x + y")
-    said = {
-        "associative": associative, "commutative": commutative, "idempotent": idempotent,
-        "identity": None if identity is None else ir.Literal(algebra.exact(identity)),
-        "annihilator": None if annihilator is None else ir.Literal(algebra.exact(annihilator)),
-    }  # fmt: skip
+    said: dict[str, Any] = {name: bool(flag) for name, flag in flags.items()}
+    said |= {"identity": _literal("identity", identity), "annihilator": _literal("annihilator", annihilator)}
     made = declared(f.name, f.parameters, {name: given for name, given in said.items() if given}, f.body, f.span)
     if (error := falsehood(made)) is not None:
         raise error
     return Function(made)
+
+
+def _literal(name: str, value: object) -> ir.Literal | None:
+    """A value that is declared of a function, if one is. InputError if it is none of the language."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None:
+        return None
+    if not isinstance(value, bool | int | float):
+        raise InputError(f"{name} is a number or a boolean, and this is a {type(value).__name__}", fix=f"{name}=0")
+    if isinstance(value, int) and value not in algebra.INT64:
+        raise InputError(f"{name}={value} does not fit a 64-bit integer", fix="use a double, such as 1e30")
+    return ir.Literal(algebra.exact(value))

@@ -1,20 +1,32 @@
 """Functions of the array API standard for lazy arrays, under the names and with the arguments that it gives them.
 
-See https://data-apis.org/array-api/latest. What is missing here, a lazy array cannot do.
+See https://data-apis.org/array-api/latest. What is missing here needs indexing, or a function that the language lacks,
+such as a square root.
 """
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from wingspan.api import arrays
-from wingspan.api.arrays import LazyTensor, joined, lazy, matmul, tensordot, where
+from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, matmul, tensordot, where
+from wingspan.api.shapes import broadcast, numbered
+from wingspan.errors import InputError
 
 __array_api_version__ = "2024.12"
 
-Axis = int | Sequence[int] | None
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+int64, float64 = np.dtype(np.int64), np.dtype(np.float64)
+bool = np.dtype(np.bool_)
+
+Shape = int | tuple[int, ...]
+Truth = builtins.bool
 Operator = Callable[..., LazyTensor]
 
 add: Operator = partial(joined, "+")
@@ -55,7 +67,7 @@ def asarray(x: Any, /) -> LazyTensor:
 
 
 def pow(x: Any, exponent: int, /) -> LazyTensor:
-    """A power with an exponent from 1 to 8."""
+    """A power with an exponent from 0 to 8."""
     return lazy(x) ** exponent
 
 
@@ -69,34 +81,183 @@ def positive(x: Any, /) -> LazyTensor:
     return lazy(x)
 
 
-def sum(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def sum(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """The sum over some axes, or all."""
     return lazy(x).sum(axis, keepdims)
 
 
-def prod(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def prod(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """The product over some axes, or all."""
     return lazy(x).prod(axis, keepdims)
 
 
-def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def min(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """The least element; of none, Inf or the largest integer."""
     return lazy(x).min(axis, keepdims)
 
 
-def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def max(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """The greatest element; of none, -Inf or the smallest integer."""
     return lazy(x).max(axis, keepdims)
 
 
-def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def any(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """Whether an element is true, or a number that is not 0."""
     return lazy(x).any(axis, keepdims)
 
 
-def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> LazyTensor:
+def all(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """Whether all elements are true, or numbers that are not 0."""
     return lazy(x).all(axis, keepdims)
+
+
+def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
+    """How many elements are not 0."""
+    return sum(not_equal(x, 0), axis=axis, keepdims=keepdims)
+
+
+def mean(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
+    """The sum of elements, divided by how many there are. InputError if there are none."""
+    return divide(sum(x, axis=axis, keepdims=keepdims), _counted(lazy(x), axis, 0))
+
+
+def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Truth = False) -> LazyTensor:
+    """The sum of squared distances from the mean, divided by how many there are, less the correction."""
+    x = lazy(x)
+    count = _counted(x, axis, correction)
+    return divide(sum(square(x - mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims), count)
+
+
+def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
+    """How many elements are reduced to one, less a number. InputError if nothing remains to divide by."""
+    axes = range(x.ndim) if axis is None else numbered(axis, x.ndim)
+    count = math.prod(x.shape[k] for k in axes) - less
+    if count <= 0:
+        raise InputError(f"there is no mean over axes of {x.shape} that are empty", fix="reduce more elements")
+    return count
+
+
+def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> LazyTensor:
+    """The sum of products over one axis."""
+    return sum(joined("*", x, y), axis=axis)
+
+
+def isnan(x: Any, /) -> LazyTensor:
+    """Whether elements are NaN, which alone differs from itself."""
+    return not_equal(x, x)
+
+
+def isinf(x: Any, /) -> LazyTensor:
+    """Whether elements are infinite."""
+    return equal(abs(x), inf)
+
+
+def isfinite(x: Any, /) -> LazyTensor:
+    """Whether elements are neither infinite nor NaN."""
+    return less(abs(x), inf)
+
+
+def sign(x: Any, /) -> LazyTensor:
+    """1, -1 or 0, as elements are above, below or 0; NaN of NaN."""
+    x = lazy(x)
+    return where(x > 0, 1, where(x < 0, -1, x))
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> LazyTensor:
+    """Elements that are no less than one bound, and no more than another."""
+    x = lazy(x)
+    x = x if min is None else maximum(x, min)
+    return x if max is None else minimum(x, max)
+
+
+def floor(x: Any, /) -> LazyTensor:
+    """The greatest integer that is not above."""
+    x = lazy(x)
+    return where(isfinite(x), x // 1, x) if x.dtype == float64 else x
+
+
+def ceil(x: Any, /) -> LazyTensor:
+    """The least integer that is not below."""
+    return negative(floor(negative(x)))
+
+
+def trunc(x: Any, /) -> LazyTensor:
+    """The next integer towards 0."""
+    x = lazy(x)
+    return where(x < 0, ceil(x), floor(x))
+
+
+def reciprocal(x: Any, /) -> LazyTensor:
+    """1 divided by elements, of which none is 0."""
+    return divide(1, x)
+
+
+def astype(x: Any, dtype: Any, /) -> LazyTensor:
+    """The elements as doubles, or booleans or integers that they are equal to. InputError: as integers, if doubles."""
+    array, wanted = lazy(x), _dtype(dtype)
+    if array.dtype == wanted:
+        return array
+    if wanted == int64 and array.dtype == float64:
+        raise InputError("the language makes no integers of doubles", fix="compute it, and use NumPy's astype")
+    return not_equal(array, 0) if wanted == bool else add(array, 0.0 if wanted == float64 else 0)
+
+
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    """A type of elements. InputError if lazy arrays have none such."""
+    found: np.dtype[Any]
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (int64, float64, bool):
+        raise InputError(f"{dtype} is no type of lazy arrays", fix="use int64, float64 or bool")
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- new arrays
+
+
+def full(shape: Shape, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
+    """An array with one value everywhere."""
+    return lazy(np.full(shape, fill_value, None if dtype is None else _dtype(dtype)))
+
+
+def zeros(shape: Shape, *, dtype: Any = None) -> LazyTensor:
+    """An array of zeros, doubles by default."""
+    return full(shape, 0, dtype=float64 if dtype is None else dtype)
+
+
+def ones(shape: Shape, *, dtype: Any = None) -> LazyTensor:
+    """An array of ones, doubles by default."""
+    return full(shape, 1, dtype=float64 if dtype is None else dtype)
+
+
+def full_like(x: Any, /, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
+    """One value, in the shape of an array, and with its type of elements."""
+    x = lazy(x)
+    value = np.full((), fill_value, x.dtype if dtype is None else _dtype(dtype)).item()
+    return arrays.filled(x, value)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None) -> LazyTensor:
+    """Zeros in the shape of an array."""
+    return full_like(x, 0, dtype=dtype)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None) -> LazyTensor:
+    """Ones in the shape of an array."""
+    return full_like(x, 1, dtype=dtype)
+
+
+def broadcast_to(x: Any, /, shape: Shape) -> LazyTensor:
+    """An array as one of a shape that it is broadcast to. InputError if it is not."""
+    x, wanted = lazy(x), (shape,) if isinstance(shape, int) else tuple(shape)
+    if broadcast([x.shape, wanted]) != wanted:
+        raise InputError(f"the shape {x.shape} is not broadcast to {wanted}", fix="use axes of equal extents, or of 1")
+    return x if x.shape == wanted else where(full(wanted, True), x, x)
+
+
+# --------------------------------------------------------------------------------------------------------------- axes
 
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> LazyTensor:
@@ -120,9 +281,16 @@ def squeeze(x: Any, /, axis: int | Sequence[int]) -> LazyTensor:
 
 
 __all__ = [
-    "abs", "add", "all", "any", "asarray", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "divide", "equal", "expand_dims", "floor_divide", "greater", "greater_equal",
-    "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose",
-    "max", "maximum", "min", "minimum", "multiply", "negative", "not_equal", "permute_dims", "positive", "pow", "prod",
-    "remainder", "square", "squeeze", "subtract", "sum", "tensordot", "where",
+    "abs", "add", "all", "any", "asarray", "astype", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_to", "ceil", "clip", "count_nonzero",
+    "divide", "e", "equal", "expand_dims", "float64", "floor", "floor_divide", "full", "full_like", "greater",
+    "greater_equal", "inf", "int64", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "multiply",
+    "nan", "negative", "not_equal", "ones", "ones_like", "permute_dims", "pi", "positive", "pow", "prod", "reciprocal",
+    "remainder", "sign", "square", "squeeze", "subtract", "sum", "tensordot", "trunc", "var", "vecdot", "where",
+    "zeros", "zeros_like",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

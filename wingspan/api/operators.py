@@ -25,6 +25,10 @@ class Operators(ABC):
         """An operator of the language applied to the elements of arrays and numbers, which broadcast."""
 
     @abstractmethod
+    def _ones(self) -> Self:
+        """An array of the same shape, all of whose elements are 1."""
+
+    @abstractmethod
     def _multiplied(self, x: Any, y: Any) -> Self:
         """The product of matrices."""
 
@@ -66,9 +70,9 @@ class Operators(ABC):
 
     def __pow__(self, exponent: SupportsIndex) -> Self:
         whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
-        if not whole or not 1 <= exponent.__index__() <= POWERS:
-            raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 1 to {POWERS}")
-        return reduce(mul, [self] * exponent.__index__())
+        if not whole or not 0 <= exponent.__index__() <= POWERS:
+            raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 0 to {POWERS}")
+        return reduce(mul, [self] * exponent.__index__()) if exponent.__index__() else self._ones()
 
     def __matmul__(self, other: Any) -> Self:
         return self._multiplied(self, other)

@@ -19,8 +19,10 @@ from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
+from wingspan.elaborate.kinds import WORDS
 from wingspan.errors import InputError
 from wingspan.lang import ir
+from wingspan.lang.functions import used
 from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
@@ -91,14 +93,19 @@ def nests(
         ProgramError: the format is none.
     """
     width = width_of(einsum, operands)
-    given = None if form is None else _levels(einsum, form)
+    given = None if form is None else _levels(einsum, form, width)
     made = (_nest(einsum, ordered, width, form, given, zeros) for ordered in orders(einsum, operands))
     return sorted(made, key=lambda nest: nest.work)
 
 
-def _levels(einsum: Einsum, form: str) -> tuple[Storage, ...]:
-    """The levels of a format with an axis, root first."""
+def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
+    """The levels of the result's format that have an axis, root first. InputError if it does not fit."""
     levels = _storage(form)
+    held = Tower.of(resolve(as_format(form), {}), ()).kind
+    counts = held in ("int", "float") and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
+    if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
+        message = f"{einsum.output} gets {WORDS[width.kind]}s, and {form} holds {WORDS[held]}s"
+        raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")
     if len(levels) != len(einsum.axes):
         message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(len(levels))}"
         raise InputError(message, fix="give a level for each axis")
@@ -172,6 +179,7 @@ class Writer:
         self.inputs: dict[str, tuple[Input, Order]] = {}
         self._taken = {name for nest in nests for name in (nest.einsum.output, *nest.einsum.loops)}
         self._taken |= {access.fiber.tensor for nest in nests for access in nest.einsum.accesses}
+        self._taken |= {name for nest in nests for name in used(nest.einsum.update)}
         self._names: dict[tuple[str, Order], str] = {}
         self._formats: dict[str, str] = {}
         *first, last = nests
@@ -182,8 +190,9 @@ class Writer:
 
     def text(self) -> str:
         """The program."""
+        declared = "".join(f"{show(f)}\n" for f in used(self._program).values())
         defined = "\n".join(f"{name} = Tensor({form})" for name, form in self._formats.items())
-        return f"{defined}\n{show(self._program)}"
+        return f"{declared}{defined}\n{show(self._program)}"
 
     def _computed(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
         """The statements that compute a tensor by a nest."""

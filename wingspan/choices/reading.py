@@ -61,8 +61,9 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
 
 
 def _update(tree: ir.Program) -> ir.Assign:
-    """The one statement of an expression."""
-    match tree.body.statements:
+    """The one statement of an expression, besides functions that it declares."""
+    functions = [s for s in tree.body.statements if isinstance(s, ir.Define) and isinstance(s.value, ir.Function)]
+    match tuple(s for s in tree.body.statements if s not in functions):
         case (ir.Assign() as update,) if not tree.returns:
             return update
         case (first, *_):

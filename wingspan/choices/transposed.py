@@ -74,6 +74,10 @@ class Transposed:
         """The element of a tensor without axes. TypeError if it has some."""
         return float(self.stored)
 
+    def __int__(self) -> int:
+        """The same, towards zero."""
+        return int(self.stored)
+
     def to_scipy(self) -> Any:
         """The stored elements as a SciPy sparse array: CSC or CSR for matrices, as their levels are; else COO.
 

@@ -21,8 +21,8 @@ from wingspan.plan.passes.tile import row
 from wingspan.plan.uses import refs, sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
-_ATOMS = ("SET", "ADD", "SUB", "MUL", "MIN", "MAX", "AND", "OR", "WRAPPING_ADD", "WRAPPING_SUB", "WRAPPING_MUL")
-ATOMS = dict(zip(REDUCTIONS, _ATOMS, strict=True))
+_ATOMS = "SET ADD SUB MUL MIN MAX AND OR WRAPPING_ADD WRAPPING_SUB WRAPPING_MUL BIT_AND BIT_OR BIT_XOR"
+ATOMS = dict(zip(REDUCTIONS, _ATOMS.split(), strict=True))
 READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
 """Statements that write no cell."""
 WRITING = (plan.Store, plan.Room, plan.Unpack)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wingspan.elaborate.borders import fills_of, settle_borders
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.einsum import Einsum, einsum_of
 from wingspan.elaborate.extents import settle_extents
+from wingspan.elaborate.fills import fills_of
 from wingspan.elaborate.functions import check_functions
 from wingspan.elaborate.inputs import load_tensors, reload
 from wingspan.elaborate.kinds import settle_kinds
@@ -89,7 +89,7 @@ def elaborate(
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
-    plain = settle_borders(settle_kinds(plain, towers, mistakes), towers, mistakes)
+    plain = settle_kinds(plain, towers, mistakes)
     plain = settle_short_circuits(plain, names.short, towers, mistakes)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)

@@ -37,9 +37,14 @@ class Einsum:
         """The accesses in the expression, in reading order."""
         return tuple(access for access, _ in ir.accesses(self.expression))
 
-    def __str__(self) -> str:
+    @property
+    def update(self) -> ir.Assign:
+        """The statement inside of the loops."""
         output = ir.Access(ir.Fiber(self.output, len(self.axes) + 1), tuple(map(ir.Index, self.axes)))
-        return show(ir.Assign(output, self.op, self.expression))
+        return ir.Assign(output, self.op, self.expression)
+
+    def __str__(self) -> str:
+        return show(self.update)
 
 
 def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from wingspan.errors import Mistakes, ProgramError
+from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
@@ -91,11 +91,11 @@ class _Walk:
                 e = self.plain(self.expression(e), "a variable holds a number or a boolean")
                 self.given[name] |= self.of(e) - PAIR
                 return replace(s, value=e)
-            case ir.Declare(tensor=T, init=e) if T in self.towers:
-                self.require_pair(T, e)
             case ir.Assign(access=access, op=op, value=e):
-                value = self.stored(access, op, self.expression(e))
+                value = self.stored(access.fiber.tensor, access, op, self.expression(e))
                 return ir.Assign(self.access(access), self.updating(access, op), value, span=s.span)
+            case ir.Declare(tensor=T, init=e):
+                return replace(s, init=self.stored(T, e, "=", e))
         return s
 
     def range(self, r: ir.RangeLike) -> ir.RangeLike:
@@ -123,7 +123,7 @@ class _Walk:
                     op = LOGICAL[op]
                 if op == "pair":
                     made = self.numeric(made[0]), self.whole(self.number(made[1]))
-                elif op in ir.BITS:
+                elif op in ir.BITS or op == "isqrt":
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
@@ -132,16 +132,24 @@ class _Walk:
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
                 return self.access(e)
-            case ir.Coalesce() | ir.IsMissing():
-                changed: ir.Expression = e.map_children(self.expression)
-                match changed:
-                    case ir.Coalesce(first=ir.Access(fiber=F), otherwise=z) if not isinstance(z, ir.Literal):
-                        self.require_pair(F.tensor, z)  # `borders` judges literals
-                return changed
+            case ir.IsMissing(operand=operand):
+                return replace(e, operand=self.expression(operand))
+            case ir.Coalesce(first=first, otherwise=otherwise):
+                return self.coalesced(e, self.expression(first), self.expression(otherwise))
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
-                then, otherwise = self.alike(self.expression(then), self.expression(otherwise))
+                then, otherwise = self.alike("ifelse", self.expression(then), self.expression(otherwise))
                 return ir.Choice(self.condition(condition), then, otherwise, span=e.span)
         return e
+
+    def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
+        """What is read, or a value of its kind; a choice if the element must change to be of one."""
+        first, second = self.alike("coalesce", access, otherwise)
+        second = algebra.simplify_expression(second, typed=True)
+        if isinstance(second, ir.Literal) and second.kind == "pair":
+            second = ir.Literal(algebra.convert(algebra.exact(second.value), "pair"), span=second.span)
+        if first is access:
+            return replace(e, first=access, otherwise=second)
+        return ir.Choice(ir.Call("!", (ir.IsMissing(access),)), first, second, span=e.span)
 
     def access(self, a: ir.Access) -> ir.Access:
         subscripts = tuple(self.subscript(e) for e in a.subscripts)
@@ -164,6 +172,8 @@ class _Walk:
         """A value that may be a boolean."""
         if (kinds := self.of(e)) and "bool" not in kinds:
             fix = PARTS if kinds == PAIR else f"write {_enclosed(e)} != 0"
+            if isinstance(e, ir.Literal) and kinds != PAIR:
+                fix = f"write {algebra.literal(e.value != 0)}"
             self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
@@ -202,6 +212,8 @@ class _Walk:
         """A value as a number, if it is a boolean."""
         if self.of(e) != BOOL:
             return e
+        if isinstance(e, ir.Literal):
+            return ir.Literal(int(e.value), span=e.span)
         return ir.Choice(e, ir.Literal(1, span=e.span), ir.Literal(0, span=e.span), span=e.span)
 
     def updating(self, access: ir.Access, op: ir.Operator) -> ir.Operator:
@@ -221,48 +233,65 @@ class _Walk:
             )
         return f
 
-    def stored(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:
-        """A value as what a tensor holds."""
-        T = access.fiber.tensor
+    def stored(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """A value by which a tensor is updated, or with which it is declared, as what it holds."""
         if T not in self.towers:
             return e
-        if op in ir.PAIRING or "pair" in (self.towers[T].kind, *self.of(e)):
-            return self.paired(access, op, e)
-        if op in ir.WRAPPING:
-            if self.towers[T].kind != "int":
-                plain = op.removesuffix("%")
-                self.mistake(
-                    f"{op}= wraps integers, and {T} holds {WORDS[self.towers[T].kind]}s", access, f"write {plain}="
-                )
+        kind = self.towers[T].kind
+        if op in ir.PAIRING or "pair" in (kind, *self.of(e)):
+            return self.paired(T, at, op, e)
+        if op in ir.BITS:
+            if kind != "int":
+                wraps = op in ir.WRAPPING
+                needs = f"{op}= wraps" if wraps else f"<<{op}>>= needs"
+                instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else "use Element(0)"
+                self.mistake(f"{needs} integers, and {T} holds {WORDS[kind]}s", at, instead)
             return self.whole(self.number(e))
-        if self.towers[T].kind != "bool":
-            if op in LOGIC:
-                held = WORDS[self.towers[T].kind]
-                self.mistake(f"<<{op}>>= needs booleans, and {T} holds {held}s", access, "use Element(false)")
-            return self.number(e)
-        truths = isinstance(op, ir.Function) or op in ("=", "&&", "||")
-        return self.truth(e, f"{T} holds booleans") if truths else e
+        if kind == "bool":
+            return self.stored_truth(T, at, op, e)
+        if op in LOGIC:
+            fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
+            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, fix)
+        return self.stored_number(T, op, self.number(e))
 
-    def paired(self, access: ir.Access, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+    def paired(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The value of an update in which there are pairs, so that all of it must be of pairs."""
-        T = access.fiber.tensor
         held = self.towers[T].kind
         if op in ir.PAIRING and held != "pair":
-            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", access, "use Element((Inf, 0))")
+            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", at, "use Element((Inf, 0))")
         elif held == "pair" and op not in ("=", *ir.PAIRING):
-            self.mistake(f"{T} holds pairs, which {op} does not update", access, "use <<minby>>=, <<maxby>>= or =")
+            self.mistake(f"{T} holds pairs, which {op} does not update", at, "use <<minby>>=, <<maxby>>= or =")
         else:
             self.require_pair(T, e)
         return e
 
-    def alike(self, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+    def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The same of a tensor of booleans."""
+        if not isinstance(op, ir.Function) and op not in ("=", "&&", "||"):
+            sign = f"<<{op}>>=" if op in ir.FUNCTIONS else f"{op}="
+            self.mistake(f"{sign} needs numbers, and {T} holds booleans", at, "use Element(0)")
+            return e
+        return self.truth(e, f"{T} holds booleans")
+
+    def stored_number(self, T: str, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """The same of a tensor of numbers: a constant must be one that it can hold, or that a sum leads to."""
+        known = algebra.simplify_expression(e, typed=True)
+        if self.towers[T].kind == "int" and op in ("=", "+", "-") and isinstance(known, ir.Literal):
+            try:
+                algebra.convert(known.value, "int")
+            except Fault:
+                message = f"{T} holds 64-bit integers, and {algebra.show(known.value)} is none"
+                self.mistake(message, e, "give an integer, or use Element(0.0)")
+        return e
+
+    def alike(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
         first, second = self.of(x), self.of(y)
         of_pairs = PAIR in (first, second)
         if first == second or not (first and second) or not (of_pairs or len(first) == len(second) == 1):
             return x, y
         if of_pairs or BOOL in (first, second):
-            message = f"ifelse takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
+            message = f"{word} takes {_a(first)}, {show(x)}, or {_a(second)}, {show(y)}"
             self.mistake(message, y, "give two pairs" if of_pairs else "give two numbers, or two booleans")
             return x, y
         return _double(x, first), _double(y, second)
@@ -282,10 +311,10 @@ class _Walk:
                 return INT
             case ir.Variable(name=name):
                 return INT if " " in name else self.kinds.get(name, ANY)  # an extent that is left open
-            case ir.Access(fiber=F) | ir.Coalesce(first=ir.Access(fiber=F)):
+            case ir.Access(fiber=F):
                 return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
-            case ir.Choice(then=then, otherwise=otherwise):
-                return self.of(then) | self.of(otherwise)
+            case ir.Choice(then=first, otherwise=otherwise) | ir.Coalesce(first=first, otherwise=otherwise):
+                return self.of(first) | self.of(otherwise)
             case ir.Call(op=ir.Function() as f, args=args):
                 return given_by(f, tuple(map(self.of, args)))
             case ir.IsMissing():

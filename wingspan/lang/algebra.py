@@ -305,6 +305,9 @@ ALGEBRA: dict[str, Algebra] = {
     "+%": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "-%": Algebra(identity=Literal(0)),
     "*%": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
+    "&": Algebra(True, True, True, identity=Literal(-1), annihilator=Literal(0)),
+    "|": Algebra(True, True, True, identity=Literal(0), annihilator=Literal(-1)),
+    "⊻": Algebra(associative=True, commutative=True, identity=Literal(0)),
     "min": Algebra(associative=True, commutative=True, idempotent=True),
     "max": Algebra(associative=True, commutative=True, idempotent=True),
     "minby": Algebra(associative=True, commutative=True, idempotent=True),
@@ -436,9 +439,10 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
         return _folded(e, literals)
-    zero = algebra_of(e.op).annihilator
+    zero, whole = algebra_of(e.op).annihilator, e.op in BITS
     for known in literals:
-        if zero is not None and is_literal(known, zero.value) and not (typed and (called or known.kind == "int")):
+        kept = typed and (called or (known.kind == "int" and not whole))
+        if zero is not None and is_literal(known, zero.value) and not kept:
             return Literal(known.value, span=e.span)
     if len(literals) == len(args):
         return _folded(e, literals)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import reduce
+from itertools import chain, count
 from typing import Any
 
 from lark import Token, Tree
@@ -25,6 +26,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.reader import Branch
 
 _REDUCTION = {"&": "&&", "|": "||", "": "="}
+"""What stands before the = of an update, where that is not the operator."""
 
 
 class Builder(Definitions):
@@ -82,8 +84,8 @@ class Builder(Definitions):
     def assign(self, tree: Branch) -> ir.Statement:
         target, sign, value = tree.children
         assert isinstance(target, Tree) and isinstance(sign, Token) and isinstance(value, Tree)
-        word = sign[:-1].strip("<> \t")
-        op = self.reduction(word, sign)
+        word = sign[:-1]
+        op = self.reduction(word[2:-2].strip(" \t") if word[:2] == "<<" else _REDUCTION.get(word, word), sign)
         defines = value.data in DEFINITIONS
         if target.data == "access":
             if defines:
@@ -106,14 +108,14 @@ class Builder(Definitions):
 
     def reduction(self, word: str, sign: Token) -> ir.Operator:
         """The operator in `⊕=` or `<<⊕>>=`."""
-        op = _REDUCTION.get(word, word)
+        op = "⊻" if word == "xor" else word
         if op in (*ir.REDUCTIONS, *ir.PAIRING):
             return op
         if found := re.fullmatch(r"choose\((.*)\)", word):
             return self.chooser(found[1].strip(), sign)
         if op in RESERVED:
             self.fail("this is no reduction", sign, REDUCTIONS)
-        known = self.known(op, sign)
+        known = self.known(op, sign, 2)
         if len(known.parameters) != 2:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
             self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
@@ -162,6 +164,11 @@ class Builder(Definitions):
             name = f"condition{self.conditions}"
             if name not in self.source.text:
                 return name
+
+    def unused(self, word: str) -> str:
+        """A name that the text does not have, for advice."""
+        names = chain([word], (f"{word}{k}" for k in count(2)))
+        return next(name for name in names if not re.search(rf"\b{name}\b", self.source.text))
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
@@ -286,11 +293,11 @@ class Builder(Definitions):
                 self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
             return ir.Call(str(first), (self.expression(self.tree(given[0])),), span=self.span(tree))
         if isinstance(first, Token):
-            op = self.known(str(first), first)
+            op = self.known(str(first), first, len(given))
         else:
             z = self.literal(first)
-            if z.value != z.value or z.kind == "pair":
-                self.fail("choose(z) takes one number or boolean, not NaN", first, "choose(0)(a, b)")
+            if z.kind == "pair":
+                self.fail("choose(z) takes one number or boolean", first, "choose(0)(a, b)")
             op = functions.choose(z)
         if len(given) != len(op.parameters):
             self.fail(functions.misfit(op, len(given)), tree, f"{op}({', '.join(op.parameters)})")
@@ -329,7 +336,8 @@ class Builder(Definitions):
         for inner, _ in accesses(e):
             for subscript in inner.subscripts:
                 if not (plain(subscript) or (open and isinstance(subscript, ir.Permissive))):
-                    fix = f"bind it before: x = {show(inner)}"
+                    settled = f"coalesce({show(inner)}, 0)" if permissive(inner) else show(inner)
+                    fix = f"bind it before: {self.unused('x')} = {settled}"
                     raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
 
     def updated(self, tree: Branch) -> ir.Access:

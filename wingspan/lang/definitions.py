@@ -8,6 +8,7 @@ from lark import Token, Tree
 
 from wingspan.lang import functions, ir
 from wingspan.lang.data import matrix
+from wingspan.lang.mistakes import BUILT_IN, NOT_COMPUTED, WRITTEN
 from wingspan.lang.reader import Branch, Reader
 from wingspan.paths import named
 
@@ -124,18 +125,23 @@ class Definitions(Reader):
             self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
         return name, made
 
-    def known(self, name: str, at: Token) -> ir.Function:
-        """A function that is declared before."""
+    def known(self, name: str, at: Token, given: int) -> ir.Function:
+        """A function that is declared before, used with so many arguments."""
         if name in self.functions:
             return self.functions[name]
         if name[0].isupper():
             self.fail(f"a format such as {name}(…) stands inside Tensor(…)", at, f"C = Tensor({name}(…))")
-        self.fail(f"no function {name} is declared before this", at, f"declare it first: function {name}(x, y) = x + y")
+        if name in NOT_COMPUTED:
+            fix = f"apply it to the arrays before; there are {BUILT_IN}, and functions that a program declares of them"
+            self.fail(f"the language has no function {name}", at, fix)
+        parameters = [*"xyz", *(f"x{k}" for k in range(4, given + 1))][:given]
+        fix = f"declare it first: function {name}({', '.join(parameters)}) = {WRITTEN.get(name, '…')}"
+        self.fail(f"no function {name} is declared before this", at, fix)
 
     def chooser(self, text: str, at: Token) -> ir.Function:
         """choose(z) in `<<choose(z)>>=`."""
         if text in ("true", "false"):
             return functions.choose(ir.Literal(text == "true"))
-        if not re.fullmatch(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf)", text):
-            self.fail("choose(z) takes one number or boolean, not NaN", at, "<<choose(0)>>=")
+        if not re.fullmatch(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)", text):
+            self.fail("choose(z) takes one number or boolean", at, "<<choose(0)>>=")
         return functions.choose(ir.Literal(self.number(text, self.span(at))))

@@ -61,6 +61,15 @@ def size(e: ir.Expression) -> int:
     return sum(size(c.op.body) if isinstance(c, ir.Call) and isinstance(c.op, ir.Function) else 1 for c in calls)
 
 
+def used(tree: ir.Node) -> dict[str, ir.Function]:
+    """The functions that a program must declare for what a tree calls or updates by, each after those that it calls."""
+    found: dict[str, ir.Function] = {}
+    for node in tree.walk():
+        if isinstance(node, ir.Call | ir.Assign) and isinstance(f := node.op, ir.Function) and f.name not in found:
+            found |= used(f.body) | ({f.name: f} if f.name.isidentifier() else {})  # choose(z) is not declared
+    return found
+
+
 def misfit(f: ir.Function, given: int) -> str:
     """What is said of a call with another number of arguments."""
     wanted = "one argument" if len(f.parameters) == 1 else f"{len(f.parameters)} arguments"
@@ -76,6 +85,7 @@ def choose(z: ir.Literal) -> ir.Function:
     """
     x, y = ir.Variable("x", span=z.span), ir.Variable("y", span=z.span)
     value = algebra.exact(z.value)
-    body = ir.Choice(ir.Call("==", (x, ir.Literal(value))), y, x, span=z.span)
+    same = ir.Call("!=", (x, x)) if value != value else ir.Call("==", (x, ir.Literal(value)))  # NaN equals nothing
+    body = ir.Choice(same, y, x, span=z.span)
     known = ir.Algebra(associative=True, idempotent=True, identity=ir.Literal(value), first=True)
     return ir.Function(f"choose({algebra.literal(value)})", ("x", "y"), body, known)

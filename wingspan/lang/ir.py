@@ -245,7 +245,7 @@ OPERATORS = (
 
 FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
 
-REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%")
+REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%", "&", "|", "⊻")
 """The operators ⊕ of `Assign`; `=` overwrites."""
 
 PAIRING = ("minby", "maxby")

@@ -50,10 +50,20 @@ RESERVED = frozenset(
 )
 
 REDUCTIONS = (
-    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<minby>>= <<maxby>>= <<&&>>= <<||>>= <<choose(0)>>=, "
+    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<minby>>= <<maxby>>= <<&&>>= <<||>>= <<&>>= <<|>>= <<xor>>= "
+    "<<choose(0)>>=, "
     "or declare a function"
 )
 """The remedy for what is no reduction."""
+
+BUILT_IN = "min, max, isqrt, abs and xor"
+NOT_COMPUTED = frozenset(["sqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "atan", "tanh", "gcd"])
+"""Functions of other languages that no expression of this one computes."""
+WRITTEN = {
+    "sign": "ifelse(x > 0, 1, ifelse(x < 0, -1, x))", "floor": "x ÷ 1", "ceil": "-(-x ÷ 1)", "mod": "x % y",
+    "div": "x ÷ y", "square": "x * x", "isnan": "x != x",
+}  # fmt: skip
+"""What others compute, as a program declares it."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,10 @@ HINTS = (
     Hint(r"\breturn\s*$", r"(#|$)", "`return` names the tensors to give back", "return C"),
     Hint("", r'"[^"]*$', "this text is never closed", 'add the missing "'),
     Hint("", r"'", "text stands in double quotes", '"file.mtx"'),
+    Hint(
+        r"(^|;)\s*function\b[^=]*$", "",
+        "a function has a name, parameters and an expression", "function f(x, y) = x + y",
+    ),
     Hint(r"[(\[][^)\]]*$", ";", "`;` cannot stand here", "inside brackets, arguments are separated by `,`"),
     Hint("", ";", "the statement ends too early", "finish it before the `;`"),
     Hint(r"(^|;)\s*[^\W\d]\w*\s*$", r"(#|$)", "a name alone is no statement", "bind it, x = 1, or declare it, T .= 0"),
@@ -165,7 +179,7 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
             return f"a format such as {name[1]}(…) stands inside Tensor(…)", f"C = Tensor({name[1]}(…))"
         return (
             f"there is no function {name[1]}",
-            "the functions are min, max, isqrt, abs and xor; A[i] accesses a tensor",
+            f"the functions are {BUILT_IN}; A[i] accesses a tensor",
         )
     if kind == "MATRIX":
         return "brackets cannot stand here", "A[i] accesses a tensor by name; data stand in Tensor(FORMAT, [1, 2, 3])"

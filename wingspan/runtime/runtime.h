@@ -50,7 +50,8 @@ typedef union { int64_t i; double f; void *p; } ws_value;
 typedef enum { WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED } ws_width;
 typedef enum { WS_PLAIN, WS_SEQ_CST } ws_order;
 typedef enum {
-    WS_SET, WS_ADD, WS_SUB, WS_MUL, WS_MIN, WS_MAX, WS_AND, WS_OR, WS_WRAPPING_ADD, WS_WRAPPING_SUB, WS_WRAPPING_MUL
+    WS_SET, WS_ADD, WS_SUB, WS_MUL, WS_MIN, WS_MAX, WS_AND, WS_OR, WS_WRAPPING_ADD, WS_WRAPPING_SUB, WS_WRAPPING_MUL,
+    WS_BIT_AND, WS_BIT_OR, WS_BIT_XOR
 } ws_reduction;
 
 typedef enum {
@@ -583,6 +584,9 @@ WS_API inline bool ws_combine_i64(ws_reduction op, int64_t old, int64_t x, int64
         case WS_WRAPPING_ADD: *new_ = (int64_t)((uint64_t)old + (uint64_t)x); return true;
         case WS_WRAPPING_SUB: *new_ = (int64_t)((uint64_t)old - (uint64_t)x); return true;
         case WS_WRAPPING_MUL: *new_ = (int64_t)((uint64_t)old * (uint64_t)x); return true;
+        case WS_BIT_AND: *new_ = old & x; return true;
+        case WS_BIT_OR: *new_ = old | x; return true;
+        case WS_BIT_XOR: *new_ = old ^ x; return true;
         default: *new_ = x; return true;
     }
 }

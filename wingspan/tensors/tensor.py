@@ -270,12 +270,19 @@ class Tensor(Shown):
 
     def __float__(self) -> float:
         """The element of a tensor without axes. TypeError if it has some."""
+        return float(self._number())
+
+    def __int__(self) -> int:
+        """The element of a tensor without axes, towards zero. TypeError if it has some."""
+        return int(self._number())
+
+    def _number(self) -> Any:
         if self.shape:
             extents = "×".join(map(str, self.shape))
             raise TypeError(f"only a tensor without axes is a number, and this one is {extents}: use to_numpy()")
         if self.tower.kind == "pair":
             raise TypeError("a pair is no number: use to_numpy(), with the fields first and second")
-        return float(self.to_numpy())
+        return self.to_numpy().item()
 
     def to_scipy(self) -> Any:
         """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.

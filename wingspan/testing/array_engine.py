@@ -116,7 +116,7 @@ class Evaluation:
     def reduced(self) -> np.ndarray:
         """The expression, reduced over the loops that the output has no axis for; extent 1 where it has no loop."""
         einsum = self.einsum
-        if einsum.op in ir.WRAPPING:
+        if einsum.op in ir.BITS:
             raise NotImplementedError(f"{einsum.op} of arrays")
         lost = [index for index in einsum.loops if index not in einsum.axes]
         assert isinstance(einsum.op, str)

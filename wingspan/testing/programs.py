@@ -24,7 +24,7 @@ from wingspan.testing.formats import BOUNDED, LEAVES, MODIFIERS, STORAGE, fitted
 T = TypeVar("T")
 
 OPERATORS = {
-    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%="),
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%=", "<<&>>=", "<<|>>=", "<<xor>>="),
     "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
     "bool": ("=", "&=", "|="),
     "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
@@ -39,7 +39,7 @@ FILLS = {
 }  # fmt: skip
 WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
 """Widths of leaves whose cells are narrower than the values that programs compute with."""
-NEUTRAL = {"*=": "1", "*%=": "1", "&=": "true", "|=": "false"}
+NEUTRAL = {"*=": "1", "*%=": "1", "<<&>>=": "-1", "&=": "true", "|=": "false"}
 """The neutral fill value for merging copies by an operator; 0 for operators without one."""
 DECLARED = {
     "grown": "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
