@@ -358,6 +358,12 @@ def test_outside_of_a_tensor_nothing_is_predicted_even_if_the_search_is_cut_shor
     assert made.verdict and not made.verdict.complete and made.races[0].predicted is False
 
 
+def test_a_cell_of_a_buffer_has_one_subscript() -> None:
+    program = api.parse(ONE.format(form=DENSE, op="+="))
+    with pytest.raises(InputError, match=r"C.val is a buffer in the program, and has no cell C.val\[1, 1\]"):
+        api.judge(parse_log("1 write C.val[1,1]\n2 write C.val[1,1]"), program)
+
+
 def test_an_element_has_a_subscript_for_each_axis() -> None:
     program = api.parse(ONE.format(form=DENSE, op="+="))
     with pytest.raises(InputError, match=r"C has rank 2 in the program, and no element C\[6\]"):

@@ -69,6 +69,7 @@ AREAS = {
         "wingspan/elaborate/extents.py", "wingspan/api/calls.py",
     ],
     "engines": [
+        "wingspan/testing/open_inputs.py",
         "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
         "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
         "wingspan/comparison.py", "wingspan/elaborate/einsum.py", "wingspan/testing/conformance.py",

@@ -511,15 +511,17 @@ class _Evaluator:
         array[index] = self.stored(name, made, s.value.span or s.span)
 
     def updated(self, s: ir.Assign, before: Value, value: Value) -> Value:
-        """What an element is after an update. A function combines values of the tensor's kind."""
-        if not isinstance(s.op, ir.Function):
-            return value if s.op == "=" else _binary(s.op, before, value, s.span)
+        """What an element is after an update. ⊕ combines values of the tensor's kind."""
+        if s.op == "=":
+            return value
         kind = self.kinds[s.access.fiber.tensor]
         kind = "int" if kind in RANGES else "float" if kind == "f32" else kind
         given = _converted(value, kind)
         if given is None:
             raise Fault(_unfit(show(value), kind), s.value.span or s.span)
-        return self.called(s.op, (before, given), s.span)
+        if isinstance(s.op, ir.Function):
+            return self.called(s.op, (before, given), s.span)
+        return _binary(s.op, before, given, s.span)
 
     def called(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
         """What a function gives. Undecided if that is not what it is declared to give: Inf and NaN may disobey."""
@@ -593,7 +595,7 @@ class _Evaluator:
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
             case ir.Choice(condition, then, otherwise):
                 holds = _boolean("ifelse", self.value(condition, scope), condition.span)
-                return self.value(then if holds else otherwise, scope, typed)
+                return self.value(then if holds else otherwise, scope, typed=True)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
 

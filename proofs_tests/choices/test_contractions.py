@@ -195,3 +195,11 @@ def test_elements_of_one_place_are_added_before_they_are_bounded() -> None:
     what, operands = read(api.parse("y[i] += A[i, k] * x[j]").tree, {"A": twice, "x": np.ones(2, np.int64)})
     assert operands["A"].largest == 2.0**62 and not bounded(what, operands)
     assert twice.nnz == 2
+
+
+@pytest.mark.parametrize("small, apart", [(1e-200, False), (1e-100, True)])
+def test_products_that_might_become_zero_are_not_taken_apart(small: float, apart: bool) -> None:
+    given: dict[str, Any] = {"A": np.full((2, 2), 1e300), "B": np.full((2, 2), small), "x": np.full(2, small)}
+    what, operands = read(api.parse("y[i] += A[i, j] * B[j, k] * x[k]").tree, given)
+    assert bounded(what, operands) == apart
+    np.testing.assert_allclose(einsum("y[i] += A[i, j] * B[j, k] * x[k]", **given), 4 * 1e300 * small * small)

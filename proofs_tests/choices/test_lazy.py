@@ -251,7 +251,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "the shapes (6, 8) and (6,) do not fit each other": lambda: lazy(A) + lazy(X[:6]),
     "the shapes (6, 8) and (6, 8) do not fit each other": lambda: lazy(A) @ lazy(A),
     "axis 2 of an array with 2": lambda: lazy(A).sum(axis=2),
-    "axis 1 of an array with 2": lambda: lazy(A).sum(axis=(1, -1)),
+    "axis 1 is given twice": lambda: lazy(A).sum(axis=(1, -1)),
     "axis -3 of an array with 2": lambda: lazy(A).sum(axis=-3),
     "an array with axes (8,) is no matrix": lambda: lazy(X).mT,
     "ndarray is no lazy array": lambda: compute(A),
@@ -287,3 +287,25 @@ def test_a_mistake_is_one_message(message: str) -> None:
 
 def test_the_package_exports_the_front() -> None:
     assert {"einsum", "lazy", "compute", "LazyTensor", "Computed"} <= {*wingspan.__all__}
+
+
+@pytest.mark.parametrize("name", ["isfinite", "isinf", "ceil", "floor", "trunc", "sign"])
+def test_functions_of_integers_and_doubles_are_those_of_numpy(name: str) -> None:
+    for x in (np.array([-(2**63), 0, 5]), np.array([np.inf, -np.inf, np.nan, 1.5, -2.5, 0.0])):
+        np.testing.assert_array_equal(np.asarray(getattr(namespace, name)(lazy(x))), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize(
+    "refused, message",
+    [
+        (lambda x: namespace.vecdot(x, lazy(np.ones((2, 1)))), r"axis -1 of \(3,\) and \(2, 1\) differs"),
+        (lambda x: namespace.full_like(x, np.nan), "nan is no int64"),
+        (lambda x: namespace.full((2,), 2**70, dtype=np.int64), "is no int64"),
+        (lambda x: namespace.sum(x, axis=(0, 0)), "axis 0 is given twice"),
+        (lambda x: namespace.var(x, correction=3), "nothing to divide by: 3 - 3 elements"),
+        (lambda x: namespace.sign(x > 0), "booleans have no sign"),
+    ],
+)
+def test_what_the_namespace_refuses_is_one_error(refused: Callable[[LazyTensor], Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        refused(lazy(np.array([1, 2, 3])))

@@ -194,7 +194,6 @@ def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], i
         "x = 3 ÷ (1 - 1)",
         "x = 1.5 / (1.0 - 1.0)",
         "x = -3\ny = isqrt(x)",
-        "c = Tensor(Dense(Element(0.0)), 2)\nc .= 1.5\nx = isqrt(c[1])",
         "d = Tensor(Dense(Element(0.0)), 1)\nd .= 2.5\nc = Tensor(Dense(Element(0)), 1)\nc .= 1\nc[1] += d[1]",
         "c = Tensor(Dense(Element(0)), 3)\nc .= 0\nfor i = 1:4\n    c[i + 1] += 1\nend",
         "c = Tensor(Dense(Element(0.0)), 2)\nc .= 1.5\nx = 3.5 % (c[1] - c[2])",

@@ -129,6 +129,8 @@ IN_TURN = {
     "bytes that do not fit on the way": ("Element(0, u8)", "+=", "0", "[200, -200]", 0),
     "a function whose updates have an order": ("Element(0)", "<<g>>=", "1", "[1, 3]", 41),
     "sums that wrap": ("Element(0)", "+%=", "0", "[2^62, 1]", -(2**63) + 2),
+    "doubles whose product is too small on the way": ("Element(1.0)", "*=", "1.0", "[2.0^-600, 2.0^600]", 1),
+    "doubles whose sum is infinite on the way": ("Element(0.0)", "+=", "0.0", "[2.0^1023, -2.0^1023]", 0),
     "the greatest": ("Element(0)", "<<max>>=", "0", "[4, 3]", 4),
 }
 """Two values by which an element is updated in turn, twice over: a leaf, ⊕, what it holds before, and after."""
@@ -146,7 +148,7 @@ def test_updates_in_turn_are_not_repeated_one_by_one(
     text = f"""
         function g(x, y) = 2 * x + y
         A = Tensor(RunList(Element(0)), [1, 1])
-        B = Tensor(Dense(Element(0)), {v})
+        B = Tensor(Dense(Element({"0.0" if "." in values else 0})), {v})
         n = Tensor({leaf})
         n .= {before}
         for i = _

@@ -97,8 +97,9 @@ FOUND = {
     "a value of another kind": ("""
         y = Tensor(Dense(Element(0)), 1)
         y .= 0
-        y[1] = 0.5
-    """, Told("0.5 is not a 64-bit integer", "Assign", "", "4:1")),
+        x = 1
+        y[1] = x / 2
+    """, Told("0.5 is not a 64-bit integer", "Assign", "", "5:1")),
     "a condition that is a number": ("""
         x = true
         x = 1

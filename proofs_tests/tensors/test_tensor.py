@@ -269,6 +269,10 @@ def test_a_spoiled_sparse_array_is_refused():
     matrix.indices[1] = 5
     with pytest.raises(InputError, match="not a SciPy sparse array in order"):
         Tensor.from_scipy(CSC, matrix)
+    longer = scipy.sparse.csr_array(np.eye(2))
+    longer.data = np.arange(9.0)
+    with pytest.raises(InputError, match="indices and data differ in length"):
+        Tensor.from_scipy(CSC, longer)
     with pytest.raises(InputError, match="a list is not a SciPy sparse array"):
         Tensor.from_scipy(CSC, [[1.0]])
 

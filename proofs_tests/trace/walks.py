@@ -27,7 +27,9 @@ OPEN: dict[str, dict[str, Any]] = {
 }
 """Examples that take inputs, with some."""
 ALONE = sorted(
-    path.name for path in EXAMPLES.glob("*.ws") if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy"))
+    path.name
+    for path in EXAMPLES.glob("*.ws")
+    if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy", "short"))
 )
 PROGRAMS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALONE] + list(OPEN.items())
 LARGE = """

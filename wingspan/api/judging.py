@@ -112,9 +112,7 @@ class Cells:
         name, subscripts = parts(cell)
         if cell in self.accessed or (name in self.towers and _dense(self.towers[name], len(subscripts))):
             return True
-        tensor, _, buffer = name.partition("⟨")[0].partition(".")
-        levels = self.towers[tensor].levels if tensor in self.towers else ()
-        return bool(subscripts) and any(buffer == each.name for level in levels for each in level.buffers)
+        return bool(subscripts) and _is_buffer(name, self.towers)
 
 
 def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> Cells:
@@ -146,8 +144,18 @@ def _dense(tower: Tower, subscripts: int) -> bool:
     return subscripts == tower.rank and all(level.name == "Dense" for level in tower.levels[:-1])
 
 
+def _is_buffer(name: str, towers: Mapping[str, Tower]) -> bool:
+    """Whether a cell's name is that of a buffer of the program."""
+    tensor, _, buffer = name.partition("⟨")[0].partition(".")
+    levels = towers[tensor].levels if tensor in towers else ()
+    return any(buffer == each.name for level in levels for each in level.buffers)
+
+
 def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
     name, subscripts = parts(access.cell)
+    if access.operation in ACCESSES and _is_buffer(name, towers) and len(subscripts) > 1:
+        message = f"{name} is a buffer in the program, and has no cell {access.cell}"
+        raise InputError(message, access.span, fix=f"write one subscript, {name}[1], or name an element")
     if access.operation in ACCESSES and name in towers and subscripts and len(subscripts) != towers[name].rank:
         message = f"{name} has rank {towers[name].rank} in the program, and no element {access.cell}"
         raise InputError(message, access.span, fix="write a subscript for each axis")

@@ -131,14 +131,18 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Trut
 def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
     """How many elements are reduced to one, less a number. InputError if nothing remains to divide by."""
     axes = range(x.ndim) if axis is None else numbered(axis, x.ndim)
-    count = math.prod(x.shape[k] for k in axes) - less
-    if count <= 0:
-        raise InputError(f"there is no mean over axes of {x.shape} that are empty", fix="reduce more elements")
-    return count
+    elements = math.prod(x.shape[k] for k in axes)
+    if elements - less <= 0:
+        raise InputError(f"there is nothing to divide by: {elements} - {less} elements", fix="reduce more elements")
+    return elements - less
 
 
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> LazyTensor:
     """The sum of products over one axis."""
+    x, y = lazy(x), lazy(y)
+    numbered(axis, builtins.min(x.ndim, y.ndim))
+    if x.shape[axis] != y.shape[axis]:
+        raise InputError(f"axis {axis} of {x.shape} and {y.shape} differs", fix="give axes of equal extents")
     return sum(joined("*", x, y), axis=axis)
 
 
@@ -149,17 +153,19 @@ def isnan(x: Any, /) -> LazyTensor:
 
 def isinf(x: Any, /) -> LazyTensor:
     """Whether elements are infinite."""
-    return equal(abs(x), inf)
+    return logical_or(equal(x, inf), equal(x, -inf))
 
 
 def isfinite(x: Any, /) -> LazyTensor:
     """Whether elements are neither infinite nor NaN."""
-    return less(abs(x), inf)
+    return logical_and(less(x, inf), greater(x, -inf))
 
 
 def sign(x: Any, /) -> LazyTensor:
     """1, -1 or 0, as elements are above, below or 0; NaN of NaN."""
     x = lazy(x)
+    if x.dtype.kind == "b":
+        raise InputError("booleans have no sign", fix="use astype(x, int64)")
     return where(x > 0, 1, where(x < 0, -1, x))
 
 
@@ -178,13 +184,14 @@ def floor(x: Any, /) -> LazyTensor:
 
 def ceil(x: Any, /) -> LazyTensor:
     """The least integer that is not below."""
-    return negative(floor(negative(x)))
+    x = lazy(x)
+    return negative(floor(negative(x))) if x.dtype.kind == "f" else x
 
 
 def trunc(x: Any, /) -> LazyTensor:
     """The next integer towards 0."""
     x = lazy(x)
-    return where(x < 0, ceil(x), floor(x))
+    return where(x < 0, ceil(x), floor(x)) if x.dtype.kind == "f" else x
 
 
 def reciprocal(x: Any, /) -> LazyTensor:
@@ -214,12 +221,21 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
+def _filling(value: Truth | int | float, dtype: Any) -> np.ndarray:
+    """A value of a type of elements. InputError if it is not one."""
+    wanted, given = _dtype(dtype), np.asarray(value)
+    if given.dtype.kind not in "biuf" or (wanted == int64 and not np.isfinite(given)):
+        raise InputError(f"{value} is no {wanted}", fix="choose another dtype")
+    return given.astype(wanted)
+
+
 # --------------------------------------------------------------------------------------------------------- new arrays
 
 
 def full(shape: Shape, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
     """An array with one value everywhere."""
-    return lazy(np.full(shape, fill_value, None if dtype is None else _dtype(dtype)))
+    value = np.asarray(fill_value)
+    return lazy(np.full(shape, _filling(fill_value, value.dtype if dtype is None else dtype)))
 
 
 def zeros(shape: Shape, *, dtype: Any = None) -> LazyTensor:
@@ -235,8 +251,7 @@ def ones(shape: Shape, *, dtype: Any = None) -> LazyTensor:
 def full_like(x: Any, /, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
     """One value, in the shape of an array, and with its type of elements."""
     x = lazy(x)
-    value = np.full((), fill_value, x.dtype if dtype is None else _dtype(dtype)).item()
-    return arrays.filled(x, value)
+    return arrays.filled(x, _filling(fill_value, x.dtype if dtype is None else dtype).item())
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None) -> LazyTensor:

@@ -27,5 +27,6 @@ def numbered(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[
     found = tuple(axis + ndim if axis < 0 else axis for axis in given)
     for axis, number in zip(given, found, strict=True):
         if not 0 <= number < ndim or found.count(number) > 1:
-            raise InputError(f"axis {axis} of an array with {ndim}", fix="give each axis once, from 0 or back from -1")
+            what = f"axis {axis} is given twice" if 0 <= number < ndim else f"axis {axis} of an array with {ndim}"
+            raise InputError(what, fix="give each axis once, from 0 or back from -1")
     return found

@@ -413,9 +413,9 @@ class Tower:
         """The fill value of the format."""
         return self.leaf.fill
 
-    @property
+    @cached_property
     def kind(self) -> str:
-        """The type of the elements: int, float or bool."""
+        """The type of the elements: int, float, bool or pair."""
         return self.leaf.kind
 
     @property

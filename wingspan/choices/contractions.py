@@ -33,6 +33,9 @@ LARGEST = 2**27
 WHOLE = 2.0**62
 """Integers of half the greatest magnitude that fits, which leaves room for how doubles count them."""
 
+TINY = sys.float_info.min / sys.float_info.epsilon**2
+"""Products of factors that are no smaller are no denormal doubles, not even if sums of them have almost cancelled."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -113,7 +116,7 @@ def _axes(e: ir.Expression) -> frozenset[str]:
 
 
 def bounded(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
-    """Whether its factors may be joined and reduced in any order: nothing that comes about is a fault, Inf or NaN."""
+    """Whether its factors may be joined and reduced in any order: nothing is a fault, Inf, NaN or too small."""
     taken = factors(einsum)
     largest = [_largest(factor, operands, einsum.extents) for factor in taken]
     whole = [n for n, factor in zip(largest, taken, strict=True) if kinds_of(factor, operands) != FLOAT]
@@ -121,7 +124,29 @@ def bounded(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
     op = einsum.expression.op
     added = algebra.merging(einsum.op) == "+"
     times = prod(float(n) for index, n in einsum.extents.items() if added and index not in einsum.axes)
+    if op == "*" and prod(min(_least(factor, operands), 1.0) for factor in taken) < TINY:
+        return False
     return _joined(op, largest) * times < sys.float_info.max and _joined(op, whole) * times < WHOLE
+
+
+def _least(e: ir.Expression, operands: Mapping[str, Input]) -> float:
+    """No value of a factor other than zeros is of a smaller magnitude; 0 if that is not known."""
+    match e:
+        case ir.Access(fiber=ir.Fiber(tensor=name)):
+            return operands[name].least
+        case ir.Literal(value=value):
+            return abs(float(value)) or inf
+    if kinds_of(e, operands) != FLOAT:
+        return 1.0
+    parts = [_least(part, operands) for part in e.children() if isinstance(part, ir.Expression)]
+    match e:
+        case ir.Call(op="+" | "-"):
+            return min(parts) * sys.float_info.epsilon / 2
+        case ir.Call(op="*"):
+            return prod(min(n, 1.0) for n in parts)
+        case ir.Call(op="min" | "max" | "abs") | ir.Choice():
+            return min(parts)
+    return 0.0
 
 
 def _largest(e: ir.Expression, operands: Mapping[str, Input], extents: Mapping[str, int]) -> float:

@@ -127,6 +127,14 @@ class Input(Operand):
         largest = float(np.max(np.abs([float(self.fill), *ends])))
         return largest if largest == largest else inf
 
+    @cached_property
+    def least(self) -> float:
+        """No element but 0 is of a smaller magnitude; infinite if there is none."""
+        values = _values(self._data)
+        if values.dtype.kind != "f":
+            return 1.0
+        return min(abs(float(self.fill)) or inf, float(np.abs(values[values != 0]).min(initial=inf)))
+
     def dense(self, order: Order) -> tuple[bool, ...]:
         if isinstance(self._data, Transposed) and order == self.native:
             return _lookups(self._data.stored)

@@ -37,6 +37,7 @@ from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
+from wingspan.lang.devices import THREADS
 from wingspan.lang.printer import show
 from wingspan.program import Program
 
@@ -183,7 +184,7 @@ class _Search:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self.devices = (threads,) if isinstance(threads, int) else tuple(threads)
-        self.threads = prod(self.devices)
+        self.threads = max(*self.devices, min(prod(self.devices), THREADS))
         elaborate(program.tree, program.folder, inputs, params, self.threads, symbolic=True)  # with its own mistakes
         self.program, self.progress = program, progress
         self.tree = sequential(program.tree)

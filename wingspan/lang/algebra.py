@@ -463,9 +463,13 @@ def _folded(e: Call, literals: list[Literal]) -> Expression:
 
 
 def _simpler_choice(e: Choice) -> Choice:
-    """A choice without what is never evaluated. It stays one: the rules choose when they evaluate it."""
+    """A choice without what is never evaluated. It stays one: the rules choose when they evaluate it.
+
+    Both values have the type of the choice, which must not change.
+    """
     test = simplify_expression(e.condition)
-    if not isinstance(test, Literal):
-        return e if test is e.condition else Choice(test, e.then, e.otherwise, span=e.span)
-    chosen = e.then if test.value is True else e.otherwise
-    return Choice(test, chosen, chosen, span=e.span)
+    then, otherwise = (simplify_expression(value, typed=True, nested=True) for value in (e.then, e.otherwise))
+    if isinstance(test, Literal):
+        then = otherwise = then if test.value is True else otherwise
+    same = test is e.condition and then is e.then and otherwise is e.otherwise
+    return e if same else Choice(test, then, otherwise, span=e.span)

@@ -14,6 +14,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 from wingspan.errors import Span
@@ -109,8 +110,8 @@ def muladd(x: Any, n: Any, v: Any) -> Any:
         return x + n * v
     try:
         return float(Fraction(x) + Fraction(n) * Fraction(v))
-    except (ValueError, OverflowError):  # not finite, or it will not be
-        return x + n * v
+    except (ValueError, OverflowError):  # not finite, or it will not be; n·v alone may be beyond all doubles
+        return x + (n * v if isfinite(x) else v if n else 0.0)
 
 
 COMPUTES: dict[str, Callable[..., Any]] = {

@@ -16,9 +16,9 @@ product may overflow on the way to something that fits, and sums that are rounde
 once.
 
 No statement of a phase reads what another one updates, and all use one operator. But if an element is updated in turn,
-by several statements or in a loop, v and w become v, v, w, w. That is the same only if any order is, and no order
-overflows where another one does not: for doubles and for sums that wrap. What a body declares is its own, so what it
-updates of that is not repeated.
+by several statements or in a loop, v and w become v, v, w, w. That is the same only if any order is, and none overflows
+where another one does not: for sums that wrap. What a body declares is its own, so what it updates of that is not
+repeated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 
 from wingspan.lang import ir
-from wingspan.lang.algebra import INT64, any_order, repeatable
+from wingspan.lang.algebra import INT64, repeatable
 from wingspan.lang.terms import mentions
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Leaf
@@ -112,10 +112,8 @@ def _visited_again(state: State, access: ir.Access) -> bool:
 def _in_turn(state: State, body: ir.Statement, tensor: str) -> bool:
     """Whether the body updates an element several times in a way that repeating each update by itself may change."""
     updates = list(_updates(body, tensor, frozenset()))
-    first, symbol = updates[0][0].access, updates[0][0].op
-    leaf = state.tower(first.fiber).leaf
-    exact = leaf.kind == "float" and not leaf.width.rounds
-    if repeatable(symbol) or (any_order(symbol) and (exact or (symbol in SUMMING and not leaf.width.narrow))):
+    first, symbol = updates[0][0].access.fiber, updates[0][0].op
+    if repeatable(symbol) or (symbol in SUMMING and not state.tower(first).leaf.width.narrow):
         return False
     return len(updates) > 1 or any(
         not loops <= {e.name for e in s.access.subscripts if isinstance(e, ir.Index)} for s, loops in updates
