@@ -132,7 +132,9 @@ def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
     """How many elements are reduced to one, less a number. InputError if nothing remains to divide by."""
     axes = range(x.ndim) if axis is None else numbered(axis, x.ndim)
     elements = math.prod(x.shape[k] for k in axes)
-    if elements - less <= 0:
+    if not elements:
+        raise InputError(f"there is no mean over axes of {x.shape} that are empty", fix="reduce more elements")
+    if elements <= less:
         raise InputError(f"there is nothing to divide by: {elements} - {less} elements", fix="reduce more elements")
     return elements - less
 
