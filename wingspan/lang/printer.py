@@ -101,6 +101,8 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             first, *rest = args
             left = enclosed(first, own + 1 if own == _COMPARISON else own)
             return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
+        case ir.Call("pair", (ir.Literal(kind="int" | "float"), ir.Literal(kind="int"))):  # the next step makes it one
+            return f"pair({commas(e.args)})", _PRIMARY
         case ir.Call("pair", args):
             return f"({commas(args)})", _PRIMARY
         case ir.Call(op, args):
