@@ -152,11 +152,13 @@ def _is_buffer(name: str, towers: Mapping[str, Tower]) -> bool:
 
 
 def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
+    if access.operation not in ACCESSES:
+        return
     name, subscripts = parts(access.cell)
-    if access.operation in ACCESSES and _is_buffer(name, towers) and len(subscripts) > 1:
+    if _is_buffer(name, towers) and len(subscripts) > 1:
         message = f"{name} is a buffer in the program, and has no cell {access.cell}"
         raise InputError(message, access.span, fix=f"write one subscript, {name}[1], or name an element")
-    if access.operation in ACCESSES and name in towers and subscripts and len(subscripts) != towers[name].rank:
+    if name in towers and subscripts and len(subscripts) != towers[name].rank:
         message = f"{name} has rank {towers[name].rank} in the program, and no element {access.cell}"
         raise InputError(message, access.span, fix="write a subscript for each axis")
 

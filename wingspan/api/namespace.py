@@ -166,7 +166,7 @@ def isfinite(x: Any, /) -> LazyTensor:
 def sign(x: Any, /) -> LazyTensor:
     """1, -1 or 0, as elements are above, below or 0; NaN of NaN."""
     x = lazy(x)
-    if x.dtype.kind == "b":
+    if x.dtype == bool:
         raise InputError("booleans have no sign", fix="use astype(x, int64)")
     return where(x > 0, 1, where(x < 0, -1, x))
 
@@ -187,13 +187,13 @@ def floor(x: Any, /) -> LazyTensor:
 def ceil(x: Any, /) -> LazyTensor:
     """The least integer that is not below."""
     x = lazy(x)
-    return negative(floor(negative(x))) if x.dtype.kind == "f" else x
+    return negative(floor(negative(x))) if x.dtype == float64 else x
 
 
 def trunc(x: Any, /) -> LazyTensor:
     """The next integer towards 0."""
     x = lazy(x)
-    return where(x < 0, ceil(x), floor(x)) if x.dtype.kind == "f" else x
+    return where(x < 0, ceil(x), floor(x)) if x.dtype == float64 else x
 
 
 def reciprocal(x: Any, /) -> LazyTensor:
@@ -224,8 +224,9 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _filling(value: Truth | int | float, dtype: Any) -> np.ndarray:
-    """A value of a type of elements. InputError if it is not one."""
-    wanted, given = _dtype(dtype), np.asarray(value)
+    """A value of a type of elements, or of its own. InputError if it is not one."""
+    given = np.asarray(value)
+    wanted = _dtype(given.dtype if dtype is None else dtype)
     if given.dtype.kind not in "biuf" or (wanted == int64 and not np.isfinite(given)):
         raise InputError(f"{value} is no {wanted}", fix="choose another dtype")
     return given.astype(wanted)
@@ -236,8 +237,7 @@ def _filling(value: Truth | int | float, dtype: Any) -> np.ndarray:
 
 def full(shape: Shape, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
     """An array with one value everywhere."""
-    value = np.asarray(fill_value)
-    return lazy(np.full(shape, _filling(fill_value, value.dtype if dtype is None else dtype)))
+    return lazy(np.full(shape, _filling(fill_value, dtype)))
 
 
 def zeros(shape: Shape, *, dtype: Any = None) -> LazyTensor:

@@ -120,9 +120,22 @@ class Input(Operand):
         return self.name, self.shape, self.stored, self.sparse, self.native, native, self.width, repr(self.fill)
 
     @cached_property
+    def _values(self) -> np.ndarray:
+        """The stored elements."""
+        if isinstance(self._data, Transposed):
+            return np.asarray(self._data.stored.coordinates()[1])
+        if isinstance(self._data, np.ndarray):
+            return self._data
+        data = self._data
+        if data.format not in ("csr", "csc") or not data.has_canonical_format:
+            data = scipy.sparse.coo_array(data)  # shares the arrays, and is not the user's own
+            data.sum_duplicates()
+        return np.asarray(data.data)
+
+    @cached_property
     def largest(self) -> float:
         """No element is of a greater magnitude; infinite if one is NaN."""
-        values = _values(self._data)
+        values = self._values
         ends = [float(end) for end in (values.min(), values.max())] if values.size else []
         largest = float(np.max(np.abs([float(self.fill), *ends])))
         return largest if largest == largest else inf
@@ -130,7 +143,7 @@ class Input(Operand):
     @cached_property
     def least(self) -> float:
         """No element but 0 is of a smaller magnitude; infinite if there is none."""
-        values = _values(self._data)
+        values = self._values
         if values.dtype.kind != "f":
             return 1.0
         return min(abs(float(self.fill)) or inf, float(np.abs(values[values != 0]).min(initial=inf)))
@@ -182,18 +195,6 @@ def leaf(fill: ir.Value, width: Width) -> str:
 def occupied(places: float, elements: float) -> float:
     """How many of so many places are expected to have one of the elements, if each is at a random place."""
     return places * (1 - exp(-elements / places)) if places else 0.0
-
-
-def _values(data: Any) -> np.ndarray:
-    """The stored elements of an array."""
-    if isinstance(data, Transposed):
-        return np.asarray(data.stored.coordinates()[1])
-    if isinstance(data, np.ndarray):
-        return data
-    if data.format not in ("csr", "csc") or not data.has_canonical_format:
-        data = scipy.sparse.coo_array(data)  # shares the arrays, and is not the user's own
-        data.sum_duplicates()
-    return np.asarray(data.data)
 
 
 def _lookups(tensor: Tensor) -> tuple[bool, ...]:

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping
 
 from wingspan.errors import Mistakes, ProgramError
 from wingspan.lang import algebra, ir
+from wingspan.lang.terms import declared
 from wingspan.levels import Tower
 
 
@@ -59,7 +60,7 @@ class _Walk:
     def absorbed(self, body: ir.Statement, bound: frozenset[str]) -> tuple[ir.Absorbing, ...]:
         """When a loop with this body ends; never, if it does anything else than to update such scalars."""
         found: dict[str, ir.Absorbing | None] = {}
-        local = {node.tensor for node in body.walk() if isinstance(node, ir.Declare)}
+        local = declared(body)
         for node in body.walk():
             match node:
                 case ir.Set(name=name) if name in bound:
@@ -72,7 +73,7 @@ class _Walk:
 
     def require_own(self, body: ir.Statement) -> None:
         """Note a mistake if tasks that run a body update a short-circuit scalar in common."""
-        local = {node.tensor for node in body.walk() if isinstance(node, ir.Declare)}
+        local = declared(body)
         for access, updated in ir.accesses(body):
             T = access.fiber.tensor
             if updated and T in self.short and T not in local:

@@ -19,6 +19,11 @@ def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
     return found
 
 
+def declared(s: Statement) -> frozenset[str]:
+    """The tensors that s declares."""
+    return frozenset(node.tensor for node in s.walk() if isinstance(node, ir.Declare))
+
+
 def viewed(s: Statement, index: str, shift: Callable[[Expression], Hashable]) -> Statement:
     """s with every access(F, j…, i + e) through a view of F, by the index alone; `shift` gives what e stands for."""
     if not any([access.subscripts and _enters(access.subscripts[-1], index) for access, _ in accesses(s)]):

@@ -28,7 +28,7 @@ from math import prod
 
 from wingspan.lang import ir
 from wingspan.lang.algebra import INT64, repeatable
-from wingspan.lang.terms import mentions
+from wingspan.lang.terms import declared, mentions
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Leaf
 from wingspan.levels.element import Element
@@ -54,10 +54,10 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     if not runs.issuperset(updates):
         return None
     apart = frozenset(F.tensor for F in updates)
-    declared = {node.tensor for node in phase.body.walk() if isinstance(node, ir.Declare)}
+    own = declared(phase.body)
     for access, updated in ir.accesses(phase.body):
         T = access.fiber.tensor
-        again = updated and T not in declared and not _ends_in(access, phase.loop.name)
+        again = updated and T not in own and not _ends_in(access, phase.loop.name)
         if again and (T in apart or not _visited_again(state, access) or _in_turn(state, phase.body, T)):
             return None
     return Repetition(times, most, len(state.scopes), apart)
@@ -130,8 +130,8 @@ def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[i
 
 def times(state: State, tensor: str) -> Expr:
     """How often an update of a tensor is repeated here."""
-    declared = max(k for k, scope in enumerate(state.scopes) if tensor in scope.handles)
-    often = (r.times for r in state.repetitions if declared < r.scopes and tensor not in r.apart)
+    innermost = max(k for k, scope in enumerate(state.scopes) if tensor in scope.handles)
+    often = (r.times for r in state.repetitions if innermost < r.scopes and tensor not in r.apart)
     made: Expr = Const(1)
     for each in often:
         made = op("*", made, each)
