@@ -39,6 +39,21 @@ def test_an_extent_is_found_through_other_tensors_with_inferred_extents():
     assert (towers["c"].shape, towers["d"].shape) == ((4,), (4,))
 
 
+WHOLE_AGAIN = {
+    "for i = 1:4; c[i] += 1; end; for i = _; c[i] += 1; end": (4,),
+    "for i = _; c[i] += 1; end; c[5] += 1": (5,),
+    "for j = _; for i = 1:2; c[i] += v[j]; end; end; for i = parallel(_); c[i] += 1; end": (2,),
+    "d .= 0; for i = _; c[i] += 1; d[i] += 1; end; for i = 1:2; d[i] += 1; end": (2,),
+    "for i = 1:0; c[i] += 1; end; for i = _; c[i] += 1; end": (0,),
+}
+
+
+@pytest.mark.parametrize("statements", WHOLE_AGAIN)
+def test_an_axis_that_is_updated_over_its_whole_length_gets_its_extent_from_the_other_updates(statements):
+    """The loop over `_` has no other range than the axis, which has no other extent than the rest of the updates give."""
+    assert extent(statements) == WHOLE_AGAIN[statements]
+
+
 def test_loops_over_an_axis_of_extent_zero_are_empty():
     text = f"z = {VECTOR}, []); c = {VECTOR})\nc .= 0; for i = _; c[i] += z[i]; end"
     assert same_text(text, "declare(c, 0, +)\nfor i = 1:0\n    c[i] += z[i]\nend\nfreeze(c, +)")
@@ -105,6 +120,10 @@ MISTAKES = {
     "c .= 0; c[5] += 1; for i = _; y = c[i] + v[i]; end": Mistake(
         "2:42", "i runs over axis 1 of c, which has extent 5, and over axis 1 of v, which has 3",
         "give the range: for i = 1:3, or access v under a condition on i",
+    ),
+    "c .= 0; d .= 0; c[5] += 1; d[4] += 1; for i = _; c[i] += 1; d[i] += 1; end": Mistake(
+        "2:61", "i runs over axis 1 of c, which has extent 5, and over axis 1 of d, which has 4",
+        "give the range: for i = 1:4, or access d under a condition on i",
     ),
     "c .= 0; c[x] += 1": Mistake(
         "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"

@@ -142,7 +142,7 @@ class _Settling:
 
     def run(self) -> None:
         """Find all that there is."""
-        while self.range_loops() or self.share_extents() or self.extend_axes() or self.open_axis():
+        while self.range_loops() or self.share_extents() or self.extend_axes() or self.open_axis() or self.close_axes():
             pass
 
     def range_loops(self) -> bool:
@@ -155,6 +155,7 @@ class _Settling:
                 known = sorted((e for e in found if e is not None), key=lambda e: not isinstance(e, ir.Literal))
                 if known:
                     loop.range = ir.Range(ir.Literal(1), known[0])
+                    loop.ruling = loop.ruling or loop.following
                     progress = True
                     self.to_share.add(k)
                     self.to_extend |= self.around.get(k, set())
@@ -174,17 +175,29 @@ class _Settling:
         """Give an extent to axes whose subscripts are all known; updates decide, reads only where there are none."""
         some, self.to_extend = sorted(self.to_extend, key=self.order.__getitem__), set()
         for name in some:
-            shape = self.inferred[name]
-            here = [use for use in self.uses.get(name, []) if len(use.access.subscripts) == len(shape)]
-            here = [use for use in here if use.updated] or here
-            for axis, extent in enumerate(shape):
-                if extent is None and here:
-                    inside = [use for use in here if not isinstance(use.access.subscripts[axis], ir.Permissive)]
-                    found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in inside]
-                    largest = [e for e in found if e is not None]
-                    if found and len(largest) == len(found):
-                        self.found(name, axis, _maximum(largest) or _symbol(name, axis))
+            self.extend(name)
         return bool(self.to_range)
+
+    def close_axes(self) -> bool:
+        """Give an extent to axes that are updated over their own whole length, too: their other updates decide."""
+        return any([self.extend(name, closing=True) for name in self.inferred])
+
+    def extend(self, name: str, closing: bool = False) -> bool:
+        """Give an extent to the axes of a tensor; if `closing`, leave out loops over `_` that are without a range."""
+        shape, progress = self.inferred[name], False
+        here = [use for use in self.uses.get(name, []) if len(use.access.subscripts) == len(shape)]
+        here = [use for use in here if use.updated] or here
+        for axis, extent in enumerate(shape):
+            if extent is None and here:
+                inside = [use for use in here if not isinstance(use.access.subscripts[axis], ir.Permissive)]
+                if closing:
+                    inside = [use for use in inside if not _follows(use, axis)]
+                found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in inside]
+                largest = [e for e in found if e is not None]
+                if found and len(largest) == len(found):
+                    self.found(name, axis, _maximum(largest) or _symbol(name, axis))
+                    progress = True
+        return progress
 
     def open_axis(self) -> bool:
         """Make the extent of the first axis of an input that is left open a symbol."""
@@ -228,6 +241,12 @@ def _extent(shapes: Shapes, use: Use, axis: int) -> ir.Expression | None:
     """The extent of an axis, as far as it is known."""
     shape = shapes.get(use.tensor, ())
     return shape[axis] if len(shape) == len(use.access.subscripts) else None
+
+
+def _follows(use: Use, axis: int) -> bool:
+    """Whether a subscript is the index of a loop that has no range, and so may run over the axis itself."""
+    e = use.access.subscripts[axis]
+    return isinstance(e, ir.Index) and use.loops[e.name].range is None
 
 
 def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:
