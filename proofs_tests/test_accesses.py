@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from wingspan import api
 from wingspan.accesses import HEADER, MOST, Access, parse_log, races, read_log
+from wingspan.api.judging import names
 from wingspan.compiled import build
 from wingspan.errors import InputError
 from wingspan.explorer import Search, explore
@@ -351,6 +352,38 @@ def test_a_cell_that_exploring_accesses_nowhere_is_not_predicted(
     )
 
 
+TWO_LEVELS = """
+C = Tensor(SparseDict(SparseDict(Element(0))), 2, 2)
+C .= 0
+C[1, 1] = 1
+for i = parallel(1:2)
+    C[i, 1] += i
+end
+"""
+
+
+def test_a_buffer_that_several_levels_have_is_named_with_its_level() -> None:
+    """Of one name for both, a race in one level would count as predicted by one in the other."""
+    program = api.parse(TWO_LEVELS)
+    found = api.judge(parse_log("\n".join(f"{k} write C.{n}.fill[1]" for n in (2, 3) for k in (1, 2))), program)
+    assert [(one.race.cell, one.predicted) for one in found.races] == [("C.2.fill[1]", True), ("C.3.fill[1]", False)]
+    for line in ("1 write C.fill[1]", "1 write C.4.fill[1]"):
+        with pytest.raises(InputError, match="may be a cell of several levels of C") as caught:
+            api.judge(parse_log(line), program)
+        assert caught.value.fix == "write C.2.fill or C.3.fill, with the number of the level"
+    with pytest.raises(InputError, match="only one level of C has such a buffer"):
+        api.judge(parse_log("1 write C.1.val[1]"), program)
+
+
+def test_two_locks_of_a_tensor_are_two() -> None:
+    """Under one name, what a task did before it released the one would come before what follows the other."""
+    program = api.parse("C = Tensor(Mutex(Dense(Mutex(Element(0)))), 2)\nC .= 0\nfor i = parallel(1:2)\nC[i] += 1\nend")
+    with pytest.raises(InputError, match="may be a cell of several levels"):
+        api.judge(parse_log("1 acquire C.lock[1]\n1 write C[1]\n1 release C.lock[1]"), program)
+    log = "1 acquire C.2.lock[1]\n1 write C[1]\n1 release C.2.lock[1]\n2 acquire C.1.lock[1]\n2 write C[1]"
+    assert len(api.judge(parse_log(log), program).races) == 1
+
+
 def test_outside_of_a_tensor_nothing_is_predicted_even_if_the_search_is_cut_short() -> None:
     made = api.judge(
         parse_log("1 write C[3, 3]\n2 write C[3, 3]"), api.parse(ONE.format(form=DENSE, op="=")), max_states=2
@@ -392,7 +425,9 @@ def test_the_log_of_a_run_has_predicted_races_only() -> None:
             if not steps:
                 return
             step = chosen.choice(steps)
-            lines += [f"{step.task or 0} {touch.effect} {touch.cell}" for touch in step.footprint]
+            lines += [
+                f"{step.task or 0} {touch.effect} {next(names(touch, bound.towers))}" for touch in step.footprint
+            ]
             lines += [f"{step.task or 0} join"] if not step.task else []
             if isinstance(step.next, Exception):
                 return

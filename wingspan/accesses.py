@@ -47,6 +47,8 @@ ACCESSES = ("read", "write", "look", "atomic")
 TASK = re.compile(r"0|[1-9][0-9]*(\.[1-9][0-9]*)*")
 CELL = re.compile(r"([^\s\[\],⟨⟩]+)(?:⟨([^\[\]⟨⟩]*)⟩)?\s*(?:\[([^\[\]]*)\])?")
 """A name, with the copy of a buffer that the explorer's reports give in ⟨⟩; and what is in the brackets."""
+VALUES = re.compile(r"(\.[0-9]+)?\.val$")
+"""What the name of the buffer of elements has after that of the tensor."""
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 ORDERING = {"acquire": "release", "wait": "signal"}
 """The operations that come after earlier ones on the same cell, and these."""
@@ -189,7 +191,7 @@ def _name_alike(access: Access, first: dict[str, Access]) -> None:
     if access.operation not in ACCESSES:
         return
     name, subscripts = parts(access.cell)
-    other = first.setdefault(name.removesuffix(".val"), access)
+    other = first.setdefault(VALUES.sub("", name), access)
     others_name, others_subscripts = parts(other.cell)
     if (name, len(subscripts)) != (others_name, len(others_subscripts)):
         message = f"{access.cell} is named otherwise than {other.cell} in line {other.span.line}"

@@ -43,6 +43,13 @@ def loops(bound: Elaborated) -> dict[str, list[str]]:
     return found
 
 
+def test_an_input_that_is_left_open_comes_before_an_axis_that_only_other_updates_give():
+    text = f"A = {VECTOR}); c = {VECTOR})\nc .= 0; for i = 1:3; c[i] += 1; end; for k = _; c[k] += A[k]; end"
+    bound = symbolic(text)
+    assert bound.towers["c"].shape == (OPEN,)
+    assert loops(bound)["k"] == ["extent 1 of A"]
+
+
 # ----------------------------------------------------------------------------------------------- the paper's listings
 
 LISTINGS = {

@@ -58,8 +58,8 @@ def judge(
 ) -> Judged:
     """Find the races of a log by happens-before, and compare them with those that exploring a program predicts.
 
-    A cell may have its name in the explorer's reports (`c.val[3]`), and an element of a tensor also that of its
-    subscripts (`C[2, 1]`). Which cells race is known for cells named as in the reports, and for elements in dense
+    A cell may have its name in the explorer's reports (`c.val[3]`), with the number of the level if several levels of
+    the tensor have such a buffer (`C.2.ptr[1]`), and an element of a tensor also that of its subscripts (`C[2, 1]`). Which cells race is known for cells named as in the reports, and for elements in dense
     levels. A race on another cell (`C[2, 1]` in a sparse level, or a buffer that the program does not have) is
     predicted if there is one anywhere in the tensor; so is every race if the program has more than `DRAWN` states.
     Outside of the extents of a tensor, no race is predicted.
@@ -70,8 +70,8 @@ def judge(
         max_states: bound of the search.
 
     Raises:
-        InputError: the log cannot be read, or has an element with more or fewer subscripts than its tensor has axes; or
-            there are inputs, but no program.
+        InputError: the log cannot be read, has an element with more or fewer subscripts than its tensor has axes, or a
+            buffer that could be that of several levels; or there are inputs, but no program.
     """
     accesses = read_log(log) if isinstance(log, str | os.PathLike) else log
     found = races(accesses)
@@ -82,6 +82,7 @@ def judge(
         return Judged(len(accesses), tasks, tuple(Sighted(race, None) for race in found), (), None)
     bound = bind(program, inputs=inputs, params=params, threads=threads)
     for access in accesses:
+        _require_level(access, bound.towers)
         _require_rank(access, bound.towers)
     verdict = explore(bound, strategy="graph", graph=True, max_states=min(max_states, DRAWN)).verdict
     cells = _cells(bound.towers, verdict.graph) if verdict.complete else None
@@ -120,18 +121,20 @@ def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> Cells:
     touches: dict[tuple[int, str], tuple[Touch, ...]] = {}
     for edge in graph.edges if graph is not None else ():
         touches[edge.source, edge.task] = edge.touches
-        found.accessed.update(name for touch in edge.touches for name in _names(touch, towers))
+        found.accessed.update(name for touch in edge.touches for name in names(touch, towers))
     for number, node in enumerate(graph.nodes if graph is not None else ()):
         for one, other in node.races:
             pairs = ((x, y) for x in touches[number, one] for y in touches[number, other])
             for x in (x for x, y in pairs if x.races(y)):
-                found.racing.update(_names(x, towers))
+                found.racing.update(names(x, towers))
     return found
 
 
-def _names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
+def names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
     """The names that a log may use for a cell."""
-    yield str(touch.cell)
+    several = len(_buffers(f"{touch.tensor}.{touch.buffer}", towers)) > 1
+    cell = str(touch.cell)
+    yield cell.replace(".", f".{touch.level}.", 1) if several else cell
     tower = towers.get(touch.tensor)
     if tower is None or touch.level != 1 or touch.position is None or not _dense(tower, tower.rank):
         return
@@ -146,9 +149,31 @@ def _dense(tower: Tower, subscripts: int) -> bool:
 
 def _is_buffer(name: str, towers: Mapping[str, Tower]) -> bool:
     """Whether a cell's name is that of a buffer of the program."""
-    tensor, _, buffer = name.partition("⟨")[0].partition(".")
-    levels = towers[tensor].levels if tensor in towers else ()
-    return any(buffer == each.name for level in levels for each in level.buffers)
+    return name.partition("⟨")[0] in _buffers(name, towers)
+
+
+def _buffers(name: str, towers: Mapping[str, Tower]) -> list[str]:
+    """The buffers of a program that a name could mean: if several levels have such a one, with the number of each."""
+    tensor, *_, buffer = name.partition("⟨")[0].split(".") if "." in name else (name, "")
+    tower = towers.get(tensor)
+    if tower is None:
+        return []
+    levels = zip(tower.numbers, tower.levels, strict=True)
+    holders = {number for number, level in levels if any(buffer == each.name for each in level.buffers)}
+    found = [f"{tensor}.{number}.{buffer}" for number in sorted(holders)]
+    return found if len(found) > 1 else [f"{tensor}.{buffer}" for _ in found]
+
+
+def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
+    """InputError if a cell has not the name of the one level whose buffer it is in."""
+    name, _ = parts(access.cell)
+    wanted = _buffers(name, towers)
+    if wanted and not _is_buffer(name, towers):
+        if len(wanted) > 1:
+            fix = f"write {' or '.join(wanted)}, with the number of the level"
+            raise InputError(f"{access.cell} may be a cell of several levels of {access.tensor}", access.span, fix=fix)
+        message = f"{access.cell} has the number of a level, and only one level of {access.tensor} has such a buffer"
+        raise InputError(message, access.span, fix=f"write {wanted[0]}")
 
 
 def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
