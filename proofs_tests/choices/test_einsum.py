@@ -19,7 +19,7 @@ from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError, ParseError
+from wingspan.errors import InputError, ParseError, ProgramError
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import SPECIAL, campaign, einsums
@@ -338,6 +338,15 @@ ERRORS: dict[str, tuple[str, dict[str, Any]]] = {
     "there is no engine semantics for einsums": (SUM, {"A": X, "engine": "semantics"}),
     "A: a tensor does not hold complex128 elements": (SUM, {"A": X * 1j}),
 }  # fmt: skip
+
+
+def test_a_value_of_the_wrong_kind_is_named_as_the_expression_does() -> None:
+    """And not as the program, in which the axes of B may lie in another order, under another name."""
+    with pytest.raises(ProgramError) as caught:
+        einsum("C[i] += ifelse(B[j, i], A[j, i], B[j, i])", A=np.ones((2, 2)), B=np.ones((2, 2), bool))
+    error = caught.value
+    assert error.message == "ifelse takes a double, A[j, i], or a boolean, B[j, i]"
+    assert error.span is not None and (error.span.line, error.span.column) == (1, 34)
 
 
 @pytest.mark.parametrize("message", ERRORS)

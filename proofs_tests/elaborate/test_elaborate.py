@@ -152,6 +152,8 @@ def test_parameters_are_numbers_or_constant_expressions():
 
 NAME_MISTAKES = {
     "x = nn": Mistake("2:5", "nn has no value", "assign it before, or give it as a parameter: -p nn=…"),
+    "x = inf": Mistake("2:5", "inf has no value", "write Inf"),
+    "x = True": Mistake("2:5", "True has no value", "write true"),
     "total = 1; x = totl": Mistake("2:16", "totl has no value", "did you mean total?"),
     "x = x + 1": Mistake("2:5", "x has no value here", "assign it before, in this scope or in one around it: x = 0"),
     "for i = 1:2; y = i; end; x = y": Mistake(

@@ -110,11 +110,11 @@ MISTAKES = {
     ),
     "c .= 0; x = c[1]; c .= 0": Mistake(
         "2:19", "c is declared while it is declared already",
-        "leave this one out, or declare c in an inner scope only",
+        "leave this one out, declare c in an inner scope only, or define a second tensor",
     ),
     "c .= 0; for i = 1:2; c .= 0; end": Mistake(
         "2:22", "c is declared while it is declared already",
-        "leave this one out, or declare c in an inner scope only",
+        "leave this one out, declare c in an inner scope only, or define a second tensor",
     ),
     "v .= 0; v[1] += 1": Mistake("1:118", "v has data and is declared too", "leave one of the two out"),
     "for i = 1:2; w .= 0; end; x = w[1]": Mistake(

@@ -110,6 +110,7 @@ def einsum(
     Raises:
         ParseError: the expression is no statement.
         InputError: it is more than one update, or an input or the format does not fit.
+        ProgramError: an operator needs values of another kind.
         Fault: the run met one, such as an overflow.
     """
     return evaluated(expression, inputs, format, init, threads, engine, functions)

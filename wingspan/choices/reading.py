@@ -10,9 +10,9 @@ import numpy as np
 
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
-from wingspan.elaborate.kinds import BOOL, kinds_of
+from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds
 from wingspan.elaborate.parameters import did_you_mean
-from wingspan.errors import Fault, InputError, Span
+from wingspan.errors import Fault, InputError, Mistakes, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts
@@ -37,6 +37,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
 
     Raises:
         InputError: the expression is not one update, or what is given does not fit.
+        ProgramError: an operator needs values of another kind.
     """
     update = _with_indices(_update(tree))
     output, axes = update.access.fiber.tensor, _axes(update.access)
@@ -57,6 +58,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
         lost = ", ".join(index for index in loops if index not in axes)
         message = f"the order of the loops over {lost} matters to {update.op}, and einsum chooses it"
         raise InputError(message, update.span, fix="write a program for this: wingspan.compile")
+    _require_kinds(update, operands)
     return Einsum(output, axes, update.op, update.value, start, loops, extents), operands
 
 
@@ -165,6 +167,13 @@ def _kind(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand]) ->
     if op in ("&&", "||") or ((op == "=" or isinstance(op, ir.Function)) and kinds == BOOL):
         return "bool"
     return "float" if "float" in kinds else "int"
+
+
+def _require_kinds(update: ir.Assign, operands: Mapping[str, Operand]) -> None:
+    """ProgramError at what is of no use. The program has other names and places than the expression."""
+    output, mistakes = USUAL[_kind(update.op, update.value, operands)], Mistakes()
+    settle_kinds(update, {**operands, update.access.fiber.tensor: output}, mistakes)
+    mistakes.tell()
 
 
 def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:

@@ -16,7 +16,6 @@ from typing import Protocol
 from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
-from wingspan.levels import Tower
 
 Kinds = frozenset[str]
 """The kinds that a value may have: some of `int`, `float` and `bool`, or `pair` alone."""
@@ -50,7 +49,7 @@ def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
     return walk.of(walk.expression(e))
 
 
-def settle_kinds(body: ir.Statement, towers: Mapping[str, Tower], mistakes: Mistakes) -> ir.Statement:
+def settle_kinds(body: ir.Statement, towers: Mapping[str, Kinded], mistakes: Mistakes) -> ir.Statement:
     """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use."""
     kinds = {s.name: NONE for s in body.walk() if isinstance(s, ir.Set)}
     while True:

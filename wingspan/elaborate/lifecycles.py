@@ -101,7 +101,7 @@ class _Scope:
                 if T in self.own or self.outside(T):
                     error = ProgramError(
                         f"{T} is declared while it is declared already", s.span, marks=_marks(self.places.get(T)),
-                        fix=f"leave this one out, or declare {T} in an inner scope only",
+                        fix=f"leave this one out, declare {T} in an inner scope only, or define a second tensor",
                     )  # fmt: skip
                     self.mistakes.note(error, T, spoils=[T])
                 self.own[T], self.places[T] = "update", s.span

@@ -22,6 +22,12 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device
 
 
+ELSEWHERE = {
+    "True": "true", "False": "false", "inf": "Inf", "nan": "NaN", "None": "missing", "nothing": "missing",
+}  # fmt: skip
+"""What the names of other languages are here."""
+
+
 @dataclass(frozen=True)
 class Names:
     """The program without definitions and parameters, its literals exact; what is mistaken is left as it was."""
@@ -341,6 +347,8 @@ class _Resolver:
             case "a parameter":
                 variables = [known for known, what in self.meanings.items() if what in ("a variable", "an index")]
                 fix = did_you_mean(name, variables) or f"assign it before, or give it as a parameter: -p {name}=…"
+                if name in ELSEWHERE and name not in variables:
+                    fix = f"write {ELSEWHERE[name]}"
                 return f"{name} has no value", fix
             case "a tensor":
                 return f"{name} is a tensor, not a number", f"read an element: {name}[…]"
