@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.cli.test_cli import process
+from proofs_tests.cli.typed import process
 from proofs_tests.effort import many
 from proofs_tests.explorer.test_explorer import programs, racing
 from proofs_tests.places import ROOT
