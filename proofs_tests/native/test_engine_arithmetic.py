@@ -13,7 +13,8 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, WRAPPING
 from wingspan.lang.pairs import Pair
 from wingspan.lang.words import FUNCTIONS, alike
-from wingspan.native.assemble import OPCODES, assemble, operate
+from wingspan.native.assemble import assemble
+from wingspan.native.code import OPCODES, operate
 from wingspan.native.engine import Engine
 from wingspan.plan.ir import (
     FAILING,
