@@ -84,7 +84,6 @@ NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
 _ACCESSES = ("load", "store", "atomic", "atomic muladd", "swap", "claim", "acquire", "release", "sort")
 _RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
-_HELPED = frozenset(NUMBER[name] for name in ("child", "fresh", "drop"))
 
 
 @dataclass(frozen=True)
@@ -145,10 +144,6 @@ class Code:
     def rests(self, pc: int) -> bool:
         """Whether a controlled run stops before this instruction, because other tasks can observe it."""
         return int(self.table[pc, 0]) in _RESTS
-
-    def needs_help(self, pc: int) -> bool:
-        """Whether the controller of the run must perform this private instruction."""
-        return int(self.table[pc, 0]) in _HELPED
 
     def get(self, registers: bytes, reg: Reg) -> Value:
         """The value of a register in a register file."""
