@@ -157,9 +157,7 @@ def test_the_log_of_a_run_has_predicted_races_only() -> None:
             if not steps:
                 return
             step = chosen.choice(steps)
-            lines += [
-                f"{step.task or 0} {touch.effect} {next(names(touch, bound.towers))}" for touch in step.footprint
-            ]
+            lines += [f"{step.task or 0} {touch.effect} {next(names(touch, bound.towers))}" for touch in step.footprint]
             lines += [f"{step.task or 0} join"] if not step.task else []
             if isinstance(step.next, Exception):
                 return

@@ -50,7 +50,7 @@ WHOLE_AGAIN = {
 
 @pytest.mark.parametrize("statements", WHOLE_AGAIN)
 def test_an_axis_that_is_updated_over_its_whole_length_gets_its_extent_from_the_other_updates(statements):
-    """The loop over `_` has no other range than the axis, which has no other extent than the rest of the updates give."""
+    """The loop over `_` has no other range than the axis, and the axis no other extent than other updates give."""
     assert extent(statements) == WHOLE_AGAIN[statements]
 
 

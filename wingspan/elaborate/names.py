@@ -21,7 +21,6 @@ from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device
 
-
 ELSEWHERE = {
     "True": "true", "False": "false", "inf": "Inf", "nan": "NaN", "None": "missing", "nothing": "missing",
 }  # fmt: skip
