@@ -59,11 +59,11 @@ def judge(
     """Find the races of a log by happens-before, and compare them with those that exploring a program predicts.
 
     A cell may have its name in the explorer's reports (`c.val[3]`), with the number of the level if several levels of
-    the tensor have such a buffer (`C.2.ptr[1]`), and an element of a tensor also that of its subscripts (`C[2,
-    1]`). Which cells race is known for cells named as in the reports, and for elements in dense levels. A race on
-    another cell (`C[2, 1]` in a sparse level, or a buffer that the program does not have) is predicted if there is
-    one anywhere in the tensor; so is every race if the program has more than `DRAWN` states. Outside of the extents
-    of a tensor, no race is predicted.
+    the tensor have such a buffer (`C.2.ptr[1]`), and an element of a tensor also that of its subscripts, `C[2, 1]`.
+    Which cells race is known for cells named as in the reports, and for elements in dense levels. A race on another
+    cell (`C[2, 1]` in a sparse level, or a buffer that the program does not have) is predicted if there is one anywhere
+    in the tensor; so is every race if the program has more than `DRAWN` states. Outside of the extents of a tensor, no
+    race is predicted.
 
     Args:
         log: the path of a log, or what `wingspan.accesses.parse_log` makes of its text.
