@@ -74,6 +74,14 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken(page) == ["#no", "none.md"]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_headings_go_down_one_level_at_a_time(page: Path) -> None:
+    """The site warns of any other page, and is built last."""
+    levels = [int(token.tag[1:]) for token in tokens(page) if token.type == "heading_open"]
+    assert levels[:1] == [1]
+    assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == []
+
+
 NAMED = re.compile(r"`((?:[\w-]+/)+|(?:[\w-]+/)*[a-z][\w-]*\.(?:py|pyx|h|ws|toml|md|json|jsonl|lark|js))`")
 """A folder or a file of this repository, by the end of its path. A file whose name has capitals stands for any."""
 
