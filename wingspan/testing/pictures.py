@@ -87,7 +87,7 @@ def pictures(draw: st.DrawFn) -> str:
 
 @st.composite
 def racing(draw: st.DrawFn) -> str:
-    """Draws programs in which two tasks traverse up to three images of few elements, and usually race."""
+    """Draws programs in which two tasks traverse up to three images of few elements. Over a third of them race."""
     return race(_drawn(draw))
 
 
