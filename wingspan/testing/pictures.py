@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from wingspan.testing.formats import BOUNDED, MODIFIERS, fitting, legal
-from wingspan.testing.programs import DECLARED
+from wingspan.testing.program_parts import DECLARED
 
 RUNS = ("RunList", "SparseRunList")
 READ = (*RUNS * 6, "SparseBlockList", "SparseBand", "SparseList", "SparseDict", "SparseByteMap", "Dense")
