@@ -76,6 +76,8 @@ class Taken(NamedTuple, Generic[S]):
     state: S
     steps: int
     """the number of invisible steps after it"""
+    choice: Step[S] | Blocked | None = None
+    """the next step of its task there; None if it has none, or it is not known"""
 
 
 def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
@@ -87,14 +89,21 @@ def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[
         nonlocal steps
         steps += 1
 
-    state, _ = run_ahead(machine, step.next, step.task, tick, note)
-    return Taken(state, steps)
+    state, choice = run_ahead(machine, step.next, step.task, tick, note)
+    return Taken(state, steps, choice)
 
 
 def settle(
-    machine: Machine[S], state: S, last: str | None = None, tick: Callable[[], None] = lambda: None
+    machine: Machine[S],
+    state: S,
+    last: str | None = None,
+    tick: Callable[[], None] = lambda: None,
+    known: Step[S] | Blocked | None = None,
 ) -> Settled[S]:
-    """Take invisible steps until none is left: those of the task `last` first, then of each task in turn."""
+    """Take invisible steps until none is left: those of the task `last` first, then of each task in turn.
+
+    The next step of one task in this state may be known: visible, faulting or blocked. It is not computed again.
+    """
     taken: list[Step[S]] = []
     if last is not None:
         state, _ = run_ahead(machine, state, last, tick, taken.append)
@@ -102,6 +111,9 @@ def settle(
         before = len(taken)
         choices = {}
         for task in machine.tasks(state):
+            if known is not None and known.task == task and not taken:
+                choices[task] = known
+                continue
             state, choice = run_ahead(machine, state, task, tick, taken.append)
             if choice is not None:
                 choices[task] = choice

@@ -184,7 +184,7 @@ class States(Space, Generic[S]):
         found = self._numbers.get(mark)
         above: tuple[str, ...] = ()
         if found is None:
-            settled = settle(self.machine, taken.state, tick=self.tick)
+            settled = settle(self.machine, taken.state, tick=self.tick, known=taken.choice)
             self.steps += len(settled.taken)
             above = went_on(path, settled)
             if settled.taken:

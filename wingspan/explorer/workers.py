@@ -156,7 +156,8 @@ class Worker:
                 found = take(machine, step, tick)
             except (Stopped, InternalError, MemoryError):
                 return None
-            return found._replace(state=known.setdefault(machine.fingerprint(found.state), found.state))
+            state = known.setdefault(machine.fingerprint(found.state), found.state)
+            return Taken(state, found.steps)  # the next step would make the message twice as long
 
         found = [taken(state, path) for state, paths in unpacked(batch) for path in paths]
         return packed(found), thread_time() - began

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import MODIFIERS, fitting, legal
+from wingspan.testing.formats import BOUNDED, MODIFIERS, fitting, legal
+from wingspan.testing.program_parts import DECLARED
 
 RUNS = ("RunList", "SparseRunList")
 READ = (*RUNS * 6, "SparseBlockList", "SparseBand", "SparseList", "SparseDict", "SparseByteMap", "Dense")
 """Levels of tensors that are read; runs are the most frequent."""
 WRITTEN = (*RUNS * 3, "SparseBlockList", "SparseBand", "SparseList", "SparseDict", "Dense")
+AROUND = ("Dense",) * 6 + ("SparseDict", "SparseByteMap", "SparseList", "SparseBlockList", "SparseBand")
+"""Levels above these; no level has runs of fibers."""
 
-OPERATORS = ("=", "+=", "-=", "*=", "<<max>>=")
+GIVEN = {**DECLARED, "g": "function g(x, y) = 2 * x + y"}
+"""The functions that update elements. The order of updates by g matters."""
+OPERATORS = ("=", "+=", "-=", "*=", "+%=", "<<max>>=", "<<g>>=", "<<grown>>=")
+TOTALS = ("+=", "+=", "-=", "*=", "+%=", "<<max>>=", "<<g>>=", "<<g>>=", "<<grown>>=")
+FACTORS = ((1, 2), (3, -1), (200, -200), (2**62, -(2**62)), (2**40, 0))
+"""What an inner loop multiplies by. Many sums and products overflow if one factor comes twice before the other."""
 EXPRESSIONS = (
     "A[i, j]", "A[i, j] + B[i, j]", "A[i, j] * B[i, j]", "A[i, j] * (B[i, j] + 1)", "max(A[i, j], B[i, j])",
     "A[i, j] + i", "A[i, j] * B[i, j] + A[i, j]", "(A[i, j] + B[i, j]) * D[i, j]", "A[i, j] + B[i, j] + D[i, j]",
@@ -30,9 +38,19 @@ BODIES = (
     "if i <= j + 1\nC[i, j] {op} {e}\nend\nif i != 2\ns[] {sum} A[i, j]\nend",
     "w .= 0\nfor k = 1:2\nw[] += {e}\nend\ns[] {sum} w[]\nh[B[i, j] + 1] += w[]",
     "x = x + A[i, j]\ns[] {sum} B[i, j]",
-    "r = A[i, j] + 1\ng = B[i, j] + 1\nq[r, g] += 1\nif r < g\nC[i, j] {op} r\nend",
+    "r = A[i, j] + 1\nu = B[i, j] + 1\nq[r, u] += 1\nif r < u\nC[i, j] {op} r\nend",
     "for k = _\ns[] {sum} A[i, j] * B[k, j]\nend",
+    "for k = _\ns[] {sum} A[i, j] * V[k]\nend",
+    "for k = _\ns[] {sum} B[i, j] * V[k]\nh[A[i, j] + 1] += k\nend",
+    "for k = 1:2\ns[] {sum} {e} * k\nend",
+    "s[] {sum} A[i, j]\ns[] {sum} {e}",
+    "s[] {sum} A[i, j] * 200\nif B[i, j] > 0\ns[] {sum} A[i, j] * -200\nend",
+    "for k = _\nt[j] {sum} {e} * V[k]\nend",
+    "for k = _\nt[k] {sum} {e}\nt[j] {sum} A[i, j]\nend",
+    "for k = _\nC[i, j] {op} {e} * V[k]\nend",
+    "C[i, j] {op} {e}\nC[i, j] {op} A[i, j]",
 )
+"""What is done with the elements of a column, mostly at once for a run of them."""
 
 MEETING = (
     "x[1] {op} A[i]", "x[1] {op} A[i]", "x[t] {op} A[i]", "x[A[i] + 1] {op} t", "x[i] {op} A[i]", "x[1] {op} A[i] + t",
@@ -42,79 +60,116 @@ MEETING = (
     "x[2] {op} coalesce(B[~(i - t)], t)", "C[i, t] {op} coalesce(A[~(i + t)], 0)",
     "C[i, 1] {op} A[i] * coalesce(A[~(i - 1)], 1)",
     "C[i, t] {op} A[i]", "C[i, t] {op} A[i] + B[i]", "C[i, 1] {op} A[i]", "C[i, A[i] % 2 + 1] {op} A[i]",
+    "x[1] {op} D[i, t]", "x[t] {op} D[i, 1] * A[i]", "C[i, t] {op} D[i, t] + A[i]",
+    "for k = _\nx[1] {op} A[i] * V[k]\nend", "for k = _\nx[t] {op} A[i] * V[k]\nend",
+    "for k = 1:2\nx[k] {op} A[i]\nend", "for k = 1:A[i]\nx[t] {op} k\nend", "for k = 1:2\ny = y + A[i]\nend",
+    "x[1] {op} A[i]\nx[1] {op} B[i]", "x[t] {op} A[i] * 200\nx[t] {op} A[i] * -200",
+    "for k = _\nC[i, t] {op} A[i] * V[k]\nend", "C[i, t] {op} A[i]\nC[i, t] {op} B[i]",
+    "if A[i] == B[i]\nx[t] {op} A[i]\nend", "if i != t\nx[1] {op} A[i]\nend", "if i <= t\nC[i, t] {op} A[i]\nend",
 )  # fmt: skip
 """Statements of a loop over i that two tasks t run in parallel."""
 
 T = TypeVar("T")
 
 
+class Pick(Protocol):
+    """Picks one of several, as `Random(seed).choice` does."""
+
+    def __call__(self, seq: Sequence[T]) -> T:
+        """One of them."""
+
+
 @st.composite
 def pictures(draw: st.DrawFn) -> str:
-    """Draws serial programs over two to six rows of two or three images, of any levels, mostly of runs."""
-
-    def pick(items: Sequence[T]) -> T:
-        return items[draw(st.integers(0, len(items) - 1))]
-
-    n, m = draw(st.integers(2, 9)), draw(st.integers(1, 3))
-    op, total = pick(OPERATORS), pick(("+=", "+=", "-=", "*=", "<<max>>="))
-    body = pick(BODIES).format(op=op, e=pick(EXPRESSIONS), sum=total)
-    z, unit = (pick((0, 1)) if op in ("=", "*=", "<<max>>=") else 0), int(total == "*=")
-    forms = {
-        "C": f"Dense({pick(WRITTEN)}(Element({z}))), {n}, {m}", "s": f"{pick(('Element', 'Atomic'))}({unit})",
-        "h": f"{pick(('Dense', 'SparseDict', 'SparseByteMap'))}({pick(('Element', 'Atomic'))}(0)), 9",
-        "q": "Dense(SparseDict(Element(0))), 4, 4", "w": "Element(0)",
-    }  # fmt: skip
-    used = [name for name in forms if f"{name}[" in body]
-    lines = []
-    for name in (name for name in "ABD" if f"{name}[" in body):
-        rows = zip(*(_runs(draw, n) for _ in range(m)), strict=True)
-        data = "; ".join(" ".join(map(str, row)) for row in rows)
-        lines.append(f"{name} = Tensor(Dense({pick(READ)}(Element(0))), [{data}])")
-    lines += [f"{name} = Tensor({forms[name]})" for name in used]
-    lines += [f"{name} .= {z if name == 'C' else unit if name == 's' else 0}" for name in used if name != "w"]
-    ends = f"{pick(('1', '1', '2'))}:{pick((n, n, n - 1))}"
-    lines += ["x = 0", f"for j = 1:{m}", f"for i = {ends}", body, "end", "end"]
-    return "\n".join([*lines, f"return {', '.join(name for name in used if name != 'w') or 'x'}"])
+    """Draws serial programs over up to nine rows of one to three images, of any levels, mostly of runs."""
+    return picture(_drawn(draw))
 
 
 @st.composite
 def racing(draw: st.DrawFn) -> str:
-    """Draws programs in which two tasks traverse one or two images of two or three elements, and usually race."""
+    """Draws programs in which two tasks traverse up to three images of few elements. Over a third of them race."""
+    return race(_drawn(draw))
 
-    def pick(items: Sequence[T]) -> T:
-        return items[draw(st.integers(0, len(items) - 1))]
 
-    n, op = pick((2, 2, 3)), pick(("+=", "+=", "-=", "=", "<<max>>=", "*="))
-    body = "\n".join(pick(MEETING).format(op=op) for _ in range(draw(st.integers(1, 2))))
-    leaf = pick(("Element(0)",) * 4 + ("Atomic(0)", "Mutex(Element(0))"))
-    inner = f"{pick(fitting((*RUNS, *WRITTEN, 'SparseInterval', 'SparsePoint'), leaf))}({leaf})"
-    around = pick(("{}", "{}", *MODIFIERS[1:5:2], "Mutex({})")).replace("far", "dev").format(inner)
-    inner = around if legal(f"Dense({around})") else inner
-    form = pick((*[f"Dense({inner})"] * 5, f"SparseCOO(2, {leaf})"))
-    used = ["x", *(["C"] if "C[" in body else [])]
-    lines = ["dev = cpu(:dev, 2)"]
-    for name in (name for name in "AB" if f"{name}[" in body):
-        lines.append(f"{name} = Tensor({pick((*READ[:-1], 'SparseBand'))}(Element(0)), {_runs(draw, n)})")
-    lines += [f"x = Tensor(Dense({leaf}), 4)", f"C = Tensor({form}, {n}, 2)"]
-    lines += [f"{name} .= {int(op == '*=')}" for name in used]
+def _drawn(draw: st.DrawFn) -> Pick:
+    def pick(seq: Sequence[T]) -> T:
+        return seq[draw(st.integers(0, len(seq) - 1))]
+
+    return pick
+
+
+def picture(pick: Pick) -> str:
+    """A program of `pictures`."""
+    op, total, body = pick(OPERATORS), pick(TOTALS), pick(BODIES)
+    body = body.format(op=op, e=pick(EXPRESSIONS) if "{e}" in body else "", sum=total)
+    n, m = pick((2, 3, 4, 5, 6, 7, 8, 9, 1, int("D[1, " in body))), pick((1, 2, 3))
+    z = pick((0, 1)) if op in ("=", "*=", "<<max>>=") and "C[" in body else 0
+    unit = int(total == "*=")
+    forms: dict[str, Callable[[], str]] = {
+        "C": lambda: f"{pick(AROUND)}({pick(WRITTEN)}(Element({z}))), {n}, {m}",
+        "s": lambda: f"{pick(('Element', 'Atomic'))}({unit}{pick(('', '', '', ', u8', ', i16'))})",
+        "t": lambda: f"{pick(('Dense', 'SparseDict'))}({pick(('Element', 'Atomic'))}({unit})), 3",
+        "h": lambda: f"{pick(('Dense', 'SparseDict', 'SparseByteMap'))}({pick(('Element', 'Atomic'))}(0)), 9",
+        "q": lambda: "Dense(SparseDict(Element(0))), 4, 4",
+        "w": lambda: "Element(0)",
+    }
+    used = [name for name in forms if f"{name}[" in body]
+    lines = _given(pick, body, lambda: f"{pick(AROUND)}({pick(READ)}(Element(0)))", n, m)
+    lines += [f"{name} = Tensor({forms[name]()})" for name in used]
+    starts = {"C": z, "s": unit, "t": unit}
+    lines += [f"{name} .= {starts.get(name, 0)}" for name in used if name != "w"]
+    ends = f"{pick(('1', '1', '2'))}:{pick((n, n, n, max(n - 1, 0)))}"
+    lines += ["x = 0", f"for j = 1:{m}", f"for i = {ends}", body, "end", "end"]
+    return "\n".join([*lines, f"return {', '.join(name for name in used if name != 'w')}"])
+
+
+def race(pick: Pick) -> str:
+    """A program of `racing`."""
+    n, op = pick((2, 2, 2, 2, 3, 3, 1, 0)), pick(("+=", "+=", "-=", "=", *OPERATORS[3:]))
+    body = "\n".join(pick(MEETING).format(op=op) for _ in range(pick((1, 1, 2)) if n < 3 else 1))
+    z = int(op == "*=")
+    leaf = pick((f"Element({z})",) * 4 + (f"Atomic({z})", f"Mutex(Element({z}))", f"Element({z}, u8)"))
+    used = ["x", *["C"] * ("C[" in body)]
+    lines = [f"dev = cpu(:dev, {pick((2, 2, 2, 2, 3))})"]
+    lines += _given(pick, body, lambda: f"{pick((*READ[:-1], 'SparseBand'))}(Element(0))", n, 0)
+    lines += [f"x = Tensor(Dense({leaf}), 4)", *[f"C = Tensor({_written(pick, leaf)}, {n}, 2)"] * ("C" in used)]
+    lines += [f"{name} .= {z}" for name in used]
     lines += ["y = 0"] * ("y" in body)
-    lines += ["for t = parallel(1:2, dev)", f"for i = 1:{n}", body, "end", "end"]
+    last, schedule = pick((2,) * 19 + (1,)), pick((", static_schedule()", ", static_schedule()", ""))
+    ends = pick((f"1:{n}",) * 4 + (f"t:{n}", f"1:min(t, {n})"))
+    lines += [f"for t = parallel(1:{last}, dev{schedule})", f"for i = {ends}", body, "end", "end"]
     if "C" in used and pick((True, False)):
-        lines = [
-            "s = Tensor(Element(0))",
-            *lines,
-            "s .= 0",
-            "for k = 1:2",
-            f"for i = 1:{n}",
-            "s[] += C[i, k]",
-            "end",
-            "end",
-        ]
+        lines = ["s = Tensor(Element(0))", *lines, "s .= 0", "for k = 1:2"]
+        lines += [f"for i = 1:{n}", "s[] += C[i, k]", "end", "end"]
         used.append("s")
     return "\n".join([*lines, f"return {', '.join(used)}"])
 
 
-def _runs(draw: st.DrawFn, n: int, values: Sequence[int] = (0, 0, 1, 2, 3)) -> list[int]:
-    """Draws `n` elements, each mostly equal to the one before it."""
-    runs = draw(st.lists(st.tuples(st.sampled_from(values), st.sampled_from((3, 2, 1, 4))), min_size=n, max_size=n))
-    return [value for value, length in runs for _ in range(length)][:n]
+def _given(pick: Pick, body: str, form: Callable[[], str], n: int, m: int) -> list[str]:
+    """The functions, images and factors that a body mentions. Images have a form, n rows, and m columns, if any."""
+    lines = [text for name, text in GIVEN.items() if f"<<{name}>>" in body]
+    for name in (name for name in "ABD" if f"{name}[" in body):
+        columns = m or 2 * (name == "D")
+        made = form() if bool(columns) == bool(m) else f"{pick(AROUND)}({form()})"
+        rows = zip(*(_runs(pick, n) for _ in range(columns or 1)), strict=True)
+        data = ("; " if columns else ", ").join(" ".join(map(str, row)) for row in rows)
+        empty = [f"{name} = Tensor({made}, 0{f', {columns}' * bool(columns)})", f"{name} .= 0"]
+        lines += [f"{name} = Tensor({made}, [{data}{';' * bool(columns)}])"] if n else empty
+    return lines + [f"V = Tensor(Dense(Element(0)), {list(pick(FACTORS))})"] * ("V[" in body)
+
+
+def _written(pick: Pick, leaf: str) -> str:
+    """The format of a matrix that is written, of any levels, mostly of runs, some in a modifier."""
+    if pick((*[False] * 5, True)):
+        return f"SparseCOO(2, {leaf})"
+    inner, outer = f"{pick(fitting((*RUNS, *WRITTEN, *BOUNDED), leaf))}({leaf})", pick(AROUND)
+    around = pick(("{}", "{}", *MODIFIERS[:3])).format(inner)
+    return f"{outer}({around})" if legal(f"{outer}({around})") else f"Dense({inner})"
+
+
+def _runs(pick: Pick, n: int) -> list[int]:
+    """The elements of an axis, each mostly equal to the one before it."""
+    made: list[int] = []
+    while len(made) < n:
+        made += [pick((0, 0, 1, 2, 3))] * pick((3, 2, 1, 4))
+    return made[:n]
