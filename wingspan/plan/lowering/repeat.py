@@ -128,9 +128,10 @@ def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[i
     """The updates of a tensor, and the loops around each in s, without those of one iteration."""
     if isinstance(s, ir.Assign) and s.access.fiber.tensor == tensor:
         yield s, loops
-    several = isinstance(s, ir.For) and not (isinstance(s.range, ir.Range) and s.range.start == s.range.stop)
+    if isinstance(s, ir.For) and not (isinstance(s.range, ir.Range) and s.range.start == s.range.stop):
+        loops |= {s.index}
     for child in s.children():
-        yield from _updates(child, tensor, loops | {s.index} if several else loops)
+        yield from _updates(child, tensor, loops)
 
 
 def times(state: State, tensor: str) -> Expr:
