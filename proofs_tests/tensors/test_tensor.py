@@ -281,7 +281,7 @@ def test_a_spoiled_sparse_array_is_refused():
 def test_what_is_neither_text_nor_a_format_is_refused():
     for form in (None, 3):
         with pytest.raises(InputError, match=f"{form} is not a format"):
-            Tensor.from_numpy(form, [1])
+            Tensor.from_numpy(form, [1])  # type: ignore[arg-type]  # that is what is refused
 
 
 @pytest.mark.parametrize(("form", "array"), [("Element(0)", 3), ("Dense(Element(2))", [1])])
