@@ -221,3 +221,54 @@ def test_what_is_left_out_of_a_list_is_not_gone_through(form: str) -> None:
     for condition, most in (("i <= j", 20), (f"i >= j + {n - 3}", 80)):
         found = counts(api.bind(api.parse(text.format(condition)), inputs={"A": np.ones((n, 2), int)}))
         assert found["A.idx"] <= most, found
+
+
+RUNS = """
+A = Tensor(Dense(RunList(Element(0))))
+T = Tensor(Dense(Element(0)), [5, 7, 4])
+C = Tensor({form})
+s = Tensor(Element(0))
+C .= 0
+s .= 0
+for j = _
+    for i = _
+        {body}
+    end
+end
+return C, s
+"""
+
+
+def over_runs(body: str, form: str, n: int) -> Elaborated:
+    """A program over three columns of n elements in two runs each."""
+    A = np.repeat([[2], [1]], [n // 2 + 1, n // 2 - 1], axis=0).repeat(3, axis=1)
+    return api.bind(api.parse(RUNS.format(form=form, body=body)), inputs={"A": A})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [*(f"Dense({run}(Element(0)))" for run in ("RunList", "SparseRunList")), "Dense(Mutex(RunList(Element(0))))"],
+)
+@pytest.mark.parametrize(
+    "condition", [
+        "i == j", "i <= j", "!(i < 3)", "3 <= i && i < 8", "i < 3 || i > 8", "i != 6", "bandmask[i, j - 1, j + 1]",
+        "chunkmask(3)[i, j]", "splitmask(12, 3)[i, j]", "i <= j && A[i, j] > 1",
+    ],
+)  # fmt: skip
+def test_runs_that_are_written_under_a_mask_cost_runs(condition: str, form: str) -> None:
+    """The rules enter the list at each index, a plan once for each part of a run on one side of a bound: ten times as
+    many indices cost no more, but where a bound falls into another run.
+    """
+    body = f"if {condition}; C[i, j] = A[i, j] + 1; end"
+    agreed(over_runs(body, form, 10))
+    agreed(over_runs(f"{body[:-4]} else; s[] += i * A[i, j]; end", form, 10))
+    few, many = (counts(over_runs(body, form, n)).total() for n in (20, 200))
+    assert many < 1.2 * few
+
+
+def test_a_sum_of_what_is_looked_up_costs_runs() -> None:
+    """A subscript that is an element makes a loop of one iteration, which updates nothing in turn."""
+    body = "s[] += T[A[i, j] + 1]; if i == 1; C[i, j] = 1; end"
+    agreed(over_runs(body, "Dense(Dense(Element(0)))", 10))
+    one, other = (counts(over_runs(body, "Dense(Dense(Element(0)))", n))["T.val"] for n in (20, 200))
+    assert one == other

@@ -24,9 +24,11 @@ derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 def test_members_are_named_after_a_colon(tmp_path):
     """Of a file of arrays, an image, a file of columns and a file of groups; also by programs."""
     np.savez(tmp_path / "two.npz", a=np.arange(3), b=np.ones((2, 2)))
+    np.savez(tmp_path / "one.npz", **{"x:y": np.arange(2)})  # type: ignore[arg-type]  # NumPy's stubs see a keyword
     Image.fromarray(np.arange(24, dtype=np.uint8).reshape(2, 4, 3)).save(tmp_path / "page.png")
     pyarrow.feather.write_feather(pyarrow.table({"x": [1, 2], "y": [3, 4]}), tmp_path / "t.arrow")
     assert read_file(tmp_path / "two.npz:a").tolist() == [0, 1, 2]
+    assert read_file(tmp_path / "one.npz:x:y").tolist() == [0, 1]
     assert read_file(tmp_path / "page.png:green").T.tolist() == [[1, 4, 7, 10], [13, 16, 19, 22]]
     assert read_file(tmp_path / "t.arrow:y").tolist() == [3, 4]
     lines = Tensor.from_file("RunList(Element(0))", f"{tmp_path / 'page.png'}:green")

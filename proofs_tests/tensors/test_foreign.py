@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, tower
 from wingspan import InputError, Tensor, api
-from wingspan.tensors.foreign import Runs
+from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing.formats import arrays, formats, tensors
 
@@ -200,6 +200,13 @@ def test_runs_of_arrow_are_not_copied():
     assert np.shares_memory(np.asarray(tensor.to_arrow().values), values)
     joined = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 3, 4]), pyarrow.array([1, 1, 0]))
     assert Tensor.from_arrow("RunList(Element(0))", joined).to_arrow().run_ends.to_pylist() == [3, 4]
+
+
+def test_runs_in_no_chunks_are_runs():
+    """So is a column of a file that has no elements; NumPy's view of it would need more of Arrow than its arrays."""
+    column = pyarrow.chunked_array([], pyarrow.run_end_encoded(pyarrow.int64(), pyarrow.float64()))
+    found = adopt(column, "it", 1, 0)
+    assert isinstance(found, Runs) and found.shape == (0,) and found.values.dtype == np.float64
 
 
 @derandomized

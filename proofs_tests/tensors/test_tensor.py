@@ -229,6 +229,7 @@ REPLACED = [
     ("csc", "data", np.ones((4, 2)), "data is no array of 1 axis"),
     ("csc", "data", np.array(3.0), "data is no array of 1 axis"),
     ("csr", "data", None, "data is no array of 1 axis"),
+    ("csr", "data", np.ones(5, dtype=object), "data holds objects"),
     ("csr", "indices", np.ones(5), "indices holds no integers"),
     ("csr", "indices", [1, 0, 2, 2, 0], "indices is no array of 1 axis"),
     ("csc", "indptr", np.zeros((4, 1), dtype=int), "indptr is no array of 1 axis"),
@@ -275,6 +276,12 @@ def test_a_spoiled_sparse_array_is_refused():
         Tensor.from_scipy(CSC, longer)
     with pytest.raises(InputError, match="a list is not a SciPy sparse array"):
         Tensor.from_scipy(CSC, [[1.0]])
+
+
+def test_what_is_neither_text_nor_a_format_is_refused():
+    for form in (None, 3):
+        with pytest.raises(InputError, match=f"{form} is not a format"):
+            Tensor.from_numpy(form, [1])  # type: ignore[arg-type]  # that is what is refused
 
 
 @pytest.mark.parametrize(("form", "array"), [("Element(0)", 3), ("Dense(Element(2))", [1])])

@@ -131,8 +131,8 @@ def is_arrow(data: Any) -> bool:
 
 def _runs(data: Any) -> Any:
     """An array of Arrow's, in one piece or in chunks: Runs if they are run-end encoded, else a NumPy array."""
-    chunks = list(data.chunks) if hasattr(data, "chunks") else [data]
-    if not chunks or not all(hasattr(chunk, "run_ends") for chunk in chunks):
+    chunks = list(data.chunks) or [data.combine_chunks()] if hasattr(data, "chunks") else [data]
+    if not all(hasattr(chunk, "run_ends") for chunk in chunks):
         return _plain(data)
     parts = [_piece(chunk) for chunk in chunks]
     if len(parts) == 1:

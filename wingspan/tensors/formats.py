@@ -31,8 +31,10 @@ def default_of(data: Any) -> ir.Format:
 
 
 def outermost(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:
-    """The outermost level of a format."""
+    """The outermost level of a format. InputError if it is none."""
     form = parse_format(form) if isinstance(form, str) else form
+    if not isinstance(form, ir.Format):
+        raise InputError(f"{form!r} is not a format", fix='give its text: "Dense(SparseList(Element(0.0)))"')
     return resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
 
 

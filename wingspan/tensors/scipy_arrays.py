@@ -65,6 +65,8 @@ def _spoiled(matrix: Any) -> str | None:
             return f"{name} is masked"
         if name != "data" and array.dtype.kind not in "iu":
             return f"{name} holds no integers"
+        if array.dtype.kind == "O":
+            return f"{name} holds objects"
     if "indices" in integers and len(matrix.indices) != len(matrix.data):
         return "indices and data differ in length"
     if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):

@@ -14,6 +14,6 @@ def sizes(tensor: Tensor) -> str:
         total += sum(buffers.values())
         each = ", ".join(f"{name} {size:,}" for name, size in buffers.items())
         rows.append((f"{level['level']} {level['name']}", f"{sum(buffers.values()):,}", each))
-    rows.append(("all", f"{total:,}", f"{tensor.nnz:,} elements are stored"))
+    rows.append(("all", f"{total:,}", f"{tensor.nnz:,} {'element is' if tensor.nnz == 1 else 'elements are'} stored"))
     wide, digits = (max(len(row[k]) for row in rows) for k in (0, 1))
     return "\n".join(f"{name:{wide}}  {size:>{digits}}  {each}".rstrip() for name, size, each in rows)

@@ -6,7 +6,8 @@
     end
 
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
-in which one child stands for all these indices, or of one that it updates, which is given the end of the run. Such an
+in which one child stands for all these indices, or of one that it updates, which is given the end of the run; or in
+comparisons that are the same at all of them. Such an
 update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
 mentions, since the rules go down into that at each index. Any other update is repeated. One by an operator that is
 associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is
@@ -36,6 +37,7 @@ from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.inline import ADDING, SUMMING
+from wingspan.plan.lowering.masks import compares
 from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Repetition, Shared
 from wingspan.plan.lowering.state import State
@@ -91,6 +93,8 @@ def _steady(state: State, phase: Phase) -> bool:
         match node:
             case ir.Access(fiber=F) if F in runs and _ends_in(node, index):
                 free -= 1
+            case ir.Call() if compares(node, index, phase.loop.decided):
+                free -= 1
             case ir.Index(name=name) if name == index:
                 free += 1
             case ir.For(range=ir.Parallel()):
@@ -121,11 +125,13 @@ def _in_turn(state: State, body: ir.Statement, tensor: str) -> bool:
 
 
 def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[ir.Assign, frozenset[str]]]:
-    """The updates of a tensor, and the loops around each in s."""
+    """The updates of a tensor, and the loops around each in s, without those of one iteration."""
     if isinstance(s, ir.Assign) and s.access.fiber.tensor == tensor:
         yield s, loops
+    if isinstance(s, ir.For) and not (isinstance(s.range, ir.Range) and s.range.start == s.range.stop):
+        loops |= {s.index}
     for child in s.children():
-        yield from _updates(child, tensor, loops | {s.index} if isinstance(s, ir.For) else loops)
+        yield from _updates(child, tensor, loops)
 
 
 def times(state: State, tensor: str) -> Expr:

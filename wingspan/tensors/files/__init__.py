@@ -57,10 +57,12 @@ ONE_OF_THEM = f"use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 def parted(path: Path) -> tuple[Path, str | None]:
     """A file, and the member of it that is named after a colon: `two.npz:a`."""
-    before, colon, member = str(path).rpartition(":")
-    if path.suffix in FORMATS or not colon or not member or Path(before).suffix not in FORMATS:
+    text = str(path)
+    colons = (k for k, letter in enumerate(text) if letter == ":" and Path(text[:k]).suffix in FORMATS)
+    first = next(colons, len(text))
+    if path.suffix in FORMATS or not text[first + 1 :]:
         return path, None
-    return Path(before), member
+    return Path(text[:first]), text[first + 1 :]
 
 
 def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> Any:
