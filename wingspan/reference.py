@@ -291,7 +291,7 @@ def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         raise InternalError(f"the reference has no operator {op} of two arguments", span)
     a, b = _number(op, a, span), _number(op, b, span)
     if op in ("/", "÷", "%") and b == 0:
-        raise Fault(f"division by zero: {show(a)} {op} {show(b)}", span)
+        raise Fault("division by zero", span)
     if (_beyond(a) or _beyond(b)) and op not in ("<", "<=", ">", ">="):
         return _extended(op, a, b)
     return _bounded(NUMERIC[op](a, b), span)
@@ -313,7 +313,7 @@ def _unary(op: str, a: Value, span: Span | None) -> Value:
         return _bounded(-a if a < 0 else a, span)
     if op == "isqrt":
         if not isinstance(a, int) or a < 0:
-            raise Fault(f"isqrt needs an integer that is not negative, got {show(a)}", span)
+            raise Fault(f"isqrt needs an integer of at least 0, got {show(a)}", span)
         return math.isqrt(a)
     if op in ("+", "min", "max"):
         return a
@@ -341,7 +341,7 @@ def _paired(op: str, value: Value, span: Span | None) -> ir.Pair:
 def _pair(x: Value, i: int, span: Span | None) -> ir.Pair:
     """The pair of a number, rounded to single precision, and an integer of 32 bits."""
     if not -(2**31) <= i < 2**31:
-        raise Fault(f"{i} does not fit the second of a pair", span)
+        raise Fault(f"the second of a pair has 32 bits, and {i} does not fit", span)
     near: Value = x if _beyond(x) else single(Fraction(x))
     try:
         return ir.Pair.of(float(near), i)
@@ -359,7 +359,7 @@ def _rank(op: str, p: ir.Pair) -> tuple[bool, float, int]:
 def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
     """a times or divided by a power of two, rounded down. 2**64 is more than any integer."""
     if places < 0:
-        raise Fault(f"{op} needs at least 0 places, got {places}", span)
+        raise Fault(f"{op} needs a count of at least 0, got {places}", span)
     power = 1 << min(places, 64)
     return a * power if op == "<<" else a // power
 
@@ -376,9 +376,15 @@ def _boolean(op: str, value: Value, span: Span | None) -> bool:
     return value
 
 
+def _condition(value: Value, span: Span | None) -> bool:
+    if not isinstance(value, bool):
+        raise Fault(f"a condition is true or false, not {show(value)}", span)
+    return value
+
+
 def _bounded(value: Value, span: Span | None) -> Value:
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        raise Fault(f"{value} overflows a 64-bit integer", span)
+        raise Fault(f"overflow: {value} does not fit a 64-bit integer", span)
     return value
 
 
@@ -467,7 +473,7 @@ class _Evaluator:
                 for each in statements:
                     self.run(each, scope)
             case ir.If(condition, body):
-                if _boolean("if", self.value(condition, scope), condition.span):
+                if _condition(self.value(condition, scope), condition.span):
                     self.scoped(body, _Scope(scope))
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
@@ -594,7 +600,7 @@ class _Evaluator:
             case ir.Coalesce(ir.Access() as access, otherwise):
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
             case ir.Choice(condition, then, otherwise):
-                holds = _boolean("ifelse", self.value(condition, scope), condition.span)
+                holds = _condition(self.value(condition, scope), condition.span)
                 return self.value(then if holds else otherwise, scope, typed=True)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
