@@ -268,7 +268,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "the language makes no integers of doubles": lambda: namespace.astype(lazy(A), namespace.int64),
     "complex128 is no type of lazy arrays": lambda: namespace.zeros(3, dtype="complex128"),
     "(4, -1) is no shape": lambda: namespace.zeros((4, -1)),
-    "1.5 is no shape": lambda: namespace.ones(1.5),
+    "1.5 is no shape": lambda: namespace.ones(1.5),  # type: ignore[arg-type]
     "(4294967296, 0, 4294967296) is no shape": lambda: namespace.broadcast_to(1, (2**32, 0, 2**32)),
     "the shape (8,) is not broadcast to (6, 1)": lambda: namespace.broadcast_to(lazy(X), (6, 1)),
     "the shapes (8,) and (6,) do not fit each other": lambda: namespace.broadcast_to(lazy(X), 6),

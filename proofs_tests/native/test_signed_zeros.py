@@ -23,7 +23,7 @@ def results(engine: str, form: str = "Dense(Element(1.0))", array: np.ndarray = 
     updates = "\n".join(f"{name}[i] = {e}" for name, e in zip(NAMES, (*VALUES, *CHOSEN), strict=True))
     text = f"A = Tensor({form})\n{tensors}\nfor i = _\n{updates}\nend\nreturn {', '.join(NAMES)}"
     run = api.run(api.parse(text), inputs={"A": array}, engine=engine)
-    return {name: run[name].to_numpy() for name in NAMES}
+    return {name: run.tensors[name].to_numpy() for name in NAMES}
 
 
 WANTED = {
@@ -72,4 +72,7 @@ def test_quotients_and_remainders_of_all_signs_are_those_of_python(engine: str) 
     )
     run = api.run(api.parse(text + "return q, r"), inputs={"X": X, "Y": Y}, engine=engine)
     for k, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
-        assert bits(np.array([run["q"].to_numpy()[k], run["r"].to_numpy()[k]])) == [repr(x // y), repr(x % y)], (x, y)
+        assert bits(np.array([run.tensors["q"].to_numpy()[k], run.tensors["r"].to_numpy()[k]])) == [
+            repr(x // y),
+            repr(x % y),
+        ], (x, y)
