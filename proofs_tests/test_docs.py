@@ -149,6 +149,16 @@ def test_every_page_is_in_the_site() -> None:
     assert [name for name in named if "*" not in name and name not in pages] in ([], ["docs/own-level"])
 
 
+@pytest.mark.parametrize(
+    "section", ["functions", "integers-that-wrap", "missing-values", "pairs", "short-circuit-scalars"]
+)
+def test_the_glossary_has_what_the_language_adds_to_the_paper(section: str) -> None:
+    """An entry that says so, and leads to the section."""
+    entries = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").split("\n### ")
+    leads = re.compile(rf"(Ours|The name is Finch\.jl's), see\s\[[^]]*\]\(language\.md#{section}\)")
+    assert len([entry for entry in entries if leads.search(entry)]) == 1
+
+
 def test_every_page_links_to_the_glossary() -> None:
     """All but those that scripts write."""
     written = {"performance.md", "rules.md", "verbs.md", "glossary.md"}

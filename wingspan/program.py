@@ -7,8 +7,11 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from wingspan.errors import InputError, Source, Span
 from wingspan.lang import algebra, ir, parser
@@ -44,7 +47,7 @@ class Program(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Function(Shown):
+class Function:
     """A function for programs: give it to `parse`.
 
     Attributes:
@@ -56,11 +59,24 @@ class Function(Shown):
     def __str__(self) -> str:
         return show(self.declared)
 
+    def __repr__(self) -> str:
+        return f"<Function {str(self).removeprefix('function ')}>"
+
     def __call__(self, *args: Any) -> ir.Value:
-        """What it gives for numbers or booleans, exactly: of doubles a fraction. A Fault if it is not defined."""
+        """What it gives for numbers or booleans, exactly: of doubles a fraction.
+
+        Raises:
+            InputError: there are more or fewer arguments, or one is neither a number nor a boolean.
+            Fault: it is not defined for these arguments.
+        """
         if len(args) != len(self.declared.parameters):
             raise InputError(misfit(self.declared, len(args)), fix=str(self))
-        return algebra.apply(self.declared, *map(algebra.exact, args))
+        given = [a.item() if isinstance(a, np.generic) else a for a in args]
+        for a in given:
+            if not isinstance(a, bool | int | float | Fraction):
+                message = f"{self.declared} takes numbers and booleans, and this is a {type(a).__name__}"
+                raise InputError(message, fix="give one: arrays are for programs and einsum")
+        return algebra.apply(self.declared, *map(algebra.exact, given))
 
 
 def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()) -> Program:
@@ -80,13 +96,15 @@ def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()
 
 def listed(functions: Sequence[Function]) -> tuple[Function, ...]:
     """Functions that are given to a program. InputError if these are none."""
-    if isinstance(functions, Function):
-        raise InputError("functions are given in a list", fix="functions=[f]")
-    for f in functions:
+    try:
+        given = tuple(functions)
+    except TypeError:
+        raise InputError("functions are given in a list", fix="functions=[f]") from None
+    for f in given:
         if not isinstance(f, Function):
             fix = 'make it by wingspan.function("f(x, y) = x + y")'
             raise InputError(f"functions are what wingspan.function makes, and this is a {type(f).__name__}", fix=fix)
-    return tuple(functions)
+    return given
 
 
 def load(path: str | os.PathLike[str]) -> Program:

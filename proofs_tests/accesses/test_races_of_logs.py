@@ -135,6 +135,12 @@ BAD = {
     "two.npy": (saved([["1", "read", "c"]]) * 2, "more follows the last element"),
     "numbers.npy": (saved(np.eye(3)), "not an array of strings with three columns"),
     "narrow.npy": (saved([["1", "join"]]), "not an array of strings with three columns"),
+    "lines.npy": (
+        saved([["1", "read", "c"], ["1", "read", "c\n2 write c"]]),
+        r"the cell in row 2 is 'c\n2 write c', and a log has lines",
+    ),
+    "end.npy": (saved([["1\r", "read", "c"]]), r"the task in row 1 is '1\r', and"),
+    "comment.npy": (saved([["1", "read#", "c"]]), "the operation in row 1 is 'read#', and"),
     "no rows.npy": (saved(np.empty((0, 3), "U1")), "a log without accesses"),
 }
 

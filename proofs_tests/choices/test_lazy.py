@@ -267,6 +267,9 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "there is no mean over axes of (0, 8) that are empty": lambda: namespace.mean(lazy(A[:0]), axis=0),
     "the language makes no integers of doubles": lambda: namespace.astype(lazy(A), namespace.int64),
     "complex128 is no type of lazy arrays": lambda: namespace.zeros(3, dtype="complex128"),
+    "(4, -1) is no shape": lambda: namespace.zeros((4, -1)),
+    "1.5 is no shape": lambda: namespace.ones(1.5),  # type: ignore[arg-type]
+    "(4294967296, 0, 4294967296) is no shape": lambda: namespace.broadcast_to(1, (2**32, 0, 2**32)),
     "the shape (8,) is not broadcast to (6, 1)": lambda: namespace.broadcast_to(lazy(X), (6, 1)),
     "the shapes (8,) and (6,) do not fit each other": lambda: namespace.broadcast_to(lazy(X), 6),
     "the exponent -1": lambda: lazy(A) ** -1,
@@ -309,3 +312,24 @@ def test_functions_of_integers_and_doubles_are_those_of_numpy(name: str) -> None
 def test_what_the_namespace_refuses_is_one_error(refused: Callable[[LazyTensor], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         refused(lazy(np.array([1, 2, 3])))
+
+
+def test_one_value_everywhere_takes_no_memory() -> None:
+    """Extents whose elements no machine has room for, multiplied by an array that stores three of them."""
+    n = 10**9
+    at, values = (np.array([0, 5, n - 1]), np.array([3, 3, n - 1])), np.array([1.0, 2.0, 3.0])
+    A = lazy(scipy.sparse.coo_array((values, at), shape=(n, n)))
+    everywhere = {
+        "zeros": (namespace.zeros((n, n)), 0), "ones": (namespace.ones((n, n)), 1),
+        "full": (namespace.full((n, n), 2.5), 2.5), "broadcast": (namespace.broadcast_to(np.float64(3), (n, n)), 3),
+        "alike": (namespace.full_like(A, -1), -1),
+    }  # fmt: skip
+    for name, (array, value) in everywhere.items():
+        assert array.shape == (n, n) and float((A * array).sum()) == 6 * value, name
+        assert compute(A * array).to_coo().values.tolist() == [value, 2 * value, 3 * value], name
+
+
+def test_a_value_that_is_everywhere_is_data() -> None:
+    """A zero of `zeros` is one that is stored: times Inf it is NaN, as for NumPy, and as for an array of zeros."""
+    for zero in (namespace.zeros(2), namespace.broadcast_to(0.0, 2), namespace.full(2, -0.0)):
+        assert np.isnan(np.asarray(zero * lazy(np.array([np.inf, np.nan])))).all()

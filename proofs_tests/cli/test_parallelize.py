@@ -9,6 +9,7 @@ import pytest
 import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan.api import parallelizing
+from wingspan.errors import InputError
 
 SUMS = """
 x = Tensor(Dense(Element(0)), [1, 2, 3])
@@ -126,6 +127,7 @@ def test_results_show_what_they_are() -> None:
     assert found.to_dict()["candidates"][0]["expected"] == 1.0
 
 
+ONE = "c = Tensor(Dense(Element(0)), 3)\nc .= 0\nfor j = _\nc[j] += j\nend\nfor j = _\nc[j] += j\nend\nreturn c"
 NEST = "c = Tensor(Dense(Dense(Element(0))), n, 3)\nc .= 0\nfor j = _\nfor i = _\nc[i, j] += i\nend\nend\nreturn c"
 
 
@@ -137,6 +139,15 @@ def test_nested_devices_are_offered_if_they_are_asked_for(command, written) -> N
     assert "dev2" not in command("parallelize", file, "--threads", "6", "--top", "20").out
     for words in (["2"], ["2,0"], ["2,x"], ["2,2", "--threads", "2"], [""]):
         assert command("parallelize", file, "--nested", *words).status == 2, words
+
+
+@pytest.mark.parametrize(("program", "fix"), [(NEST, "give 2 devices at most"), (ONE, "give one device")])
+def test_a_program_without_so_many_nested_loops_is_an_error(command, written, program: str, fix: str) -> None:
+    done = command("parallelize", file := written(program), "--nested", "2,2,2")
+    assert done.status == 2 and done.out == ""
+    assert "has no 3 loops inside of each other for 3 nested devices" in done.err and fix in " ".join(done.err.split())
+    with pytest.raises(InputError, match="has no 3 loops"):
+        wingspan.parallelize(file, threads=(1, 1, 1))
 
 
 def test_what_is_safe_for_given_parameters_only_is_said(command, written) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.compiled import inputs as c_inputs
 from wingspan.compiled.build import compiler
+from wingspan.lang.pairs import Pair
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
@@ -96,6 +98,18 @@ def test_a_command_without_inputs_takes_none(tmp_path):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([made], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "standard output: No space left on device\n")
+
+
+def test_a_command_prints_pairs_as_programs_write_them(tmp_path):
+    """Singles of every size, by the fewest digits, as `Pair` writes them for `wingspan run`; indices beside them."""
+    firsts = [0.1, -2.0, 1 / 3, 9999.5, 1e10, 16777216.0, 9.9999999e15, 1e16, 1.17e-4, 9.9e-5, 1e-45, -3.4028235e38]
+    pairs = [Pair.of(x, (-1) ** k * k * 10**8) for k, x in enumerate([*firsts, math.inf, -math.inf, math.nan, 0.5])]
+    data = f"P = Tensor(Dense(Element((0, 0))), {pairs})\nq = Tensor(Dense(Element((0, 0))))\n"
+    made = build(
+        tmp_path, f"{data}n = Tensor(Element(0))\nn .= 2\nq .= (0, 0)\nfor i = _; q[i] = P[i]; end\nreturn n, q"
+    )
+    wanted = f"n val: 2\nq val: {' '.join(map(str, pairs))}\n"
+    assert run(made) == (0, wanted, "") and "(1e-45, 1000000000) (-3.4028235e+38, -1100000000)" in wanted
 
 
 # --------------------------------------------------------------------------------------------------------------- inputs

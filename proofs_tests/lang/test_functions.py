@@ -21,7 +21,9 @@ from wingspan.lang.printer import show
 MISTAKES = {
     "function f(x) = y": ("y is no parameter of f", 1, 17),
     "function f(x) = A[x]": ("f computes with its parameters alone, and reads A here", 1, 17),
-    "function f(x) = f(x)": ("no function f is declared before this", 1, 17),
+    "function f(x) = 2 * f(x)": ("f calls itself, and a function is one expression", 1, 21),
+    "function min(x, y) = x": ("`min` is a word of the language, and names no function or parameter", 1, 10),
+    "function f(x, for) = x": ("`for` is a word of the language, and names no function or parameter", 1, 15),
     "function f(x, x) = x": ("two parameters of f have one name", 1, 1),
     "function f(x; associative) = x": (
         "associative: this is said of functions of two parameters, and f has 1", 1, 1,
@@ -113,8 +115,14 @@ def test_what_is_wrong_with_a_function_from_python_is_an_error_at_once() -> None
         assert caught.value.message.startswith(message), text
     with pytest.raises(InputError, match="f takes one argument, not 2"):
         wingspan.function("f(x) = x")(1, 2)
+    for argument in ("1", None, 1j, (1, 2), np.ones(2)):
+        with pytest.raises(InputError, match=f"f takes numbers and booleans, and this is a {type(argument).__name__}"):
+            wingspan.function("f(x) = x")(argument)
     with pytest.raises(Fault, match="division by zero"):
         wingspan.function("f(x) = 1 ÷ x")(0)
+    for several in (wingspan.function("f(x) = x"), None, 3):
+        with pytest.raises(InputError, match="functions are given in a list"):
+            wingspan.parse("x = f(1)", functions=several)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"functions are what wingspan\.function makes, and this is a str"):
         wingspan.parse("x = f(1)", functions=["f(x) = x"])  # type: ignore[list-item]
 
@@ -124,6 +132,15 @@ def test_a_function_from_python_may_be_written_as_in_a_program_and_declared_by_n
     f, g = (wingspan.function(f"{word}f(x, y) = x + y", **known) for word in ("", "function "))
     assert str(f) == str(g) == "function f(x, y; commutative, identity = 0) = x + y"
     assert str(wingspan.function(str(wingspan.function("f(x) = 2 * x")))) == "function f(x) = 2 * x"
+
+
+def test_a_function_from_python_is_used_as_values_and_lists_are() -> None:
+    """It takes NumPy's numbers and its own results, is one line as `repr`, and may come from any iterable."""
+    f = wingspan.function("f(x, y) = x + y / 2")
+    assert f(np.int8(3), np.float32(0.5)) == 3.25 and f(f(1, 1), 1) == 2
+    assert repr(f) == "<Function f(x, y) = x + y / 2>"
+    several: Any = (each for each in [f])
+    assert wingspan.run(wingspan.parse("x = f(1, 2)", functions=several)).variables["x"] == 2
 
 
 USED = {

@@ -149,7 +149,7 @@ return q, s
 @pytest.mark.parametrize("engine", [*ENGINES, "compiled"])
 def test_an_index_that_32_bits_do_not_hold_is_a_fault(engine: str) -> None:
     text = "p = Tensor(Element((Inf, 0))); p .= (Inf, 0); for i = 1:2; p[] <<minby>>= (0.5, i * 2147483647); end"
-    with pytest.raises(Fault, match=r"4294967294 does not fit|the second of a pair has 32 bits, and 4294967294"):
+    with pytest.raises(Fault, match="the second of a pair has 32 bits, and 4294967294 does not fit"):
         api.run(api.parse(text), engine=engine)
 
 

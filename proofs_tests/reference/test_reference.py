@@ -242,7 +242,7 @@ def test_a_false_condition_skips_its_body():
 
 @pytest.mark.parametrize("condition", [1, 0.0])
 def test_conditions_are_booleans(condition):
-    with pytest.raises(Fault, match="if needs booleans"):
+    with pytest.raises(Fault, match="a condition is true or false, not"):
         run(when(condition))
 
 

@@ -79,7 +79,7 @@ def test_doubles_add_without_rounding():
     ids=repr,
 )
 def test_integers_never_leave_64_bits(e):
-    with pytest.raises(Fault, match="overflows a 64-bit integer"):
+    with pytest.raises(Fault, match=r"overflow: -?[0-9]+ does not fit a 64-bit integer"):
         worth(e)
 
 
@@ -106,8 +106,8 @@ def test_division_by_zero_faults(op, zero):
         (call("==", 1, True), "== needs two numbers or two booleans"),
         (call("&&", 1, True), "&& needs booleans, got 1"),
         (call("!", 0), "! needs booleans, got 0"),
-        (call("isqrt", -1), "isqrt needs an integer that is not negative, got -1"),
-        (call("isqrt", 4.0), "isqrt needs an integer that is not negative, got 4.0"),
+        (call("isqrt", -1), "isqrt needs an integer of at least 0, got -1"),
+        (call("isqrt", 4.0), "isqrt needs an integer of at least 0, got 4.0"),
     ],
     ids=repr,
 )

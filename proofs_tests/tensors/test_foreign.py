@@ -252,8 +252,11 @@ def test_what_is_no_vector_of_arrow_is_refused():
             api.einsum("x[] += A[i]", A=array)
     with pytest.raises(InputError, match="a list is not an array of Arrow"):
         Tensor.from_arrow("RunList(Element(0))", [1])
-    with pytest.raises(InputError, match="does not hold a tensor of rank 2"):
-        Tensor.from_numpy("Dense(RunList(Element(0)))", [[1]]).to_arrow()
+    for form, array, has in (("Dense(RunList(Element(0)))", [[1]], "2 axes"), ("Element(0)", 1, "0 axes")):
+        with pytest.raises(InputError) as error:
+            Tensor.from_numpy(form, array).to_arrow()
+        assert error.value.message == f"an array of Arrow has one axis, and {form} has {has}"
+        assert error.value.fix == "use to_numpy()"
 
 
 def test_runs_as_long_as_can_be():

@@ -38,7 +38,7 @@ def test_images_go_there_and_back(tmp_path_factory, image, suffix):
     form = f"{'Dense(' * image.ndim}Element(0){')' * image.ndim}"
     tensor = Tensor.from_numpy(form, image)
     if {".pgm": 2, ".ppm": 3}.get(suffix, image.ndim) != image.ndim:
-        with pytest.raises(InputError, match=r"does not hold \d plane"):
+        with pytest.raises(InputError, match=r"does not hold an image of \d plane"):
             tensor.save(path)
         return
     tensor.save(path)
@@ -100,3 +100,25 @@ def png(width: int, height: int) -> bytes:
 def test_an_image_out_of_order_is_refused(tmp_path, name, data, message):
     (tmp_path / name).write_bytes(data)
     refused(tmp_path / name, message)
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (np.ones(3, np.int64), "a tensor of rank 1: an image has axes for columns and rows"),
+        (np.ones((2, 2)), "doubles: an image has numbers from 0 to 255, as integers"),
+        (np.ones((2, 2), bool), "booleans: an image has numbers from 0 to 255, as integers"),
+        (np.ones((2, 2, 4), np.int64), "a tensor of 4 planes: an image has axes for columns and rows"),
+        (np.ones((2, 0), np.int64), "an image without pixels"),
+        (np.array([[0, 256]]), "256: an image has numbers from 0 to 255"),
+        (np.array([[-1, 0]]), "-1: an image has numbers from 0 to 255"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".pgm", ".ppm", ".png"])
+def test_what_is_no_image_is_refused_with_what_it_is(tmp_path, suffix, array, said):
+    fill = {"i": "0", "f": "0.0", "b": "false"}[array.dtype.kind]
+    tensor = Tensor.from_numpy(f"{'Dense(' * array.ndim}Element({fill}){')' * array.ndim}", array)
+    with pytest.raises(InputError) as error:
+        tensor.save(tmp_path / f"i{suffix}")
+    assert f"a {suffix} file does not hold {said}" in error.value.message and error.value.fix == "use .npy"
+    assert not list(tmp_path.iterdir())

@@ -104,8 +104,10 @@ def test_files_hold_no_pairs(suffix: str, tmp_path: Path) -> None:
 
 def test_scipy_arrow_and_float_refuse_pairs() -> None:
     made = wingspan.Tensor.from_numpy("Dense(Element((0, 0)))", DATA)
-    with pytest.raises(ValueError, match="hold no pairs"):
+    with pytest.raises(InputError, match=r"hold no pairs, and Dense\(Element\(\(0\.0, 0\)\)\) does"):
         made.to_scipy()
+    with pytest.raises(InputError, match=r"holds no pairs, and Dense\(Element\(\(0\.0, 0\)\)\) does"):
+        made.to_arrow()
     with pytest.raises(TypeError, match="a pair is no number"):
         float(wingspan.Tensor.from_numpy("Element((0, 0))", DATA[0]))
 

@@ -203,6 +203,26 @@ def test_a_masked_array_is_refused_unless_nothing_is_masked():
         assert float(way(np.ma.array([1.0, 2.0], mask=[False, False]))) == float(way(given_.filled(2))) == 3
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_of_masked_arrays_are_refused_as_these_are(kind):
+    """NumPy makes an array of them that has lost the masks, at any depth; so it is with a scalar that is masked."""
+    row, whole = np.ma.array([1.0, 2.0], mask=[False, True]), np.ma.array([1.0, 2.0])
+    program = parse("x = Scalar(0.0)\nx .= 0\nfor i = _\nfor j = _\nx[] += A[j, i]\nend\nend\nreturn x")
+    dense = "Dense(Element(0.0))"
+    ways = {
+        "Tensor": lambda data: Tensor.from_numpy(f"Dense({dense})", data).to_numpy().sum(),
+        "run": lambda data: api.run(program, inputs={"A": data})["x"],
+        "einsum": lambda data: api.einsum("x[] += A[i, j]", A=data),
+    }
+    for way in ways.values():
+        with pytest.raises(InputError, match="some elements are masked"):
+            way(kind([whole, row]))
+        assert float(way(kind([whole, whole]))) == 6
+    for data in (kind([1.0, np.ma.masked]), kind([kind([row])])):
+        with pytest.raises(InputError, match="some elements are masked"):
+            Tensor.from_numpy(dense, data)
+
+
 SPARSE = {
     **{name: getattr(scipy.sparse, f"{name}_array")(MATRIX) for name in ("csc", "csr", "coo", "dia", "lil", "dok")},
     **{f"{name} matrix": getattr(scipy.sparse, f"{name}_matrix")(MATRIX) for name in ("csc", "dia", "bsr")},
@@ -286,8 +306,9 @@ def test_what_is_neither_text_nor_a_format_is_refused():
 
 @pytest.mark.parametrize(("form", "array"), [("Element(0)", 3), ("Dense(Element(2))", [1])])
 def test_what_scipy_cannot_hold(form, array):
-    with pytest.raises(ValueError, match="SciPy's sparse arrays have"):
+    with pytest.raises(InputError, match=r"SciPy's sparse arrays have .*, and \S+ has (none|2)") as error:
         Tensor.from_numpy(form, array).to_scipy()
+    assert form in error.value.message and error.value.fix == "use to_coo() or to_numpy()"
 
 
 # ----------------------------------------------------------------------------------------------------------- fibertrees

@@ -87,14 +87,16 @@ def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
 
 
 def test_safe_programs_have_every_level_modifier_and_parallel_construct():
-    """All levels and modifiers, nested devices, both schedules, workspaces, conditions and operators."""
+    """All levels and modifiers, nested devices, both schedules, workspaces, conditions, operators and pairs."""
     words = {*STORAGE, "SparseCOO(", "Atomic", "Mutex", "Isolate", "Shard", "Merge"}
     assert words - {"SparseCOO("} <= set(REGISTRY)
     words |= {"dynamic_schedule(1)", "static_schedule()", "if ", "w .= 0", "dev2)", "<<min>>=", "<<max>>="}
+    words |= {"<<minby>>=", "<<maxby>>="}
     texts: list[str] = []
     drawn(safe_kernels() | safe_programs(), 500, texts.append)
     missing = {word for word in words if not any(word in text for text in texts)}
     assert not missing
+    assert any("first(" in text or "second(" in text for text in texts)
     assert any(nested(api.parse(text).tree) for text in texts)
 
 

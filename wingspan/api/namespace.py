@@ -10,14 +10,17 @@ import builtins
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
+import scipy.sparse
 
 from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, numbered
 from wingspan.errors import InputError
+from wingspan.tensors.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 
@@ -236,8 +239,8 @@ def _filling(value: Truth | int | float, dtype: Any) -> np.ndarray:
 
 
 def full(shape: Shape, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
-    """An array with one value everywhere."""
-    return lazy(np.full(shape, _filling(fill_value, dtype)))
+    """An array with one value everywhere, which is kept once."""
+    return broadcast_to(_filling(fill_value, dtype), shape)
 
 
 def zeros(shape: Shape, *, dtype: Any = None) -> LazyTensor:
@@ -268,10 +271,27 @@ def ones_like(x: Any, /, *, dtype: Any = None) -> LazyTensor:
 
 def broadcast_to(x: Any, /, shape: Shape) -> LazyTensor:
     """An array as one of a shape that it is broadcast to. InputError if it is not."""
-    x, wanted = lazy(x), (shape,) if isinstance(shape, int) else tuple(shape)
+    x, wanted = lazy(x), _extents(shape)
     if broadcast([x.shape, wanted]) != wanted:
         raise InputError(f"the shape {x.shape} is not broadcast to {wanted}", fix="use axes of equal extents, or of 1")
-    return x if x.shape == wanted else where(full(wanted, True), x, x)
+    return x if x.shape == wanted else where(_everywhere(wanted), x, x)
+
+
+def _extents(shape: Shape) -> tuple[int, ...]:
+    """A shape. InputError if it is none."""
+    try:
+        found = tuple(map(index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+    except TypeError:
+        found = (-1,)
+    if builtins.any(n < 0 for n in found) or math.prod(n or 1 for n in found) >= 2**63:
+        raise InputError(f"{shape} is no shape", fix="use whole numbers, 0 or greater, whose product is below 2**63")
+    return found
+
+
+def _everywhere(shape: tuple[int, ...]) -> LazyTensor:
+    """True at each index of a shape: its fill value is, so it has no entries, and takes no memory."""
+    form = f"{'SparseList(' * len(shape)}Element(true){')' * len(shape)}"
+    return lazy(Tensor.from_scipy(form, scipy.sparse.coo_array(shape, dtype=np.bool_)))
 
 
 # --------------------------------------------------------------------------------------------------------------- axes

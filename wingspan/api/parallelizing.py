@@ -115,12 +115,13 @@ def parallelize(
         test: `repaired`, whose verdict `run` and `compile` ask for, too; or `exact`, which accepts more.
         inputs, params: as for `wingspan.api.bind`. The programs are safe for all inputs, and for these parameters.
         threads: the number of threads of the device; by default that of the processors. Several are those of nested
-            devices, outermost first: then loops inside of each other are tried as well, one on each device.
+            devices, outermost first: then as many loops inside of each other are tried as well, one on each device.
         progress: called with the number of programs tried, and 0.
 
     Raises:
         ProgramError: the program has no meaning, or no loop.
-        InputError: an input or a parameter does not fit, or what is to be measured lacks one.
+        InputError: an input or a parameter does not fit, or what is to be measured lacks one; or there are more nested
+            devices than loops inside of each other.
     """
     if test not in TESTS:
         raise InputError(f"{test} is no test to rely on", fix=f"use {' or '.join(TESTS)}")
@@ -133,6 +134,11 @@ def parallelize(
     written = program if isinstance(program, Program) else load(program)
     if not headers(written.tree):
         raise InputError(f"{written.name} has no loop", fix="write one: only loops run in parallel")
+    deepest = max(len(loop.around) for loop in headers(written.tree)) + 1
+    if len(devices) > max(deepest, 1):
+        fix = f"give {deepest} devices at most" if deepest > 1 else "give one device"
+        message = f"{written.name} has no {len(devices)} loops inside of each other for {len(devices)} nested devices"
+        raise InputError(message, fix=f"{fix}, or write more loops around each other")
     found = choices(written, devices, inputs=inputs, params=params, test=test, progress=progress)
     alone = found.serial.estimate.time
     ranked = [Candidate(each, alone / each.estimate.time if alone else 1.0) for each in found.placements]

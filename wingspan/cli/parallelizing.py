@@ -36,7 +36,7 @@ def nested_devices(context: click.Context, option: click.Parameter, text: str | 
 @on_program
 @click.option(
     "--nested", callback=nested_devices, metavar="N,…",
-    help="Try loops inside of each other, too, on nested devices of so many threads each, outermost first.",
+    help="Try as many loops inside of each other, too, on nested devices of so many threads each, outermost first.",
 )  # fmt: skip
 @click.option("--measure", is_flag=True, help="Run the best ones and the serial program, and rank them by their times.")
 @click.option(

@@ -128,4 +128,5 @@ def _tables(printing: Printing, identity: int) -> Iterator[str]:
 
 def _title(g: Group, output: bool) -> str:
     buffers = ", ".join(string(b.name) for b in g.buffers)
-    return f"{{{string(g.tensor)}, {string(g.tag)}, (const char *[]){{{buffers}}}, {constant(output)}}}"
+    types = "".join("p" if b.pairs else "f" if b.type == "float" else "i" for b in g.buffers)
+    return f'{{{string(g.tensor)}, {string(g.tag)}, (const char *[]){{{buffers}}}, "{types}", {constant(output)}}}'

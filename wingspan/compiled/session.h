@@ -19,7 +19,8 @@
  * i for integers, f for doubles, b for truth values, I for integers that the runtime notes of the fault. */
 typedef struct { const char *where, *message, *types; } ws_site;
 
-typedef struct { const char *tensor, *tag; const char *const *buffers; bool output; } ws_title;
+/* The buffers of a group, and what is printed of their cells: i for integers and truth values, f for doubles, p for pairs. */
+typedef struct { const char *tensor, *tag; const char *const *buffers; const char *types; bool output; } ws_title;
 
 typedef struct {
     const ws_group *groups;
@@ -124,7 +125,27 @@ int64_t ws_session_cells(const ws_instance *x, int64_t k, const void **data) {
     return (int64_t)b->cells;
 }
 
+/* The shortest decimal that rounds to a number of single precision, as Python writes it. */
+WS_API void ws_tell_single(double x, char *text, size_t size) {
+    int digits = 0;
+    if (x != x || x == INFINITY || x == -INFINITY) {
+        snprintf(text, size, "%s", x != x ? "NaN" : x > 0 ? "Inf" : "-Inf");
+        return;
+    }
+    do snprintf(text, size, "%.*e", digits, x);
+    while ((float)strtod(text, NULL) != (float)x && ++digits < 9);
+    const long exponent = strtol(strchr(text, 'e') + 1, NULL, 10);
+    const double near = strtod(text, NULL);
+    if (exponent < -4 || exponent > 15) snprintf(text, size, "%.*g", digits + 1, near);
+    else snprintf(text, size, "%.*f", digits - exponent > 1 ? (int)(digits - exponent) : 1, near);
+}
+
 WS_API int ws_tell(char type, ws_value v, char *text, size_t size) {
+    if (type == 'p') {
+        char first[32];
+        ws_tell_single(ws_pair_first(v.i), first, sizeof first);
+        return snprintf(text, size, "(%s, %" PRId64 ")", first, ws_pair_second(v.i));
+    }
     if (type == 'f') return snprintf(text, size, "%.17g", v.f);
     if (type == 'b') return snprintf(text, size, "%s", v.i ? "true" : "false");
     return snprintf(text, size, "%" PRId64, v.i);
@@ -297,10 +318,11 @@ WS_API void ws_print_path(const ws_session *s, const ws_instance *x) {
 /* Print the cells of a buffer but for the zeros at its end; of a hash table the keys and values. */
 WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
     const ws_buffer *b = &x->buffers[k];
+    const ws_title *title = &ws_printed.titles[x->group - s->groups];
     const void *data;
     int64_t n = ws_session_cells(x, k, &data);
     ws_print_path(s, x);
-    printf(" %s:", ws_printed.titles[x->group - s->groups].buffers[k]);
+    printf(" %s:", title->buffers[k]);
     if (b->width == WS_HASHED) {
         for (const ws_entry *e = data; n > 0; n--, e++)
             if (e->value) printf(" %" PRId64 ":%" PRId64, e->key, e->value);
@@ -308,8 +330,8 @@ WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
         const size_t bytes = ws_bytes[b->width];
         while (n > 0 && !memcmp((const char *)data + (size_t)(n - 1) * bytes, "\0\0\0\0\0\0\0", bytes)) n--;
         for (int64_t i = 1; i <= n; i++) {
-            char text[32];
-            ws_tell(b->width == WS_F64 || b->width == WS_F32 ? 'f' : 'i', ws_load(b, i, WS_PLAIN), text, sizeof text);
+            char text[48];
+            ws_tell(title->types[k], ws_load(b, i, WS_PLAIN), text, sizeof text);
             printf(" %s", text);
         }
     }

@@ -105,6 +105,11 @@ class Definitions(Reader):
                 if said in properties:
                     self.fail(f"{said} is declared twice of {name}", each, "leave one of the two out")
                 properties[said] = what
+        itself = (
+            call for call in self.tree(value).iter_subtrees() if call.data == "applied" and call.children[0] == name
+        )
+        if name not in self.functions and (call := next(itself, None)) is not None:
+            self.fail(f"{name} calls itself, and a function is one expression", call, "write a loop in the program")
         body, span = self.expression(self.tree(value)), self.span(tree)
         self.functions[name] = made = functions.function(name, parameters, properties, body, span)
         return ir.Define(name, made, span=span)

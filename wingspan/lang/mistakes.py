@@ -170,11 +170,13 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
     Mistakes are recognized by the line before and after the rejected place, the kind of the rejected token, and whether
     a statement could have begun there.
     """
+    word = re.match(r"\w+", rest)
+    if word and word[0] in RESERVED and re.search(r"(^|;)\s*function\b[^=]*$", before):
+        return f"`{word[0]}` is a word of the language, and names no function or parameter", "choose another name"
     for hint in HINTS:
         found = re.search(hint.before, before)
         if found and re.match(hint.rest, rest):
             return found.expand(hint.message), found.expand(hint.fix)
-    word = re.match(r"\w+", rest)
     if begins and rest[0].isprintable() and not (word and word[0] in RESERVED):
         return (
             f"no statement begins with `{rest[0]}`",

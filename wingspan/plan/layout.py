@@ -202,10 +202,12 @@ def _buffer(
     numbers = made.cell == "value" and tower.kind in ("int", "float")
     width = tower.width.name if numbers else "i64" if made.cell == "value" and kind == "int" else _width(made, largest)
     bound = max(bound, 0)
+    pairs = made.cell == "value" and tower.kind == "pair"
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return Buffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
+        pairs=pairs,
     )  # fmt: skip
 
 

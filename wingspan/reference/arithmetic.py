@@ -85,7 +85,7 @@ LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||":
 def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
     """What a ⊗ b is, exactly."""
     if op in LOGICAL:
-        return LOGICAL[op](boolean(op, a, span), boolean(op, b, span))
+        return LOGICAL[op](_boolean(op, a, span), _boolean(op, b, span))
     if op in EQUALITY:
         if isinstance(a, bool) != isinstance(b, bool):
             raise Fault(f"{op} needs two numbers or two booleans, got {show(a)} and {show(b)}", span)
@@ -104,7 +104,7 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         raise InternalError(f"the reference has no operator {op} of two arguments", span)
     a, b = _number(op, a, span), _number(op, b, span)
     if op in ("/", "÷", "%") and b == 0:
-        raise Fault(f"division by zero: {show(a)} {op} {show(b)}", span)
+        raise Fault("division by zero", span)
     if (beyond(a) or beyond(b)) and op not in ("<", "<=", ">", ">="):
         return _extended(op, a, b)
     return bounded(NUMERIC[op](a, b), span)
@@ -113,7 +113,7 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
 def unary(op: str, a: Value, span: Span | None) -> Value:
     """What ⊗ a is, exactly."""
     if op == "!":
-        return not boolean(op, a, span)
+        return not _boolean(op, a, span)
     if op in ir.PARTS:
         p = _paired(op, a, span)
         return p.second if op == "second" else double(p.first)
@@ -126,7 +126,7 @@ def unary(op: str, a: Value, span: Span | None) -> Value:
         return bounded(-a if a < 0 else a, span)
     if op == "isqrt":
         if not isinstance(a, int) or a < 0:
-            raise Fault(f"isqrt needs an integer that is not negative, got {show(a)}", span)
+            raise Fault(f"isqrt needs an integer of at least 0, got {show(a)}", span)
         return math.isqrt(a)
     if op in ("+", "min", "max"):
         return a
@@ -154,7 +154,7 @@ def _paired(op: str, value: Value, span: Span | None) -> ir.Pair:
 def _pair(x: Value, i: int, span: Span | None) -> ir.Pair:
     """The pair of a number, rounded to single precision, and an integer of 32 bits."""
     if not -(2**31) <= i < 2**31:
-        raise Fault(f"{i} does not fit the second of a pair", span)
+        raise Fault(f"the second of a pair has 32 bits, and {i} does not fit", span)
     near: Value = x if beyond(x) else single(Fraction(x))
     try:
         return ir.Pair.of(float(near), i)
@@ -172,7 +172,7 @@ def _rank(op: str, p: ir.Pair) -> tuple[bool, float, int]:
 def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
     """a times or divided by a power of two, rounded down. 2**64 is more than any integer."""
     if places < 0:
-        raise Fault(f"{op} needs at least 0 places, got {places}", span)
+        raise Fault(f"{op} needs a count of at least 0, got {places}", span)
     power = 1 << min(places, 64)
     return a * power if op == "<<" else a // power
 
@@ -183,15 +183,22 @@ def _wrapped(value: int) -> int:
     return low if low <= INT_MAX else low - 2**64
 
 
-def boolean(op: str, value: Value, span: Span | None) -> bool:
-    """The value, which has to be a boolean."""
+def _boolean(op: str, value: Value, span: Span | None) -> bool:
+    """The value of an operand, which has to be a boolean."""
     if not isinstance(value, bool):
         raise Fault(f"{op} needs booleans, got {show(value)}", span)
+    return value
+
+
+def holds(value: Value, span: Span | None) -> bool:
+    """The value of a condition, which has to be a boolean."""
+    if not isinstance(value, bool):
+        raise Fault(f"a condition is true or false, not {show(value)}", span)
     return value
 
 
 def bounded(value: Value, span: Span | None) -> Value:
     """The value, which has to fit 64 bits if it is an integer."""
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        raise Fault(f"{value} overflows a 64-bit integer", span)
+        raise Fault(f"overflow: {value} does not fit a 64-bit integer", span)
     return value

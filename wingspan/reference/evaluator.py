@@ -11,7 +11,7 @@ import numpy as np
 from wingspan.errors import Fault, InputError, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
-from wingspan.reference.arithmetic import BITWISE, WRAPPING, alike, binary, boolean, bounded, unary
+from wingspan.reference.arithmetic import BITWISE, WRAPPING, alike, binary, bounded, holds, unary
 from wingspan.reference.values import KINDS, RANGES, Array, beyond, computed, converted, exact, show, unfit
 
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
@@ -173,7 +173,7 @@ class _Evaluator:
                 for each in statements:
                     self.run(each, scope)
             case ir.If(condition, body):
-                if boolean("if", self.value(condition, scope), condition.span):
+                if holds(self.value(condition, scope), condition.span):
                     self.scoped(body, _Scope(scope))
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
@@ -300,8 +300,8 @@ class _Evaluator:
             case ir.Coalesce(ir.Access() as access, otherwise):
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
             case ir.Choice(condition, then, otherwise):
-                holds = boolean("ifelse", self.value(condition, scope), condition.span)
-                return self.value(then if holds else otherwise, scope, typed=True)
+                chosen = then if holds(self.value(condition, scope), condition.span) else otherwise
+                return self.value(chosen, scope, typed=True)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
 

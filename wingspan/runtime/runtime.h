@@ -398,7 +398,7 @@ WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) 
     } while (0)
 
 /* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. It is read once, so a
- * check of the value and its use see the same. */
+ * check of the value and its use see the same. -0.0 is neutral for all doubles; 0.0 is not, since -0.0 + 0.0 is 0.0. */
 #define WS_LOAD(name, type, value_type, shift)                                                                         \
     WS_API inline value_type ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                       \
         type x = 0;                                                                                                    \
@@ -408,14 +408,14 @@ WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) 
         return (value_type)x + (value_type)(shift);                                                                    \
     }
 WS_LOAD(i64, int64_t, int64_t, b->shift)
-WS_LOAD(f64, double, double, 0)
+WS_LOAD(f64, double, double, -0.0)
 WS_LOAD(i32, int32_t, int64_t, b->shift)
 WS_LOAD(u8, uint8_t, int64_t, 0)
 WS_LOAD(i8, int8_t, int64_t, 0)
 WS_LOAD(i16, int16_t, int64_t, 0)
 WS_LOAD(u16, uint16_t, int64_t, 0)
 WS_LOAD(u32, uint32_t, int64_t, 0)
-WS_LOAD(f32, float, double, 0)
+WS_LOAD(f32, float, double, -0.0)
 
 /* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault recorded. */
 #define WS_STORE(name, type, value_type)                                                                               \
@@ -517,10 +517,12 @@ WS_API inline bool ws_mod_i64(int64_t x, int64_t y, int64_t *r) {
     return true;
 }
 
+/* Zeros have the sign of the exact quotient, and remainders that of the divisor, as in NumPy and Python. */
 WS_API inline bool ws_mod_f64(double x, double y, double *r) {
     if (y == 0) return false;
     *r = fmod(x, y);
-    if (*r != 0 && (*r < 0) != (y < 0)) *r += y;
+    if (*r == 0) *r = copysign(0, y);
+    else if ((*r < 0) != (y < 0)) *r += y;
     return true;
 }
 
@@ -529,6 +531,7 @@ WS_API inline bool ws_div_f64(double x, double y, double *r) {
     const double rest = fmod(x, y), quotient = (x - rest) / y - (rest != 0 && (rest < 0) != (y < 0));
     *r = floor(quotient);
     if (quotient - *r > 0.5) *r += 1;
+    if (*r == 0) *r = copysign(0, x / y);
     return true;
 }
 

@@ -34,12 +34,19 @@ LARGEST = 2**63 - 1
 
 def as_array(data: Any) -> np.ndarray:
     """What is given, as an array, which may share its memory; an InputError if it is none, or some of it is masked."""
-    if np.ma.is_masked(data):
+    if _masked(data):
         raise InputError("some elements are masked, and every element of a tensor has a value", fix="use .filled(0)")
     try:
         return np.asarray(data)
     except (ValueError, TypeError):
         raise InputError("not an array", fix="give rows of one length") from None
+
+
+def _masked(data: Any) -> bool:
+    """Whether an array is masked somewhere, or one that a list holds: NumPy makes an array without masks of that."""
+    if isinstance(data, list | tuple):
+        return any(map(_masked, data))
+    return isinstance(data, np.ndarray) and bool(np.ma.is_masked(data))
 
 
 def numbers(data: Any) -> np.ndarray:

@@ -286,14 +286,15 @@ class Tensor(Shown):
         """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
 
         Raises:
-            ValueError: the fill value is not zero, or there are no axes.
+            InputError: the fill value is not zero, there are no axes, or the elements are pairs.
         """
+        others, fix = "SciPy's sparse arrays", "use to_coo() or to_numpy()"
         if self.tower.kind == "pair":
-            raise ValueError("SciPy's sparse arrays hold no pairs: use to_coo() or to_numpy()")
+            raise InputError(f"{others} hold no pairs, and {self.tower} does", fix=fix)
         if self.fill != 0:
-            raise ValueError(f"SciPy's sparse arrays have fill value 0, this tensor has {show(self.fill)}")
+            raise InputError(f"{others} have fill value 0, and {self.tower} has {show(self.fill)}", fix=fix)
         if not self.shape:
-            raise ValueError("SciPy's sparse arrays have at least one axis")
+            raise InputError(f"{others} have at least one axis, and {self.tower} has none", fix=fix)
         self._require_order()
         if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
@@ -313,8 +314,13 @@ class Tensor(Shown):
         """A vector as an array of Arrow, run-end encoded if its level keeps runs.
 
         Raises:
-            InputError: this tensor is not a vector.
+            InputError: this tensor is not a vector, or its elements are pairs.
         """
+        if len(self.shape) != 1:
+            message = f"an array of Arrow has one axis, and {self.tower} has {axes(len(self.shape))}"
+            raise InputError(message, fix="use to_numpy()")
+        if self.tower.kind == "pair":
+            raise InputError(f"an array of Arrow holds no pairs, and {self.tower} does", fix="use to_numpy()")
         return array_of(self)
 
     def runs(self) -> Runs | None:

@@ -128,6 +128,7 @@ SAFER = Options(
     shifted=6,
     functions=8,
     missing=8,
+    pairs=4,
     searches=6,
 )
 """Programs with a parallel loop. The test accepts about a third of them."""

@@ -22,7 +22,7 @@ class Single(Kernel):
 
 @st.composite
 def _singles(draw: st.DrawFn) -> str:
-    return Single(draw).program()
+    return Single(draw, pairs=0).program()
 
 
 def einsums() -> st.SearchStrategy[str]:

@@ -1,5 +1,6 @@
 """Random kernels over open inputs, as text: sums of products and the like, with one or two parallel loops.
 
+Some find the least or the greatest of these, with an index, as a pair.
 Loops run over whole axes, `_`, so that a kernel takes inputs of any extents. Its tensors have an axis for some of the
 loops, root first, mostly in the order of the loops. The output is in a format that fits the parallel loops more often
 than not; the level dependence test finds the rest.
@@ -21,6 +22,8 @@ T = TypeVar("T")
 ZEROS = {"int": "0", "float": "0.0"}
 OTHERS = {"int": "1", "float": "0.5"}
 """Less common fill values of inputs."""
+PAIRED = {"<<minby>>=": "(Inf, 0)", "<<maxby>>=": "(-Inf, 0)"}
+"""Updates of pairs, and what they start from."""
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Kernel:
     """Writes one kernel; `draw` is Hypothesis's."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
+    pairs: int = 5
+    """one in this many reductions finds the least or the greatest element, with an index; 0: none"""
 
     def pick(self, items: Sequence[T]) -> T:
         chosen: T = self.draw(st.sampled_from(items))
@@ -87,11 +92,11 @@ class Kernel:
             rank -= axes
         return form
 
-    def made(self, axes: Sequence[str], loops: Sequence[str]) -> str:
+    def made(self, axes: Sequence[str], loops: Sequence[str], fill: str) -> str:
         """The format of a tensor that is updated inside of these loops, with these axes, root first."""
         lost = [D for index, D in self.on.items() if index in loops and index not in axes]
         atomic = self.chance(4) or (bool(lost) and self.chance(2))
-        form = f"{'Atomic' if atomic else 'Element'}({ZEROS[self.kind]})"
+        form = f"{'Atomic' if atomic else 'Element'}({fill})"
         for index in reversed(axes):
             if index in loops and index in self.on and not self.chance(4):
                 form = f"Shard({self.on[index]}, {form})"
@@ -105,11 +110,18 @@ class Kernel:
 
     def directly(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         """One update inside of all the loops."""
-        reduced = len(out) < len(self.loops)
+        op, value, fill = self.update(len(out) < len(self.loops), elements)
+        body = [self.guarded(f"C[{', '.join(reversed(out))}] {op} {value}", elements)]
+        return [f"C = Tensor({self.made(out, self.loops, fill)})", f"C .= {fill}", *self.around(self.loops, body)]
+
+    def update(self, reduced: bool, elements: Sequence[str]) -> tuple[str, str, str]:
+        """The operator of the update, its value, and what the output is declared with."""
+        value = self.value(elements)
+        if reduced and self.pairs and self.chance(self.pairs):
+            op = self.pick(tuple(PAIRED))
+            return op, f"({value}, {self.pick(self.loops)})", PAIRED[op]
         op = self.pick(("+=", "+=", "+=", "<<max>>=", "<<min>>=") if reduced else ("=", "=", "+="))
-        update = f"C[{', '.join(reversed(out))}] {op} {self.value(elements)}"
-        body = [self.guarded(update, elements)]
-        return [f"C = Tensor({self.made(out, self.loops)})", "C .= 0", *self.around(self.loops, body)]
+        return op, value, ZEROS[self.kind]
 
     def guarded(self, update: str, elements: Sequence[str]) -> str:
         """The update, under a condition now and then."""
@@ -120,11 +132,12 @@ class Kernel:
         first, *inner = self.loops
         axes = [index for index in inner if index in out]
         at = ", ".join(reversed(axes))
+        zero = ZEROS[self.kind]
         summed = self.around(inner, [f"w[{at}] += {self.value(elements)}"])
         copied = self.around(axes, [f"C[{', '.join(reversed(out))}] = w[{at}]"], serial=True)
         return [
-            f"w = Tensor({self.made(axes, inner)})",
-            f"C = Tensor({self.made(out, (first,))})",
+            f"w = Tensor({self.made(axes, inner, zero)})",
+            f"C = Tensor({self.made(out, (first,), zero)})",
             "C .= 0",
             *self.around((first,), ["w .= 0", *summed, *copied]),
         ]

@@ -37,10 +37,8 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
 
 
 def array_of(tensor: Held) -> Any:
-    """A vector as an array of Arrow's: run-end encoded if its level keeps runs. InputError if it is no vector."""
+    """A vector of numbers or truth values as an array of Arrow's: run-end encoded if its level keeps runs."""
     arrow = library("pyarrow", "pyarrow", "arrow")
-    refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
-    refuse_unless(tensor.tower.kind != "pair", "pairs", "use to_numpy")
     runs = tensor.runs()
     if runs is None:
         return arrow.array(tensor.to_numpy())
@@ -49,6 +47,7 @@ def array_of(tensor: Held) -> Any:
 
 def write_arrow(file: IO[bytes], tensor: Held) -> None:
     """Write a vector as a file of one column. InputError if it is none."""
+    refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
     array, arrow, ipc = (
         array_of(tensor),
         library("pyarrow", "pyarrow", "arrow"),

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from wingspan.errors import InputError, printable
+from wingspan.lang.algebra import KINDS
 from wingspan.reading import InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library, refuse_unless
 
@@ -43,11 +44,15 @@ def pixels(tensor: Held) -> np.ndarray:
     """The scan lines of a tensor that is an image, with a last axis for planes. InputError if it is none."""
     rank, kind = len(tensor.shape), tensor.tower.kind
     planes = tensor.shape[2] if rank == 3 else 1
-    fits = kind == "int" and (rank == 2 or (rank == 3 and planes == 3)) and prod(tensor.shape) > 0
-    what = "but images: integers from 0 to 255, with an axis for columns, one for rows, and maybe one for 3 planes"
-    refuse_unless(fits, f"anything {what}")
+    image = "an image has axes for columns and rows, and maybe one for 3 planes"
+    values = "an image has numbers from 0 to 255"
+    refuse_unless(kind == "int", f"{KINDS[kind]}s: {values}, as integers")
+    refuse_unless(rank in (2, 3), f"a tensor of rank {rank}: {image}")
+    refuse_unless(rank == 2 or planes == 3, f"a tensor of {planes} planes: {image}")
+    refuse_unless(prod(tensor.shape) > 0, "an image without pixels")
     array = tensor.to_numpy().reshape(*tensor.shape[:2], planes)
-    refuse_unless(int(array.min()) >= 0 and int(array.max()) <= 255, f"anything {what}")
+    for extreme in (int(array.min()), int(array.max())):
+        refuse_unless(0 <= extreme <= 255, f"{extreme}: {values}")
     return np.ascontiguousarray(array.transpose(1, 0, 2).astype(np.uint8))
 
 
@@ -78,7 +83,8 @@ def write_netpbm(file: IO[bytes], tensor: Held, kind: int) -> None:
     """Write an image as kind P5 (one plane) or P6 (three). InputError if it is none."""
     array = pixels(tensor)
     wanted = 1 if kind == 5 else 3
-    refuse_unless(array.shape[2] == wanted, f"{array.shape[2]} planes", "use .pgm" if kind == 6 else "use .ppm")
+    made = "an image of 1 plane" if kind == 6 else "an image of 3 planes"
+    refuse_unless(array.shape[2] == wanted, made, "use .pgm" if kind == 6 else "use .ppm")
     file.write(f"P{kind}\n{array.shape[1]} {array.shape[0]}\n255\n".encode())
     file.write(array.tobytes())
 
