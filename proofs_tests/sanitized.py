@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -27,6 +27,7 @@ import scipy.sparse
 
 from proofs_tests.places import ROOT
 from proofs_tests.stretched import KERNELS, bound
+from proofs_tests.updates import FAR, ROWS, UPDATES
 from wingspan import api
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
@@ -45,6 +46,7 @@ from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
 from wingspan.tensors.frozen import Key
 from wingspan.testing import campaign
+from wingspan.testing.cases import SAFER, safe_programs
 
 EXAMPLES = ROOT / "examples"
 MARK = "=== "
@@ -92,7 +94,8 @@ INPUTS: dict[str, dict[str, Any]] = {
 """For each example the arrays that it needs."""
 
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.ws"))}
-RUNNABLE = [name for name, text in TEXTS.items() if set(re.findall(r"\b([A-Z]\w+)\(", text)) <= {"Tensor", *REGISTRY}]
+CONSTRUCTORS = {"Tensor", "ShortCircuitScalar", *REGISTRY}
+RUNNABLE = [name for name, text in TEXTS.items() if set(re.findall(r"\b([A-Z]\w+)\(", text)) <= CONSTRUCTORS]
 RACY = [name for name in RUNNABLE if name.startswith("quiz_") or name == "dependent"]
 SAFE = [name for name in RUNNABLE if name not in RACY]
 
@@ -205,18 +208,31 @@ def kernels() -> Iterator[Ready]:
     return (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
 
 
+def updating() -> Iterator[Ready]:
+    """Updates of shared elements by every operator, and buffers that are staggered."""
+    for op, text in UPDATES.items():
+        yield ready(f"updates by {op}", api.bind(api.parse(text), inputs={"A": matrix(ROWS, ROWS, 1, np.int64)}))
+    yield ready("buffers far apart", api.bind(api.parse(FAR)))
+
+
+PAIRED = safe_programs(replace(SAFER, pairs=3, guarded=6))
+"""Random programs with what those of a campaign do not have."""
+
+
 def safe(random: int = 100) -> Iterator[Ready]:
-    """The safe examples, merges of copies, kernels over runs and blocks, and random programs that the test accepts.
+    """The safe examples, merges, updates, kernels over runs and blocks, and random programs that the test accepts.
 
     Threads are started for the smallest pieces of what levels do, not only where that pays.
     """
     staging.GRAIN = 1
     yield from merging()
+    yield from updating()
     yield from kernels()
     yield from examples(SAFE)
     yield from left_open()
     keep = Keep()
-    print(campaign(["reference"], [keep], examples=random, threads=(2, 4), dealt=4))
+    for programs in (None, PAIRED):
+        print(campaign(["reference"], [keep], programs=programs, examples=random, threads=(2, 4), dealt=4))
     yield from keep.kept
 
 

@@ -163,7 +163,7 @@ def asan() -> Iterator[str]:
     programs = [list(sanitized.examples([name]))[-1] for name in names]
     any_extents = {one.label.split()[0]: one for one in sanitized.left_open()}.values()
     locks = sanitized.ready("locks", api.bind(api.parse(LOCKED)))
-    for one in [*sanitized.merging(), *sanitized.kernels(), *programs, *any_extents, locks]:
+    for one in [*sanitized.merging(), *sanitized.updating(), *sanitized.kernels(), *programs, *any_extents, locks]:
         with TemporaryDirectory() as folder:
             program = build(printed(one), folder, MEMORY)
             count = 0
