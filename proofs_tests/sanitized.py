@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -46,7 +46,7 @@ from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
 from wingspan.tensors.frozen import Key
 from wingspan.testing import campaign
-from wingspan.testing.cases import SAFER, safe_programs
+from wingspan.testing.cases import WIDER, safe_programs
 
 EXAMPLES = ROOT / "examples"
 MARK = "=== "
@@ -149,6 +149,7 @@ class Keep:
     """An engine that keeps what it runs."""
 
     name = "native"
+    nonfinite = True
 
     def __init__(self) -> None:
         self.kept: list[Ready] = []
@@ -215,10 +216,6 @@ def updating() -> Iterator[Ready]:
     yield ready("buffers far apart", api.bind(api.parse(FAR)))
 
 
-PAIRED = safe_programs(replace(SAFER, pairs=3, guarded=6))
-"""Random programs with what those of a campaign do not have."""
-
-
 def safe(random: int = 100) -> Iterator[Ready]:
     """The safe examples, merges, updates, kernels over runs and blocks, and random programs that the test accepts.
 
@@ -231,7 +228,7 @@ def safe(random: int = 100) -> Iterator[Ready]:
     yield from examples(SAFE)
     yield from left_open()
     keep = Keep()
-    for programs in (None, PAIRED):
+    for programs in (None, safe_programs(WIDER)):
         print(campaign(["reference"], [keep], programs=programs, examples=random, threads=(2, 4), dealt=4))
     yield from keep.kept
 
