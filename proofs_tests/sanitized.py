@@ -27,7 +27,7 @@ import scipy.sparse
 
 from proofs_tests.places import ROOT
 from proofs_tests.stretched import KERNELS, bound
-from proofs_tests.updates import FAR, ROWS, UPDATES
+from proofs_tests.updates import FAR, OPERATORS, ROWS, updates
 from wingspan import api
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
@@ -211,8 +211,9 @@ def kernels() -> Iterator[Ready]:
 
 def updating() -> Iterator[Ready]:
     """Updates of shared elements by every operator, and buffers that are staggered."""
-    for op, text in UPDATES.items():
-        yield ready(f"updates by {op}", api.bind(api.parse(text), inputs={"A": matrix(ROWS, ROWS, 1, np.int64)}))
+    for kind in OPERATORS:
+        bound = api.bind(api.parse(updates(kind)), inputs={"A": matrix(ROWS, ROWS, 1, np.int64)})
+        yield ready(f"updates of {kind}", bound)
     yield ready("buffers far apart", api.bind(api.parse(FAR)))
 
 
