@@ -1,4 +1,4 @@
-"""Kernels: one plan for all extents gives what the reference gives, and what does not fit is refused clearly."""
+"""Kernels: one plan for all extents gives what the reference gives."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from wingspan.plan.pipeline import lower
 from wingspan.testing.cases import Case, groups
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-
-
-# ------------------------------------------------------------------------------------------------------- all extents
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 4))

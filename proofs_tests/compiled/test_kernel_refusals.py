@@ -17,9 +17,6 @@ from wingspan.compiled import build
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
-# ------------------------------------------------------------------------------------------------------ what is refused
-
-
 SPADD = EXAMPLES / "spadd.ws"
 
 

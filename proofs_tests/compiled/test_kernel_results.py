@@ -27,9 +27,6 @@ from wingspan.tensors.frozen import Frozen
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
-# ------------------------------------------------------------------------------------------------------- what comes out
-
-
 def test_several_results_come_by_name_and_variables_as_numbers() -> None:
     text = "a = Tensor(Dense(Element(0.0)))\nb = Tensor(Dense(Element(0.0)))\nb .= 0.0\nn = 0\n"
     kernel = wingspan.compile(api.parse(text + "for i = _\n    b[i] += a[i]\n    n = i\nend\nh = n / 2"))

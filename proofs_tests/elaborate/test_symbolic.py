@@ -16,7 +16,7 @@ from proofs_tests.elaborate import test_elaborate, test_extents, test_lifecycles
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, altered
 from wingspan import api
-from wingspan.buffers.level import OPEN
+from wingspan.buffers.tower import OPEN
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.lang import ir

@@ -10,16 +10,7 @@ from proofs_tests.exploring import explore_graph
 from wingspan.errors import InternalError
 from wingspan.explorer import Blocked, Step
 from wingspan.explorer.states import Status
-from wingspan.testing.litmus import (
-    Add,
-    Litmus,
-    Load,
-    Private,
-    State,
-    Store,
-    lockinc,
-    ninc,
-)
+from wingspan.testing.litmus import Add, Litmus, Load, Private, State, Store, lockinc, ninc
 
 
 def test_a_truncated_search_is_never_safe() -> None:

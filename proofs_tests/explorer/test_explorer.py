@@ -17,9 +17,7 @@ from wingspan.errors import Fault
 from wingspan.explorer import Verdict, replay
 from wingspan.explorer import states as states_module
 from wingspan.explorer.interleaving import parse_interleaving
-from wingspan.testing.litmus import (
-    Litmus,
-)
+from wingspan.testing.litmus import Litmus
 
 
 @settings(max_examples=many(400), derandomize=True, deadline=None)

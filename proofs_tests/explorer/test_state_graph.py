@@ -20,8 +20,9 @@ from proofs_tests.effort import many
 from proofs_tests.explorer.tiny import programs
 from proofs_tests.explorer.walking import racing
 from proofs_tests.places import ROOT
-from proofs_tests.views.test_replay_formats import QUOTED, Named
-from proofs_tests.views.test_replay_formats import programs as hostile
+from proofs_tests.views.runs import Named
+from proofs_tests.views.runs import programs as hostile
+from proofs_tests.views.test_dot import QUOTED
 from wingspan import api
 from wingspan.errors import Fault, InputError
 from wingspan.explorer import Blocked, Machine, Search, StateGraph, Step, Verdict, explore

@@ -11,10 +11,7 @@ from wingspan.errors import Fault, Span
 from wingspan.explorer import Blocked, Machine, Step, Touch, replay
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.settle import settle
-from wingspan.testing.litmus import (
-    Litmus,
-    State,
-)
+from wingspan.testing.litmus import Litmus, State
 
 
 def length(interleaving: str) -> int:

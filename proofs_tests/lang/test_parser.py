@@ -1,4 +1,4 @@
-"""The parser: the paper's listings as printed, both layouts, every construct, and a message for every other text."""
+"""The parser: every construct, and the span of every node."""
 
 from __future__ import annotations
 

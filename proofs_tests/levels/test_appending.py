@@ -10,14 +10,9 @@ from proofs_tests.levels.visits import ONCE, enter, opened
 from proofs_tests.towers import ByHand, broken, thread, tower
 from wingspan.buffers import procedures
 from wingspan.errors import Fault
-from wingspan.testing.formats import (
-    legal,
-)
+from wingspan.testing.formats import legal
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
-
-
-# ---------------------------------------------------------------------------------------------------- ordered levels
 
 
 @pytest.mark.parametrize("name", ONCE)

@@ -11,15 +11,9 @@ from proofs_tests.towers import ByHand, broken, thread, tower
 from wingspan.buffers import procedures
 from wingspan.errors import Fault
 from wingspan.lang.devices import ROOT
-from wingspan.testing.formats import (
-    BOUNDED,
-    STORAGE,
-)
+from wingspan.testing.formats import BOUNDED, STORAGE
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
-
-
-# --------------------------------------------------------------------------------------------------------------- shard
 
 
 def test_a_position_belongs_to_the_thread_that_wrote_there_first():

@@ -5,10 +5,7 @@ from __future__ import annotations
 from proofs_tests.towers import ByHand
 from wingspan.buffers import procedures
 from wingspan.levels import REGISTRY
-from wingspan.testing.formats import (
-    BOUNDED,
-    STORAGE,
-)
+from wingspan.testing.formats import BOUNDED, STORAGE
 
 ONCE = [name for name in STORAGE if REGISTRY[name].once]
 RUNS = [name for name in (*STORAGE, *BOUNDED) if REGISTRY[name].stretch == "run"]

@@ -36,19 +36,7 @@ from proofs_tests.plan.small_plans import HERE
 from wingspan.errors import Fault
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine, controlled
-from wingspan.plan.ir import (
-    Acquire,
-    Check,
-    Claim,
-    Op,
-    Ref,
-    Reg,
-    Release,
-    Set,
-    Store,
-    When,
-    While,
-)  # fmt: skip
+from wingspan.plan.ir import Acquire, Check, Claim, Op, Ref, Reg, Release, Set, Store, When, While  # fmt: skip
 
 # ----------------------------------------------------------------------------------------------------------- atomics
 

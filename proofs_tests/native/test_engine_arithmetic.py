@@ -16,16 +16,7 @@ from wingspan.lang.words import FUNCTIONS, alike
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES, operate
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import (
-    FAILING,
-    OPERATORS,
-    PAIRS,
-    TRUTHS,
-    Compute,
-    Op,
-    Reg,
-    Set,
-)  # fmt: skip
+from wingspan.plan.ir import FAILING, OPERATORS, PAIRS, TRUTHS, Compute, Op, Reg, Set  # fmt: skip
 
 
 def compute(op, *args):

@@ -39,20 +39,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import (
-    Acquire,
-    Atomic,
-    Check,
-    Child,
-    Drop,
-    Fresh,
-    Op,
-    Ref,
-    Reg,
-    Set,
-    Sort,
-    While,
-)  # fmt: skip
+from wingspan.plan.ir import Acquire, Atomic, Check, Child, Drop, Fresh, Op, Ref, Reg, Set, Sort, While  # fmt: skip
 from wingspan.runtime.lease import Limits
 
 # ----------------------------------------------------------------------------------------------------------- buffers

@@ -1,7 +1,6 @@
 """The plan under a controlled scheduler goes wrong in the ways, and only in the ways, that the rules predict.
 
-The oracle is the semantics, which shares with the plan no more than the levels and the elaborated program. Plans
-written by hand say what the machine does with single statements.
+The oracle is the semantics, which shares with the plan no more than the levels and the elaborated program.
 """
 
 from __future__ import annotations

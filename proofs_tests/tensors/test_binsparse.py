@@ -21,9 +21,6 @@ from wingspan.tensors.foreign import Filled
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
 
-# ----------------------------------------------------------------------------------------------------------- binsparse
-
-
 MATRIX = np.array([[1.0, 0, 2], [0, 0, 0], [3, 4, 0], [0, 0, 5]])
 
 

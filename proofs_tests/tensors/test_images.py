@@ -19,9 +19,6 @@ from wingspan.tensors.files import read_file
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
 
-# -------------------------------------------------------------------------------------------------------------- images
-
-
 @derandomized
 @given(
     image=st.tuples(st.integers(1, 5), st.integers(1, 4), st.booleans()).flatmap(

@@ -1,4 +1,4 @@
-"""Files in every condition are read, or refused by one message; so is whatever fails while they are read or written."""
+"""Files in every condition are read, or refused by one message."""
 
 from __future__ import annotations
 

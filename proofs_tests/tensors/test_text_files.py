@@ -20,9 +20,6 @@ from wingspan.tensors.files import read_file
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
 
-# ---------------------------------------------------------------------------------------------------------------- text
-
-
 def shortest(word: str, value: float) -> bool:
     """Whether a word is read back, is no integer, and is no longer than Python's."""
     return float(word) == value and not word.lstrip("-").isdigit() and len(word) <= len(repr(value))

@@ -11,17 +11,20 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
+from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES, ROOT
-from proofs_tests.views.test_replay_formats import few as a_few
-from proofs_tests.views.test_replay_formats import programs_run, report_on, runs, usual
+from proofs_tests.views.runs import programs_run, report_on, runs
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace import Session, Trace
 from wingspan.views import inference, lanes
 from wingspan.views.steps import touched
 from wingspan.views.view import ReplayReport
+
+usual = settings(derandomize=True, deadline=None, max_examples=many(60))
+a_few = settings(derandomize=True, deadline=None, max_examples=many(15))
 
 DEPENDENT = str(EXAMPLES / "dependent.ws")
 LOST = "1*3,2,1"

@@ -10,7 +10,8 @@ from typing import Any
 import immutables
 
 from wingspan.buffers.frames import Cell, Held
-from wingspan.buffers.level import FIBER, Tower
+from wingspan.buffers.level import FIBER
+from wingspan.buffers.tower import Tower
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, path_of
 from wingspan.lang.ir import Instance

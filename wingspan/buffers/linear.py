@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from wingspan.buffers.level import Tower
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -29,6 +28,7 @@ from wingspan.buffers.ops import (
     When,
     While,
 )  # fmt: skip
+from wingspan.buffers.tower import Tower
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Operator

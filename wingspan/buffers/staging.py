@@ -9,7 +9,7 @@ from dataclasses import replace
 from string import Formatter
 from typing import TypeVar
 
-from wingspan.buffers.level import OPEN, Level, Tower
+from wingspan.buffers.level import Level
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -32,6 +32,7 @@ from wingspan.buffers.ops import (
     While,
     fold,
 )  # fmt: skip
+from wingspan.buffers.tower import OPEN, Tower
 from wingspan.errors import InternalError
 from wingspan.lang.algebra import merging
 from wingspan.lang.devices import Device

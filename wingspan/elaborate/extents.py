@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from wingspan.buffers.level import OPEN
+from wingspan.buffers.tower import OPEN
 from wingspan.elaborate.inputs import Source, subject
 from wingspan.elaborate.parameters import values_in
 from wingspan.elaborate.uses import Loop, Use, loops_and_uses

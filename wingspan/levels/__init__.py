@@ -1,6 +1,6 @@
 """Level formats, each written once: its buffers, its invariant, its stability and its operations."""
 
-from wingspan.buffers.level import MOST_AXES
+from wingspan.buffers.tower import MOST_AXES
 from wingspan.levels.base import Buffer, Leaf, Level, Modifier, Storage, Tower
 from wingspan.levels.registry import REGISTRY, register, registered, resolve
 

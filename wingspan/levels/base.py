@@ -5,9 +5,7 @@ from wingspan.buffers.level import (
     EVERY,
     FIBER,
     LISTS,
-    MOST_AXES,
     NONE,
-    OPEN,
     Buffer,
     Dependence,
     Gated,
@@ -15,7 +13,6 @@ from wingspan.buffers.level import (
     Level,
     Modifier,
     Storage,
-    Tower,
 )
 from wingspan.buffers.stored import (
     Below,
@@ -31,6 +28,7 @@ from wingspan.buffers.stored import (
     differ,
     narrow,
 )
+from wingspan.buffers.tower import MOST_AXES, OPEN, Tower
 
 __all__ = [
     "COUNTS",

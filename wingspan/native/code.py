@@ -21,21 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import (
-    COMPUTES,
-    Access,
-    Buffer,
-    Const,
-    Expr,
-    Fresh,
-    Load,
-    Op,
-    Plan,
-    Reg,
-    Stmt,
-    Type,
-    walk,
-)
+from wingspan.plan.ir import COMPUTES, Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
 from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
