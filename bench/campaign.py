@@ -30,6 +30,7 @@ from wingspan.errors import InputError  # noqa: E402
 from wingspan.plan.ir import Const  # noqa: E402
 from wingspan.plan.passes import tile, unite  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
+from wingspan.testing.cases import WIDER, safe_programs  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402
 from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
@@ -46,13 +47,17 @@ SUBJECTS: dict[str, list[str | Engine]] = {"native": ["native", LeftOpen()], "co
 
 
 def batch(engine: str, number: int) -> Tally | str:
-    """One batch of programs: what was done, or how two engines differ.
+    """One batch of programs: what was done, or how two engines differ. Every second one has pairs.
 
     Lists and rows are short: C merges any in blocks, and keeps two cells of a row in registers.
     """
     unite.LEAST, tile.WIDTH = Const(1), 2
+    programs = safe_programs(WIDER) if number % 2 else None
+    first = FIRST_SEED + number
     try:
-        done = campaign(ORACLES[engine], SUBJECTS[engine], examples=BATCH, repeat=2, first_seed=FIRST_SEED + number)
+        done = campaign(
+            ORACLES[engine], SUBJECTS[engine], programs=programs, examples=BATCH, repeat=2, first_seed=first
+        )
     except Disagreement as found:
         return str(found)
     return done

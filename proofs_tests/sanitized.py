@@ -27,6 +27,7 @@ import scipy.sparse
 
 from proofs_tests.places import ROOT
 from proofs_tests.stretched import KERNELS, bound
+from proofs_tests.updates import FAR, OPERATORS, ROWS, updates
 from wingspan import api
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
@@ -46,6 +47,7 @@ from wingspan.runtime.lease import Limits
 from wingspan.runtime.memory import buffers
 from wingspan.tensors.frozen import Key
 from wingspan.testing import campaign
+from wingspan.testing.cases import WIDER, safe_programs
 
 EXAMPLES = ROOT / "examples"
 MARK = "=== "
@@ -93,7 +95,8 @@ INPUTS: dict[str, dict[str, Any]] = {
 """For each example the arrays that it needs."""
 
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.ws"))}
-RUNNABLE = [name for name, text in TEXTS.items() if set(re.findall(r"\b([A-Z]\w+)\(", text)) <= {"Tensor", *REGISTRY}]
+CONSTRUCTORS = {"Tensor", "ShortCircuitScalar", *REGISTRY}
+RUNNABLE = [name for name, text in TEXTS.items() if set(re.findall(r"\b([A-Z]\w+)\(", text)) <= CONSTRUCTORS]
 RACY = [name for name in RUNNABLE if name.startswith("quiz_") or name == "dependent"]
 SAFE = [name for name in RUNNABLE if name not in RACY]
 
@@ -147,6 +150,7 @@ class Keep:
     """An engine that keeps what it runs."""
 
     name = "native"
+    nonfinite = True
 
     def __init__(self) -> None:
         self.kept: list[Ready] = []
@@ -206,18 +210,28 @@ def kernels() -> Iterator[Ready]:
     return (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
 
 
+def updating() -> Iterator[Ready]:
+    """Updates of shared elements by every operator, and buffers that are staggered."""
+    for kind in OPERATORS:
+        bound = api.bind(api.parse(updates(kind)), inputs={"A": matrix(ROWS, ROWS, 1, np.int64)})
+        yield ready(f"updates of {kind}", bound)
+    yield ready("buffers far apart", api.bind(api.parse(FAR)))
+
+
 def safe(random: int = 100) -> Iterator[Ready]:
-    """The safe examples, merges of copies, kernels over runs and blocks, and random programs that the test accepts.
+    """The safe examples, merges, updates, kernels over runs and blocks, and random programs that the test accepts.
 
     Threads are started for the smallest pieces of what levels do, not only where that pays.
     """
     staging.GRAIN = 1
     yield from merging()
+    yield from updating()
     yield from kernels()
     yield from examples(SAFE)
     yield from left_open()
     keep = Keep()
-    print(campaign(["reference"], [keep], examples=random, threads=(2, 4), dealt=4))
+    for programs in (None, safe_programs(WIDER)):
+        print(campaign(["reference"], [keep], programs=programs, examples=random, threads=(2, 4), dealt=4))
     yield from keep.kept
 
 

@@ -376,9 +376,52 @@ def searches(draft: Draft) -> None:
     draft.nest(_loops(draft, "d")[:2], found)
 
 
+DECLARED = (
+    "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
+    "function larger(x, y; associative, commutative, idempotent) = ifelse(y > x, y, x)",
+    "function joined(x, y; commutative) = x * y + 1",
+    "function twice(x, y) = 2 * x - y",
+)
+NUMBERS = ("2", "{i}", "{i}", "{i} % 2")
+ALGEBRAS = (
+    (("0", "3"), ("+%=", "-%="), NUMBERS), (("1", "2"), ("*%=", "="), NUMBERS),
+    (("-1", "0", "5"), ("<<&>>=", "<<|>>=", "<<⊻>>="), NUMBERS),
+    (("true", "false"), ("&=", "|="), ("{i} == 1", "{i} > 2", "true")),
+    (("(Inf, 0)", "(-Inf, 0)", "(0.5, 1)"), ("<<minby>>=", "<<maxby>>=", "="), ("({i} % 2, {i})", "(1, {i})")),
+    *[(("0", "0", "2"), ("<<grown>>=", "<<larger>>=", "<<joined>>=", "<<twice>>=", "<<choose(0)>>="), NUMBERS)] * 2,
+)  # fmt: skip
+"""For each kind of element values to start from, operators that update it, and values that these take."""
+
+
+def algebras(draft: Draft) -> None:
+    """Elements updated in one or two nests, each by an operator of pairs, of bits, that wraps, or by a function."""
+    fills, operators, values = draft.choose.choice(ALGEBRAS)
+    fill, merged = draft.choose.choice(fills), draft.choose.choice((*fills, fills[0], fills[0]))
+    form = draft.choose.choice((
+        "Dense(Atomic({}))", "Dense(Atomic({}))", "SparseDict(Atomic({}))", "Dense(Mutex(Element({})))",
+        "Mutex(SparseDict(Element({})))", "Merge(d, Dense(Element({})))", "Dense(Merge(d, Element({})))",
+        "Merge(d, SparseDict(Element({})))", "Dense(Element({}))",
+    ))  # fmt: skip
+    draft.lines += DECLARED if "grown" in operators[0] else ()
+    draft.forms["T"], draft.extents["T"] = form.format(merged), [1]
+    draft.lines.append(f"T .= {fill}")
+
+    def body() -> None:
+        op = draft.choose.choice(operators)
+        for _ in range(draft.choose.choice((1, 1, 2))):
+            value = draft.choose.choice(values).format(i=draft.choose.choice(list(draft.indices)))
+            if draft.chance(2):
+                draft.lines.append(f"T[1] {op} {value}")
+            else:
+                draft.update("T", value, op=op)
+
+    for _ in range(draft.choose.choice((1, 1, 1, 2))):
+        draft.nest(_loops(draft, "d")[:2], body)
+
+
 SHAPES: tuple[Shape, ...] = (
     one_access, one_body, serial, one_after_the_other, nested_devices, conditions, workspaces, reads, stacks, arrival,
-    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points, reused, searches,
+    values, tight, blocks, overlapping, locks_and_merges, data_dependent, points, reused, searches, algebras,
 )  # fmt: skip
 
 

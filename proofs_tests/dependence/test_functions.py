@@ -15,6 +15,7 @@ DECLARED = {
     "keep": "function keep(x, y; associative, idempotent) = x + 0 * y",
     "twice": "function twice(x, y) = 2 * x - y",
     "undeclared": "function undeclared(x, y) = x + y",
+    "joined": "function joined(x, y; commutative) = x * y + 1",
     "choose(0)": "",
 }
 
@@ -26,6 +27,8 @@ SAID = {
     ("keep", "Merge"): ("order-dependent", "safe"),
     ("twice", "Atomic"): ("order-dependent", "order-dependent"),
     ("twice", "Mutex"): ("order-dependent", "order-dependent"), ("twice", "Merge"): ("order-dependent", "wrong"),
+    ("joined", "Atomic"): ("order-dependent", "order-dependent"),
+    ("joined", "Mutex"): ("order-dependent", "order-dependent"),
     ("undeclared", "Atomic"): ("order-dependent", "safe"), ("undeclared", "Merge"): ("order-dependent", "safe"),
     ("choose(0)", "Atomic"): ("order-dependent", "order-dependent"),
     ("choose(0)", "Mutex"): ("order-dependent", "order-dependent"),

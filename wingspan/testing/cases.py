@@ -133,6 +133,9 @@ SAFER = Options(
 )
 """Programs with a parallel loop. The test accepts about a third of them."""
 
+WIDER = replace(SAFER, pairs=3, guarded=6)
+"""The same with pairs and with axes that are only read under conditions. They keep their literal data."""
+
 
 def safe_programs(options: Options = SAFER) -> st.SearchStrategy[str]:
     """Draws texts of programs with literal data that the level dependence test accepts. Most have a parallel loop."""
