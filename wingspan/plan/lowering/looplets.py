@@ -93,10 +93,12 @@ class Coiteration:
         if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
-        below, here, above = (self.state.simplified(masks.beside(body, loop.name, e, side)) for side in masks.SIDES)
-        lost = any(self.loses(F, body, part) for F in loop.cursors for part in (below, here, above))
-        if lost or not self.fits(at) or not small(body, 2):
+        if not self.fits(at) or not small(body, 2):
             return False
+        sides = [masks.beside(body, loop.name, e, side) for side in masks.SIDES]
+        simpler = [self.state.simplified(side) for side in sides]
+        lost = any(self.loses(F, body, part) for F in loop.cursors for part in simpler)
+        below, here, above = sides if lost else simpler
         before, after = op("-", at, Const(1)), op("+", at, Const(1))
         parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
         if below == here:
