@@ -31,6 +31,7 @@ from wingspan.plan.ir import (
     Check,
     Child,
     Claim,
+    Coincide,
     Compute,
     Const,
     Drop,
@@ -58,6 +59,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
+from wingspan.plan.passes.coincide import by_runs
 from wingspan.plan.passes.tile import row_by_row
 from wingspan.plan.passes.unite import by_entries
 from wingspan.plan.passes.unpack import by_bits
@@ -357,6 +359,8 @@ class _Assembler:
                 pass  # every store checks by itself
             case Unite():
                 self.block(by_entries(s))
+            case Coincide():
+                self.block(by_runs(s))
             case Unpack():
                 self.block(by_bits(s))
             case Tile():
