@@ -51,7 +51,8 @@ AREAS = {
         "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py", "wingspan/plan/passes/tile.py",
     ],
     "compiled": [
-        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
+        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/coincide.h",
+        "wingspan/compiled/coincide.py", "wingspan/compiled/emit_c.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
         "wingspan/compiled/lanes.py",
         "wingspan/compiled/lexical.py", "wingspan/compiled/meet.h", "wingspan/compiled/nests.py",

@@ -68,9 +68,7 @@ CHOICES = {
     "c[] += coalesce(A[~i] * B[i], 0)": lambda a, b: a[1:-1] @ b[1:-1],
     "c[] += coalesce(A[~(i + 1)] * B[~(i - 1)], 0)": lambda a, b: a[2:] @ b[:-2],
     "c[] += coalesce(A[~(i - 1)], 7) * B[i]": lambda a, b: a[:-2] @ b[1:-1] + 7 * b[1],
-    "C[i] += coalesce(A[~(i - 1)] + A[i] + B[~(i + 1)], 0)": (
-        lambda a, b: np.pad((a[:-2] + a[1:-1] + b[2:])[1:-1], 1)
-    ),
+    "C[i] += coalesce(A[~(i - 1)] + A[i] + B[~(i + 1)], 0)": (lambda a, b: np.pad((a[:-2] + a[1:-1] + b[2:])[1:-1], 1)),
     "C[i] += ifelse(i > 2, A[i], 0)": lambda a, b: np.where(np.arange(len(a) - 2) > 1, a[1:-1], 0),
     "C[i] += ifelse(A[i] > 1, A[i] * B[i], 0)": lambda a, b: np.where(a > 1, a * b, 0)[1:-1],
 }

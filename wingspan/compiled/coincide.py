@@ -38,7 +38,8 @@ def coinciding(around: Around, s: Coincide, wait: str) -> list[str]:
     follows = f"{text(into.first)} < {text(into.at)}"
     more = [f"{each} >= WS_FEW_RUNS" for each in left]
     more += [f"{text(x.index)} == {text(y.index)}", f"{text(x.last)} == {text(y.last)}"]
-    more += [f"*({x_left}) == {text(x.index)}", f"({x_right})[WS_FEW_RUNS - 1] == ({y_right})[WS_FEW_RUNS - 1]"]
+    more += [f"*({x_left}) == {text(x.index)}", f"*({y_left}) == {text(y.index)}"]
+    more.append(f"({x_right})[WS_FEW_RUNS - 1] == ({y_right})[WS_FEW_RUNS - 1]")
     inner = [
         f"const int64_t {runs} = ws_min_i64(ws_min_i64({left[0]}, {left[1]}), WS_COINCIDES);",
         *_elements(around, s, runs, made, failed),

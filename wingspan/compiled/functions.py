@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from wingspan.compiled.coincide import coinciding
 from wingspan.compiled.borrowing import from_zero
+from wingspan.compiled.coincide import coinciding
 from wingspan.compiled.expressions import SUFFIX, expression, offset, told
 from wingspan.compiled.lanes import Lanes
 from wingspan.compiled.late import Late, late

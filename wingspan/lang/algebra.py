@@ -471,8 +471,8 @@ def _simpler_choice(e: Choice) -> Expression:
     """
     test = simplify_expression(e.condition)
     then, otherwise = (simplify_expression(value, typed=not e.whole, nested=True) for value in (e.then, e.otherwise))
-    if isinstance(then, Literal) and isinstance(otherwise, Literal) and then.kind == otherwise.kind:
-        if is_literal(then, otherwise.value):
+    match then, otherwise:
+        case Literal(value=value, kind=kind), Literal(kind=other) if kind == other and is_literal(otherwise, value):
             return then
     same = test is e.condition and then is e.then and otherwise is e.otherwise
     return e if same else replace(e, condition=test, then=then, otherwise=otherwise)

@@ -457,7 +457,7 @@ class Runs:
 
 @part
 class Appended:
-    """A list of runs that grows: `at` is the next one, `first` the first of the fiber, `index` the last index so far."""
+    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
 
     left: Ref
     right: Ref
@@ -472,7 +472,7 @@ class Coincide:
 
     For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
     appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
-    C has code of its own for it, which compares 16 runs at once, or does nothing, where processors lack what that takes.
+    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
     """
 
     lists: tuple[Runs, Runs]

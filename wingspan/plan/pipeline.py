@@ -10,8 +10,8 @@ from functools import reduce
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft
-from wingspan.plan.passes.coincide import coincide
 from wingspan.plan.passes.cells import kept
+from wingspan.plan.passes.coincide import coincide
 from wingspan.plan.passes.copies import unsummarized
 from wingspan.plan.passes.few import few
 from wingspan.plan.passes.forward import forward

@@ -94,7 +94,7 @@ def _first(loop: While, count: Mapping[Reg, int]) -> Coincide | None:
         case _:
             return None
     x, y, into = _runs(on_x, stop), _runs(on_y, stop), _appended(append, at, stop)
-    if x is None or y is None or into is None or passed != replace(passed, reg=into.index, value=stop):  # type: ignore[arg-type, call-arg]
+    if x is None or y is None or into is None or passed != replace(passed, reg=into.index, value=stop):  # type: ignore[arg-type]
         return None
     into = replace(into, first=_first_of(unlike, look, element, into))
     if into.first == into.at:
@@ -113,8 +113,10 @@ def _runs(move: Stmt, stop: Reg) -> Runs | None:
                 When(
                     condition=Op(op="<", args=(r, end)),
                     then=(
-                        Load(reg=left, ref=lefts, index=s), Set(reg=index2, value=left2),
-                        Load(reg=right, ref=rights, index=t), Set(reg=last2, value=right2),
+                        Load(reg=left, ref=lefts, index=s),
+                        Set(reg=index2, value=left2),
+                        Load(reg=right, ref=rights, index=t),
+                        Set(reg=last2, value=right2),
                     ),
                     otherwise=(),
                 ),
@@ -151,7 +153,7 @@ def _has_room(s: Store) -> bool:
 
 
 def _first_of(unlike: Stmt, look: Stmt, element: Stmt, into: Appended) -> Expr:
-    """The first run of a fiber, given what finds out if the element of the last run equals the next; else no such run."""
+    """The first run of a fiber, if statements find out by it whether the elements of two runs are equal; else `at`."""
     match unlike, look, element:
         case (
             Set(reg=equal, value=Const(value=False)),
