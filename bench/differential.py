@@ -51,7 +51,7 @@ PHASES = {
     "stage procedures": ["wingspan.buffers.procedures:_code", "wingspan.buffers.staging:Stager.call"],
     "lower": ["wingspan.plan.pipeline:draft"],
     "passes": ["wingspan.native.prepared:lower"],
-    "assemble": ["wingspan.native.prepared:assemble", "wingspan.native.assemble:_live"],
+    "assemble": ["wingspan.native.prepared:assemble", "wingspan.native.code:_live"],
     "rules": ["wingspan.semantics.machine:Semantics.run"],
     "controlled": ["wingspan.native.machine:Native.run"],
     "threads": ["wingspan.native.prepared:Compiled.run"],

@@ -19,7 +19,6 @@ CODES = {"parents": "q", "by": "i", "targets": "q", "resumed": "i"}
 """The parts of a file, each of numbers of so many bits."""
 
 Document = dict[str, Any]
-Edit = Callable[[Document], None]
 
 
 def document(contents: bytes) -> Document:

@@ -36,7 +36,8 @@ from wingspan.errors import Fault, WingspanError
 from wingspan.lang import ir
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
-from wingspan.native.assemble import Code, assemble
+from wingspan.native.assemble import assemble
+from wingspan.native.code import Code
 from wingspan.native.engine import Engine
 from wingspan.native.prepared import code_of
 from wingspan.plan.pipeline import lower

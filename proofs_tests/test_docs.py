@@ -74,6 +74,46 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken(page) == ["#no", "none.md"]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_headings_go_down_one_level_at_a_time(page: Path) -> None:
+    """The site warns of any other page, and is built last."""
+    levels = [int(token.tag[1:]) for token in tokens(page) if token.type == "heading_open"]
+    assert levels[:1] == [1]
+    assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == []
+
+
+NAMED = re.compile(r"`((?:[\w-]+/)+|(?:[\w-]+/)*[a-z][\w-]*\.(?:py|pyx|h|ws|toml|md|json|jsonl|lark|js))`")
+"""A folder or a file of this repository, by the end of its path. A file whose name has capitals stands for any."""
+
+FOLDERS = ("wingspan", "proofs_tests", "bench", "docs", "examples")
+
+
+@pytest.fixture(scope="module")
+def paths() -> str:
+    """Those of all files of the repository, one a line."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return "".join(f"/{path.relative_to(ROOT).as_posix()}\n" for path in (*found, *ROOT.glob("*.*")))
+
+
+def unknown(page: Path, paths: str) -> list[str]:
+    """The folders and files that a page names, and that are not there."""
+    named = NAMED.findall(page.read_text(encoding="utf-8"))
+    return [name for name in named if f"/{name}" + "\n" * (not name.endswith("/")) not in paths]
+
+
+def test_every_file_that_the_reference_names_is_there(paths: str) -> None:
+    """Not what was once, in the changelog; nor what lessons and the page about a package of one's own make."""
+    pages = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    named = {page.name: unknown(page, paths) for page in pages if page.name not in ("CHANGELOG.md", "own-level.md")}
+    assert {name: missing for name, missing in named.items() if missing} == {} and len(named) > 20
+
+
+def test_a_file_that_is_not_there_is_found(tmp_path: Path, paths: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("`plan/ir.py` `plan/` `ir.py` `NAME.ws` `plan/er.py` `plans_of/` `r.py` `lan/ir.py` `no.ws`")
+    assert unknown(page, paths) == ["plan/er.py", "plans_of/", "r.py", "lan/ir.py", "no.ws"]
+
+
 SHOWN = [page for page in PAGES if "lessons" not in page.parts and any(commands(page))]
 
 

@@ -38,7 +38,7 @@ AREAS = {
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
-        "wingspan/lang/widths.py", "wingspan/reference.py",
+        "wingspan/lang/widths.py", "wingspan/reference/",
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
@@ -137,7 +137,7 @@ AREAS = {
     "threads": ["wingspan/once.py", "wingspan/lang/layout.py"],
     "short_circuits": [
         "wingspan/lang/algebra.py", "wingspan/elaborate/short_circuits.py", "wingspan/semantics/rules/serial.py",
-        "wingspan/reference.py", "wingspan/plan/lowering/",
+        "wingspan/reference/", "wingspan/plan/lowering/",
     ],
     "bounds": [
         "wingspan/explorer/bounds.py", "wingspan/explorer/shortest.py", "wingspan/explorer/findings.py",

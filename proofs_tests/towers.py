@@ -16,7 +16,8 @@ from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT, Device, Task
 from wingspan.levels import Tower, resolve
 from wingspan.tensors.cells import LOADER, Cells
-from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.tensors.formats import parse_format
+from wingspan.tensors.tensor import Tensor
 from wingspan.testing.formats import rank_of
 
 DEVICES = {"dev": Device("dev", 2), "far": Device("far", 3)}

@@ -14,7 +14,7 @@ import pytest
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
 from proofs_tests.testing.test_quiz import QUIZZES
-from proofs_tests.views.test_report import Terminal
+from proofs_tests.views.reports import Terminal
 from wingspan import api
 from wingspan.console import STATUS
 from wingspan.errors import InputError

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
-from proofs_tests.compiled.test_kernel import NAMES, NT, SHAPES, SMALL, agrees, left_open, quarters
+from proofs_tests.compiled.kernels import NAMES, NT, SHAPES, SMALL, agrees, left_open, quarters
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, Limits, Unsafe, WingspanError, api

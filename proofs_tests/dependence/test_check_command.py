@@ -11,7 +11,7 @@ import pytest
 
 import wingspan
 from proofs_tests import places
-from proofs_tests.cli.test_cli import PARAMETERS
+from proofs_tests.cli.typed import PARAMETERS
 from proofs_tests.effort import few
 from wingspan import api
 from wingspan.api import checking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proofs_tests.dependence.test_level_test import report, topics
+from proofs_tests.dependence.programs import report, topics
 from proofs_tests.exploring import explored
 from wingspan import api
 from wingspan.testing import compare

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from proofs_tests.several import FORK
-from wingspan import api, reference
+from wingspan import api
 from wingspan.explorer import Machine, Race, Search, bounds, checkpoint, explore, replay, states
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Bounds, Stopped
@@ -27,6 +27,7 @@ from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import States
 from wingspan.explorer.walks import sample
 from wingspan.explorer.workers import Submit, Worker
+from wingspan.reference import evaluator
 from wingspan.testing.litmus import Litmus, Load, Private, Store, ninc
 from wingspan.views import terminal
 from wingspan.views.view import Invocation, explored
@@ -50,7 +51,7 @@ class Work:
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """The clock, and the memory that is held: both grow with what is done."""
     clock = Work()
-    settle, arrive, go = Shortest._settle, States._arrive, reference._Evaluator.assign
+    settle, arrive, go = Shortest._settle, States._arrive, evaluator._Evaluator.assign
 
     def counted(do: Callable[..., Any]) -> Callable[..., Any]:
         def one(*args: Any) -> Any:
@@ -61,7 +62,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
     monkeypatch.setattr(Shortest, "_settle", counted(settle))
     monkeypatch.setattr(States, "_arrive", counted(arrive))
-    monkeypatch.setattr(reference._Evaluator, "assign", counted(go))
+    monkeypatch.setattr(evaluator._Evaluator, "assign", counted(go))
     monkeypatch.setattr(bounds, "monotonic", clock)
     return clock
 

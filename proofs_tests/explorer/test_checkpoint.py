@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.crafted import document
 from proofs_tests.effort import EFFORT, many
-from proofs_tests.explorer.test_explorer import programs
+from proofs_tests.explorer.tiny import programs
 from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
 from proofs_tests.explorer.test_dpor import searched
-from proofs_tests.explorer.test_explorer import programs
 from proofs_tests.explorer.test_strategies import findings
+from proofs_tests.explorer.tiny import programs
 from proofs_tests.several import FORK, counted
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, search
 from wingspan.explorer._dpor import Dpor

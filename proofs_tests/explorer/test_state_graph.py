@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.cli.test_cli import process
+from proofs_tests.cli.typed import process
 from proofs_tests.effort import many
-from proofs_tests.explorer.test_explorer import programs, racing
+from proofs_tests.explorer.tiny import programs
+from proofs_tests.explorer.walking import racing
 from proofs_tests.places import ROOT
 from proofs_tests.views.test_replay_formats import QUOTED, Named
 from proofs_tests.views.test_replay_formats import programs as hostile

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import many
-from proofs_tests.explorer.test_explorer import Cheapest, Cost, cost, programs, regions
+from proofs_tests.explorer.tiny import programs, regions
+from proofs_tests.explorer.walking import Cheapest, Cost, cost
 from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
 from proofs_tests.traces import Traces
 from wingspan.errors import Fault, InputError

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.test_explored_programs import SMALL
-from proofs_tests.explorer.test_explorer import blocks, cost
 from proofs_tests.explorer.test_litmus import Draw
+from proofs_tests.explorer.tiny import blocks
+from proofs_tests.explorer.walking import cost
 from proofs_tests.exploring import explore_graph
 from proofs_tests.several import FORK
 from wingspan import api

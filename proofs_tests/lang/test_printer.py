@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from proofs_tests import places
 from proofs_tests.effort import many
-from proofs_tests.lang.test_parser import LISTINGS
+from proofs_tests.lang.test_listings import LISTINGS
 from proofs_tests.strategies import expressions, programs
 from wingspan.errors import ParseError
 from wingspan.lang import ir

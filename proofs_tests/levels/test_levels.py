@@ -12,12 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import many
+from proofs_tests.levels.visits import enter, opened
 from proofs_tests.towers import COUNTS, ByHand, broken, elements_of, frozen, same, thread, tower
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Cell
-from wingspan.errors import Fault, ProgramError
 from wingspan.lang.algebra import exact
-from wingspan.lang.devices import ROOT
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.formats import (
@@ -29,7 +28,6 @@ from wingspan.testing.formats import (
     arrays,
     fitted,
     formats,
-    legal,
     rank_of,
     tensors,
     worth,
@@ -38,8 +36,6 @@ from wingspan.testing.formats import (
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 SPARSE = ["SparseList", "SparseByteMap", "SparseDict"]
-ONCE = [name for name in STORAGE if REGISTRY[name].once]
-RUNS = [name for name in (*STORAGE, *BOUNDED) if REGISTRY[name].stretch == "run"]
 
 
 # --------------------------------------------------------------------------------------------------------- round trips
@@ -144,96 +140,10 @@ def test_declaring_again_starts_afresh(made, data, thawed, finished):
         assert h.elements() == elements_of(again, z)
 
 
-# ---------------------------------------------------------------------------------------------------- ordered levels
-
-
-def opened(h: ByHand, position: int = 1, number: int | None = None):
-    number = number or h.tower.rank + 1
-    return h.run(procedures.open_(h.tower, number), position=position, start=1).result()
-
-
-@pytest.mark.parametrize("name", ONCE)
-def test_indices_are_appended_in_ascending_order(name):
-    """An index that was left before cannot be entered again, nor one before it, be it after the first one."""
-    h = ByHand(tower(f"{name}(Element(0))", 6)).whole("declare")
-    cursor = opened(h)
-    last = 0
-    for index, fine in ((2, True), (2, False), (1, False), (5, True), (4, False)):
-        if not fine:
-            with pytest.raises(Fault, match=rf"T, level 2 {name}: indices are .* but {index} comes after {last}"):
-                h.run(procedures.enter(h.tower, 2), **cursor, index=index)
-            continue
-        cursor = h.run(procedures.enter(h.tower, 2), **cursor, index=index).result()
-        h.run(procedures.increment(h.tower, "="), position=cursor.pop("position"), value=7)
-        cursor = h.run(procedures.leave(h.tower, 2, True), **cursor, index=index).result()
-        last = index
-    h.run(procedures.close(h.tower, 2), **cursor)
-    h.whole("freeze")
-    assert {at: v for at, v in h.elements().items() if v} == {(2,): 7, (5,): 7} and broken(h) == []
-
-
-@pytest.mark.parametrize("name", ONCE)
-@pytest.mark.parametrize(("order", "fine"), [([1, 2], True), ([2, 1], False), ([1, 1], False)])
-def test_fibers_are_appended_in_ascending_order_each_once(name, order, fine):
-    """Also below a level that visits a fiber again, which overwrites its pointer in Finch.jl."""
-    h = ByHand(tower(f"Dense({name}(Element(0)))", 2, 2)).whole("declare")
-    h.update_all({(1, order[0]): 5})
-    if fine:
-        h.update_all({(1, order[1]): 6})
-    else:
-        with pytest.raises(Fault, match=rf"fibers are .* but {order[1]} comes after {order[0]}"):
-            h.update_all({(1, order[1]): 6})
-
-
-@pytest.mark.parametrize("name", ONCE)
-@pytest.mark.parametrize("above", [name for name in ONCE if legal(f"{name}(SparseList(Element(0)))")])
-def test_a_visit_that_writes_nothing_does_not_count(above, name):
-    """An entry is dropped unless something below it was written, and the fiber may be visited again."""
-    h = ByHand(tower(f"{above}({name}(Element(0)))", 3, 3)).whole("declare")
-    outer = h.run(procedures.enter(h.tower, 3), **opened(h), index=1).result()
-    q = outer.pop("position")
-    h.run(procedures.close(h.tower, 2), **opened(h, q, 2))
-    outer = h.run(procedures.enter(h.tower, 3), **outer, index=3).result()
-    assert outer.pop("position") == q
-    h.run(procedures.close(h.tower, 3), **outer)
-    h.update_all({(2, 2): 7}).whole("freeze")
-    assert {at: v for at, v in h.elements().items() if v} == {(2, 2): 7} and broken(h) == []
-
-
-@pytest.mark.parametrize("name", ONCE)
-def test_skipped_and_empty_fibers_are_all_fill(name):
-    """Before the first one, between, after the last one, and visited in vain; then fibers after all of them."""
-    h = ByHand(tower(f"Dense({name}(Element(3)))", 4, 7)).whole("declare")
-    h.update_all({(2, 2): 5})
-    h.run(procedures.close(h.tower, 2), **opened(h, 3, 2))
-    h.update_all({(1, 5): 6, (4, 5): 6}).whole("freeze", "thaw")
-    h.update_all({(4, 7): 3}).whole("freeze")
-    assert {at: v for at, v in h.elements().items() if v != 3} == {(2, 2): 5, (1, 5): 6, (4, 5): 6}
-    assert {column for _, column in h.elements()} == {2, 5, 7} and broken(h) == []
-
-
-def test_a_band_forgets_what_was_entered_in_vain_before_it_began():
-    """The child of its first index is a new one, though one was made there: who writes nothing claims nothing."""
-    h = ByHand(tower("SparseBand(Shard(dev, Element(0)))", 4), task=thread("dev", 1)).whole("declare")
-    _, cursor = enter(h, opened(h), 1)
-    h.task = thread("dev", 2)
-    del cursor["1.key"]
-    entered = h.run(procedures.enter(h.tower, 2), **cursor, index=3)
-    cursor = entered.result()
-    h.run(procedures.increment(h.tower, "+"), entered.bound(), position=cursor.pop("position"), value=5)
-    h.run(procedures.close(h.tower, 2), **h.run(procedures.leave(h.tower, 2, True), **cursor, index=3).result())
-    h.whole("freeze")
-    assert h.elements() == {(3,): 5} and broken(h) == []
-
-
 # --------------------------------------------------------------------------------------------- byte map and dictionary
 
+
 UNORDERED = pytest.mark.parametrize("name", ["SparseByteMap", "SparseDict"])
-
-
-def enter(h: ByHand, cursor, index):
-    found = h.run(procedures.enter(h.tower, 2), **cursor, index=index).result()
-    return found.pop("position"), found
 
 
 @UNORDERED
@@ -282,151 +192,6 @@ def test_it_forgets_what_was_entered_and_not_written(name):
     enter(h, opened(h), 2)
     h.whole("freeze")
     assert h.elements() == {} and broken(h) == []
-
-
-# -------------------------------------------------------------------------------------------------------------- points
-
-
-def test_a_point_takes_one_index_and_others_only_in_vain():
-    """A second index may be entered; what is written there, also by a visit within a visit, is a fault."""
-    h = ByHand(tower("Dense(SparsePoint(Element(0)))", 3, 2)).whole("declare")
-    h.update_all({(2, 1): 5, (3, 2): 7}, op="+")
-    enter(h, opened(h, 1, 2), 1)
-    h.update_all({(2, 1): 1}).whole("freeze")
-    assert h.elements() == {(2, 1): 6, (3, 2): 7} and broken(h) == []
-    h.whole("thaw")
-    with pytest.raises(Fault, match="T, level 2 SparsePoint: a fiber has one index, but 1 comes after 2"):
-        h.update_all({(1, 1): 1})
-
-
-def test_a_visit_of_a_point_within_a_visit_is_a_fault_unless_the_index_is_the_same():
-    for index, fine in ((2, True), (1, False)):
-        h = ByHand(tower("SparsePoint(Element(0))", 3)).whole("declare")
-        q, outer = enter(h, opened(h), 2)
-        h.run(procedures.increment(h.tower, "+"), position=q, value=1)
-        h.update_all({(index,): 2}, op="+")
-        if not fine:
-            with pytest.raises(Fault, match="a fiber has one index, but 2 comes after 1"):
-                h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
-            continue
-        h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
-        h.whole("freeze")
-        assert h.elements() == {(2,): 3} and broken(h) == []
-
-
-# ------------------------------------------------------------------------------------------------------------ intervals
-
-
-@pytest.mark.parametrize(
-    ("written", "fault"),
-    [
-        ([(2, 5)], None),
-        ([(2, 5), (3, 5), (4, 5)], None),
-        ([(2, 5), (4, 5)], "a fiber has one run, but 4 comes after 2"),
-        ([(2, 5), (1, 5)], "a fiber has one run, but 1 comes after 2"),
-        ([(2, 5), (2, 5)], "a fiber has one run, but 2 comes after 2"),
-        ([(2, 5), (3, 6)], "a fiber has one run of equal children, but that of 3 differs"),
-    ],
-)
-def test_an_interval_is_one_run(written, fault):
-    """Each index by a visit of its own; also after one index alone, which Finch.jl overwrites."""
-    h = ByHand(tower("Dense(SparseInterval(Dense(Element(0))))", 1, 4, 1), op="+").whole("declare")
-    for i, v in written[:-1]:
-        h.update_all({(1, i, 1): v})
-    if fault is None:
-        h.update_all({(1, i, 1): v for i, v in written[-1:]}).whole("freeze")
-        assert h.elements() == {(1, i, 1): v for i, v in written} and broken(h) == []
-        return
-    with pytest.raises(Fault, match=f"T, level 3 SparseInterval: {fault}"):
-        h.update_all({(1, i, 1): v for i, v in written[-1:]})
-
-
-def test_a_visit_of_an_interval_within_a_visit_is_a_fault():
-    """The inner one has written the child that the outer one meant to write."""
-    h = ByHand(tower("SparseInterval(Element(0))", 3)).whole("declare")
-    q, outer = enter(h, opened(h), 2)
-    h.run(procedures.increment(h.tower, "+"), position=q, value=1)
-    h.update_all({(2,): 2}, op="+")
-    with pytest.raises(Fault, match="the fiber ends at 2, and not at 0, as a visit within this one has written it"):
-        h.run(procedures.leave(h.tower, 2, True), **outer, index=2)
-
-
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("below", ["SparseList(Element(0))", "SparsePoint(Element(0))", "Isolate(Element(0))"])
-def test_runs_are_refused_around_what_cannot_be_compared(name, below):
-    for form in (f"{name}({below})", f"{name}(Dense({below}))", f"Dense(Mutex({name}(Mutex({below}))))"):
-        wrapped = below.partition("(")[0]
-        with pytest.raises(ProgramError, match=f"{name} cannot wrap {wrapped}, whose fibers it cannot compare"):
-            tower(form)
-
-
-# --------------------------------------------------------------------------------------------------------------- shard
-
-
-def test_a_position_belongs_to_the_thread_that_wrote_there_first():
-    h = ByHand(tower("Dense(Shard(dev, Element(0)))", 3), task=thread("dev", 1)).whole("declare")
-    h.update_all({(2,): 5})
-    h.task = thread("dev", 2)
-    h.update_all({(1,): 6})
-    with pytest.raises(Fault, match="level 1 Shard: position 2 belongs to thread 1, and thread 2 reaches it"):
-        h.update_all({(2,): 7})
-    assert h.elements() == {(1,): 6, (2,): 5}
-    assert [h.cell(1, "owner", p) for p in (1, 2, 3)] == [2, 1, 0]
-
-
-@pytest.mark.parametrize("task", [ROOT, thread("far", 1), thread("far", 1, thread("dev", 1))])
-def test_only_tasks_of_the_device_itself_update_a_shard(task):
-    h = ByHand(tower("Dense(Shard(dev, Element(0)))", 3), task=task).whole("declare")
-    with pytest.raises(Fault, match="position 2 is updated outside of a task of the device"):
-        h.update_all({(2,): 5})
-
-
-@pytest.mark.parametrize("below", [*STORAGE, *BOUNDED])
-def test_each_thread_has_a_level_of_its_own(below):
-    """Two threads append to it in any order, phase after phase; each freezes and thaws its own."""
-    form = f"Dense(Shard(dev, {below}(Element(0))))"
-    h = ByHand(tower(form, 2, 4)).whole("declare")
-    written = {}
-    for column, number in ((3, 2), (1, 1), (4, 1), (2, 2)):
-        h.task = thread("dev", number)
-        h.whole("checkout").update_all({(2, column): 10 * column}).whole("commit")
-        written[2, column] = 10 * column
-    h.whole("freeze")
-    assert {at: v for at, v in h.elements().items() if v} == written and broken(h) == []
-
-
-@pytest.mark.parametrize("below", [*STORAGE, *BOUNDED])
-def test_shards_are_declared_anew(below):
-    """The next phase finds nothing of what the threads claimed and wrote in the last one."""
-    h = ByHand(tower(f"Dense(Shard(dev, {below}(Element(3))))", 2, 4))
-    for value, columns in ((10, (3, 1)), (20, (4, 2))):
-        h.whole("declare")
-        for number, column in enumerate(columns, 1):
-            h.task = thread("dev", number)
-            h.whole("checkout").update_all({(2, column): value}).whole("commit")
-        h.whole("freeze")
-        assert {at: v for at, v in h.elements().items() if v != 3} == {(2, column): value for column in columns}
-        assert broken(h) == []
-
-
-def test_shards_of_nested_devices():
-    """The figure of nested parallelism: every thread of the inner device has a level in each of the outer one's."""
-    h = ByHand(tower("Dense(Shard(dev, Dense(Shard(far, SparseList(Element(0))))))", 2, 3, 2)).whole("declare")
-    for j in (1, 2):
-        h.task = outer = thread("dev", j)
-        h.whole("checkout")
-        entered = h.run(procedures.enter(h.tower, 4), **opened(h), index=j)
-        q, instance = entered.result()["position"], entered.bound()
-        assert instance == (("dev", j),)
-        for i in (3, 1):
-            h.task = thread("far", i, outer)
-            h.run(procedures.transfer(h.tower, 3, "checkout"), instance)
-            h._below(3, q, instance, [((1, i, j), 10 * i + j)])
-            h.run(procedures.transfer(h.tower, 3, "commit"), instance)
-        h.task = outer
-        h.whole("commit")
-    h.whole("freeze")
-    assert h.elements() == {(1, i, j): 10 * i + j for i in (1, 3) for j in (1, 2)} and broken(h) == []
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

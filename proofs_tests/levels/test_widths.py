@@ -24,7 +24,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.widths import NARROW, f32
 from wingspan.levels import resolve
 from wingspan.reference import single
-from wingspan.tensors.tensor import parse_format
+from wingspan.tensors.formats import parse_format
 from wingspan.testing import Options, compare, programs
 from wingspan.testing.together import Together
 

@@ -7,7 +7,8 @@ import pytest
 
 from wingspan import api
 from wingspan.elaborate import Elaborated
-from wingspan.native.assemble import assemble, operate
+from wingspan.native.assemble import assemble
+from wingspan.native.code import operate
 from wingspan.native.engine import Engine
 from wingspan.plan.ir import Const, Op, Plan, Reg, Store, walk
 from wingspan.plan.passes.copies import unsummarized

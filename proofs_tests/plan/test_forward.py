@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
-from wingspan.native.assemble import OPCODES, assemble
+from wingspan.native.assemble import assemble
+from wingspan.native.code import OPCODES
 from wingspan.native.engine import Engine
 from wingspan.plan.ir import Const, Op, Par, Plan, Reg, Set, When, While
 from wingspan.plan.passes.forward import forward

@@ -16,7 +16,8 @@ from proofs_tests.plan.test_looplets import touches
 from wingspan import api
 from wingspan.errors import Fault, InputError
 from wingspan.explorer.machine import Blocked
-from wingspan.native.assemble import assemble, operate
+from wingspan.native.assemble import assemble
+from wingspan.native.code import operate
 from wingspan.native.machine import Native
 from wingspan.plan import ir as plan
 from wingspan.plan import pipeline

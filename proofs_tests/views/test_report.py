@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
 import shlex
 from dataclasses import replace
@@ -12,80 +10,28 @@ from typing import Any
 
 import pytest
 
-from wingspan import api
+from proofs_tests.views.reports import (
+    OVERFLOW,
+    RACED,
+    RIGHT,
+    SOURCE,
+    STUCK,
+    access,
+    cut_short,
+    outcome,
+    race,
+    report,
+    result,
+)
 from wingspan.errors import Span
-from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.interleaving import replay
-from wingspan.explorer.machine import Blocked, Effect, Touch
-from wingspan.explorer.verdict import VERDICTS, AccessReport, Race, Result, Verdict
-from wingspan.lang.algebra import exactly
+from wingspan.explorer.incident import Deadlock
+from wingspan.explorer.machine import Blocked
+from wingspan.explorer.verdict import VERDICTS
 from wingspan.outcome import Outcome
-from wingspan.testing.litmus import Litmus, Load, Lock, Store
-from wingspan.trace.reads import Lost
 from wingspan.views import json as as_json
-from wingspan.views import steps, terminal
-from wingspan.views.paint import painted, spinner
+from wingspan.views import terminal
 from wingspan.views.values import differences, listing, listings
-from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, explored, replayed
-
-TEXT = """\
-c = Tensor(Dense(Element(0)), 3)
-x = 0
-c .= 0
-for i = parallel(1:3)
-    c[1] += i
-    x = x + i
-    c[1] += i
-end
-return c
-"""
-PROGRAM = api.bind(api.parse(TEXT, "demo.ws"))
-TREE = PROGRAM.plain
-(SOURCE,) = {node.span.source for node in TREE.walk() if node.span}
-RACED = Span(SOURCE, 5, 5, 5, 14)
-
-
-def outcome(*values: int | Fraction) -> Outcome:
-    return Outcome((("c", (len(values),), values),))
-
-
-RIGHT = outcome(6, 0, 0)
-
-
-def result(values: Outcome, n: int | None, interleaving: str = "1*2,2*2", **more: Any) -> Result:
-    return Result(values, n, interleaving, **more)
-
-
-def access(task: str, operation: str, span: Span | None = RACED, index: int | None = None) -> AccessReport:
-    return AccessReport(task, "Assign", operation, 1, index, span, (("i", int(task[-1])), ("s1", 1)))
-
-
-OVERFLOW = FaultReport("overflow", "2", "Call", RACED, (("i", 3), ("s1", 1)), "1,2")
-STUCK = Deadlock((Blocked("", "lock a", ""),), "-")
-
-
-def race(**changes) -> Race:
-    first, second = access("1", "read"), access("2", "write")
-    return replace(Race("c", 1, "Element", "val", "node", "c.val[1]", first, second, "1,2"), **changes)
-
-
-def report(*results: Result, expected: Outcome | None = RIGHT, **changes: Any) -> ExploreReport:
-    """A report on a complete search that found these results, all interleavings counted, with some of it changed."""
-    total = sum(found.interleavings or 0 for found in results)
-    made = Verdict("safe", True, None, "graph", "semantics", 3, total, 20, 30, 0.5, results, (), (), ())
-    return explored(api.Exploration(replace(made, **changes), PROGRAM, expected), Invocation("demo.ws"))
-
-
-def cut_short(*results: Result, **changes) -> ExploreReport:
-    """The same of a search that was stopped."""
-    verdict: dict[str, Any] = {
-        "verdict": "incomplete",
-        "complete": False,
-        "stopped_by": "max-states",
-        "interleavings": None,
-    }
-    return report(*results, **(verdict | changes))
-
+from wingspan.views.view import Invocation
 
 # ------------------------------------------------------------------------------------------------- what may be claimed
 
@@ -377,208 +323,7 @@ def test_a_file_that_looks_like_an_option_stays_a_file():
     assert shlex.split(Invocation("-p.ws").replay("-"))[2:] == ["./-p.ws", "--interleaving", "-"]
 
 
-# -------------------------------------------------------------------------------------------------------------- replay
-
-
-def action(task: str, effect: Effect | None = None, value: object = 0) -> Action:
-    touches = () if effect is None else (Touch("c.val[1]", effect, "c", 1, "Element", "val", 1, None, value),)
-    return Action(task, "Assign", RACED, touches, effect is not None)
-
-
-def told(*actions: Action, given: int = 0, **changes: Any) -> ReplayReport:
-    """A run in which each task stands at every visible step, and that ends well."""
-    everywhere: dict[str, Span | None] = {action.task: RACED for action in actions}
-    places = (everywhere,) * sum(action.visible for action in actions)
-    return replace(
-        ReplayReport(Invocation("demo.ws"), "…", given, None, actions, (*places, {}), "finished", None, RIGHT, TREE),
-        **changes,
-    )
-
-
-def followed(*actions: Action, given: int, every: bool = False) -> str:
-    return steps.replay(told(*actions, given=given), every)
-
-
-def test_visible_steps_are_numbered_and_each_is_in_the_lane_of_its_task():
-    actions = [
-        action("0"),
-        action("1", "read"),
-        action("2"),
-        action("2", "write", 7),
-        action("1", "write", 1),
-        action("0"),
-    ]
-    lines = followed(*actions, given=0).splitlines()[2:8]
-    assert [line[2:12].rstrip() for line in lines] == ["·  0", "1  │ 1", "·  │ │ 2", "2  │ │ 2", "3  │ 1", "·  0"]
-    assert lines[3].endswith("Assign  writes c.val[1] = 7  5:5 c[1] += i")
-
-
-def test_a_conflict_at_the_end_of_the_given_steps_is_pointed_out():
-    text = followed(action("1", "read"), action("2", "write"), action("1", "write"), given=2)
-    assert "── steps 1 and 2 conflict: both touch c.val[1], at least one writes it\n" in text
-    assert text.index("the given interleaving ends here") < text.index("  3  1")
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        [action("1", "read"), action("2", "read")],
-        [action("1", "atomic"), action("2", "atomic")],
-        [action("1", "read"), action("1", "write")],
-    ],
-    ids=["reads", "atomic", "one task"],
-)
-def test_steps_that_do_not_race_are_not_called_a_conflict(pair):
-    assert "conflict" not in followed(*pair, given=2)
-
-
-def test_steps_of_tasks_that_were_not_there_together_do_not_race():
-    """The second of the two tasks began when the first had ended."""
-    run = told(action("1", "write"), action("2", "write"), given=2)
-    assert run.racing is not None
-    assert replace(run, places=({"1": RACED}, {"2": RACED}, {})).racing is None
-
-
-def test_invisible_steps_in_a_row_share_a_line_unless_all_are_asked_for():
-    run = [action("1"), action("1"), action("1", "read"), action("1"), action("2"), action("2"), action("0")]
-    lines = followed(*run, given=0).splitlines()[2:7]
-    assert [line.split()[0] for line in lines] == ["·", "1", "·", "·", "·"]
-    assert [line.split("  ")[-1] for line in (lines[0], lines[3])] == ["Assign … Assign: 2 invisible steps"] * 2
-    assert len(followed(*run, given=0, every=True).splitlines()) == len(followed(*run, given=0).splitlines()) + 2
-
-
-def test_loop_indices_in_force_are_told():
-    run = replace(action("1", "read"), indices=(("i", 2), ("j", 1)))
-    assert followed(run, given=0).splitlines()[2].endswith("5:5 c[1] += i (i = 2, j = 1)")
-
-
-def test_more_tasks_than_lanes_share_one():
-    text = followed(*(action(str(k), "read") for k in range(1, 30)), given=29)
-    assert "│" not in text and "29  29  Assign" in text
-
-
-def test_a_deadlock_says_who_waits_for_what():
-    tasks = (Lock("a"), Load("x"), Lock("b")), (Lock("b"), Store("x"), Lock("a"))
-    text = steps.replay(replayed(replay(Litmus(*tasks), "1*2,2"), "1*2,2", TREE, Invocation("demo.ws")))
-    assert "error[deadlock]: task 1 waits for lock b, held by task 2; task 2 waits for lock a, held by task 1" in text
-    assert "finished" not in text and "result" not in text
-    assert text.endswith("\n  see  wingspan replay demo.ws --interleaving '1*2,2*2'")
-
-
-def test_a_lock_is_taken_and_given_back():
-    touches = [Touch("c.lock[1]", "acquire", "c", value="1.2"), Touch("c.lock[1]", "release", "c", value=0)]
-    assert [steps.touched(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
-
-
-# ---------------------------------------------------------------------------------------------------------------- JSON
-
-
-def test_json_has_exactly_these_keys():
-    made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)).verdict)
-    assert (
-        " ".join(made)
-        == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
-        "executions interleavings states steps seconds outcomes results races faults deadlocks"
-    )
-    (found,) = made["races"]
-    assert " ".join(found) == "tensor level level_name kind cell first second interleaving"
-    assert found["first"] == {
-        "task": "1", "line": 5, "column": 5, "rule": "Assign", "operation": "read", "position": 1, "index": None
-    }  # fmt: skip
-    counts = {"interleavings": 3, "executions": 0, "probability": None}
-    assert made["results"] == [{"values": {"c": [6, 0, 0]}, **counts, "interleaving": "1*2,2*2"}]
-    assert json.loads(json.dumps(made)) == made
-
-
-FAULT = {"message": "overflow", "task": "2", "rule": "Call", "line": 5, "column": 5, "interleaving": "1,2"}
-
-
-def test_json_tells_tasks_and_places_of_faults_and_deadlocks():
-    made = as_json.explore(report(verdict="fault", faults=(OVERFLOW,), deadlocks=(STUCK,)).verdict)
-    assert made["faults"] == [FAULT]
-    waiting = {"task": "0", "waits_for": "lock a", "holder": "0", "line": None, "column": None}
-    assert made["deadlocks"] == [
-        {"message": STUCK.message, "waiting": [waiting], "line": None, "column": None, "interleaving": "-"}
-    ]
-
-
-def test_json_lists_what_the_text_leaves_out():
-    results = [result(outcome(k, 0, 0), 1) for k in range(12)]
-    made = as_json.explore(report(*results, verdict="race", races=(race(),) * 10).verdict)
-    assert (made["outcomes"], len(made["results"]), len(made["races"])) == (12, 12, 10)
-
-
-def test_rationals_are_doubles_in_json_and_in_text_unless_they_are_asked_for():
-    third = outcome(Fraction(1, 3))
-    made = report(result(third, 2), expected=third)
-    assert as_json.explore(made.verdict)["results"][0]["values"] == {"c": [1 / 3]}
-    assert "c = [0.3333333333333333]" in terminal.explore(made)
-    with exactly():
-        assert "c = [1/3]" in terminal.explore(made)
-
-
-def test_a_touch_shows_the_root_as_0_and_its_value_as_a_number():
-    actions = (action("0", "write", Fraction(1, 4)),)
-    made = told(*actions, given=1, end="fault", incident=OVERFLOW, outcome=None)
-    assert as_json.replay(made) == {
-        "steps": [
-            {
-                "task": "0", "rule": "Assign", "line": 5, "column": 5, "visible": True, "indices": {},
-                "lost": None,
-                "touches": [
-                    {
-                        "tensor": "c", "level": 1, "level_name": "Element", "buffer": "val", "cell": "c.val[1]",
-                        "operation": "write", "position": 1, "index": None, "value": 0.25,
-                    }
-                ],
-            }
-        ],
-        "mismatch": None, "end": "fault", "message": "overflow", "incident": FAULT, "values": None,
-    }  # fmt: skip
-
-
 # ------------------------------------------------------------------------------------------------------------- colours
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def colourful(monkeypatch):
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "20")
-
-
-SAMPLE = terminal.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)))
-
-
-def test_colours_add_nothing_and_wrap_nothing(colourful):
-    """On a terminal 20 columns wide, the text without its colours is the text."""
-    coloured = painted(SAMPLE, Terminal())
-    assert coloured.count("\x1b[") > 10
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == SAMPLE
-
-
-def test_there_are_no_colours_elsewhere(colourful, monkeypatch):
-    assert painted(SAMPLE, io.StringIO()) == SAMPLE
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert painted(SAMPLE, Terminal()) == SAMPLE
-
-
-def test_text_that_looks_like_markup_is_left_alone(colourful):
-    text = "error[fault]: [bold]a[1][/bold] :smile:\tb"
-    assert re.sub(r"\x1b\[[0-9;]*m", "", painted(text.replace("\t", " "), Terminal())) == text.replace("\t", " ")
-
-
-def test_the_spinner_is_silent_off_a_terminal():
-    stream = io.StringIO()
-    with spinner(str, stream) as progress:
-        assert progress is None
-    assert stream.getvalue() == ""
 
 
 def test_results_that_look_alike_are_printed_in_full():
@@ -588,32 +333,3 @@ def test_results_that_look_alike_are_printed_in_full():
     full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]
     assert listings([first, second]) == full and listings([first]) == ["x = 1.0"]
     assert differences(first, second) == f"x is {full[0][4:]}, not {full[1][4:]}"
-
-
-def shown(*actions: Action, given: int, **changes) -> list[str]:
-    """The lines that a report on an exploration has of a counterexample."""
-    return list(steps.counterexample(told(*actions, given=given, **changes), ["c"]))
-
-
-def test_a_counterexample_ends_with_the_last_update_that_it_loses():
-    lost = Lost("c.val[1]", "2", 0, 2, 1)
-    last = replace(action("1", "write", 1), lost=lost)
-    lines = shown(action("1", "read"), action("2", "write", 2), last, action("2", "read"), given=4)
-    assert [line[:12].rstrip() for line in lines[1:4]] == ["  1  1    re", "  2  │ 2  wr", "  3  1 │  wr"]
-    assert lines[4:] == [
-        "     ── step 3 overwrites step 2 with a value computed from step 1's read",
-        "  … and 1 step more",
-    ]
-
-
-def test_a_long_counterexample_is_shown_by_its_last_steps():
-    lines = shown(*(action("1", "write", k) for k in range(30)), given=30, end="fault", incident=OVERFLOW, outcome=None)
-    assert lines[0].endswith("ends in a fault: overflow")
-    assert lines[1] == "  … after 18 steps"
-    assert [line.split()[0] for line in lines[2:]] == [str(number) for number in range(19, 31)]
-
-
-def test_invisible_steps_are_left_out_of_a_counterexample():
-    lines = shown(action("0"), action("1", "read"), action("1"), action("2", "write"), action("1", "write"), given=2)
-    assert lines[0].endswith("leads to a race: steps 1 and 2 conflict")
-    assert [line.split()[0] for line in lines[1:]] == ["1", "2"]

@@ -32,7 +32,6 @@ RESULTS = {
     "Histogram": wingspan.stress(PROGRAM, runs=20),
     "Kernel": wingspan.compile(KERNEL, inputs={"A": "float"}, engine="native"),
 }
-VOID = {"rect", "line", "path", "br"}
 
 
 class Tags(HTMLParser):

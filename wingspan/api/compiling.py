@@ -35,8 +35,9 @@ from wingspan.program import Program, load
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
 from wingspan.shown import Shown
+from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
-from wingspan.tensors.tensor import Tensor, default_format, parse_format
+from wingspan.tensors.tensor import Tensor
 
 FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
 

@@ -19,7 +19,8 @@ from wingspan.native.machine import Native
 from wingspan.native.prepared import Compiled, code_of
 from wingspan.outcome import Outcome
 from wingspan.semantics.machine import Semantics
-from wingspan.tensors.tensor import LARGEST, partial, refusal, require_order, too_large
+from wingspan.tensors.holding import partial, refusal
+from wingspan.tensors.tensor import LARGEST, require_order, too_large
 
 
 def machine_of(bound: Elaborated, name: str) -> Semantics | Native:

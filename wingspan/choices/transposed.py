@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.lang import ir
-from wingspan.tensors.tensor import Coordinates, Tensor, parse_format
+from wingspan.tensors.formats import parse_format
+from wingspan.tensors.tensor import Coordinates, Tensor
 
 Order = tuple[int, ...]
 """The axes of a tensor, from 0, that of the root level first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -101,30 +101,11 @@ def explore(
     the search went.
     """
     given = {name: value for name, value in bounds.items() if value is not None}
-    for name in given:
-        if strategy not in USED_BY.get(name, (strategy,)):
-            raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
-    if shortest and "first" in given:
-        raise click.UsageError("--first and --shortest exclude each other.")
-    if html is not None:
-        pages.require_rules(machine)
-    if memory and drawing is None:
-        raise click.UsageError("--memory is for --graph.")
-    if watches and html is None:
-        raise click.UsageError("--watch is for --html.")
-    if coverage and machine != "semantics":
-        raise click.UsageError("--coverage is for --machine semantics: a plan has no rules.")
-    used = api.files_of(told.runnable, told.inputs)
-    if "checkpoint" in given:
-        check_output(given["checkpoint"], used)
-    if html is not None:
-        others = [drawing] if drawing is not None else []
-        pages.check(html, [*used, *others, *(given[each] for each in ("checkpoint", "resume") if each in given)], force)
-    if drawing is not None:
-        check_drawing(drawing, [*used, *(given[each] for each in ("checkpoint", "resume") if each in given)])
-        check_new(drawing, force)
-    if "resume" in given:
-        check_readable(named(given["resume"]))
+    require_together(
+        given, strategy, machine, shortest=shortest, drawing=drawing, memory=memory, html=html, watches=watches,
+        coverage=coverage,
+    )  # fmt: skip
+    require_files(told, given, drawing, html, force)
     if watches:
         Trace(api.bind(told.runnable, **told.binding), watches)  # what cannot be watched is said before the search
     invocation = replace(told, machine=machine)
@@ -157,6 +138,51 @@ def explore(
         text = terminal.explore(report, counterexample(exploration, report))
         show(text + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
     sys.exit(STATUS[report.verdict.verdict])
+
+
+def require_together(
+    given: Mapping[str, Any],
+    strategy: str,
+    machine: str,
+    *,
+    shortest: bool,
+    drawing: Path | None,
+    memory: bool,
+    html: Path | None,
+    watches: tuple[str, ...],
+    coverage: bool,
+) -> None:
+    """A usage error if options of `explore` do not go together."""
+    for name in given:
+        if strategy not in USED_BY.get(name, (strategy,)):
+            raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
+    if shortest and "first" in given:
+        raise click.UsageError("--first and --shortest exclude each other.")
+    if html is not None:
+        pages.require_rules(machine)
+    if memory and drawing is None:
+        raise click.UsageError("--memory is for --graph.")
+    if watches and html is None:
+        raise click.UsageError("--watch is for --html.")
+    if coverage and machine != "semantics":
+        raise click.UsageError("--coverage is for --machine semantics: a plan has no rules.")
+
+
+def require_files(
+    told: Invocation, given: Mapping[str, Any], drawing: Path | None, html: Path | None, force: bool
+) -> None:
+    """InputError, before anything is searched, if a file that `explore` is given cannot be read or written."""
+    used = api.files_of(told.runnable, told.inputs)
+    kept = [given[each] for each in ("checkpoint", "resume") if each in given]
+    if "checkpoint" in given:
+        check_output(given["checkpoint"], used)
+    if html is not None:
+        pages.check(html, [*used, *([drawing] if drawing is not None else []), *kept], force)
+    if drawing is not None:
+        check_drawing(drawing, [*used, *kept])
+        check_new(drawing, force)
+    if "resume" in given:
+        check_readable(named(given["resume"]))
 
 
 def check_drawing(path: Path, used: Sequence[Path]) -> None:

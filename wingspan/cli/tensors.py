@@ -13,7 +13,8 @@ from wingspan.console import show_json
 from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
-from wingspan.tensors.tensor import Tensor, parse_format
+from wingspan.tensors.formats import parse_format
+from wingspan.tensors.tensor import Tensor
 from wingspan.views import json as data
 from wingspan.views.levels import sizes
 from wingspan.written import check_new, check_output

@@ -20,7 +20,7 @@ from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
-from wingspan.tensors.tensor import partial
+from wingspan.tensors.holding import partial
 
 TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact": level_test.exact}
 

@@ -21,9 +21,10 @@ from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Level, Tower, resolve
 from wingspan.tensors.arrays import as_array
 from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.formats import default_format
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.pairs import of_pairs
-from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, default_format, hold, read_file, require_order
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, hold, read_file, require_order
 
 
 @dataclass(frozen=True)

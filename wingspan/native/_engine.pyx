@@ -1,6 +1,6 @@
 """The register machine: runs the instructions of `assemble` on threads of the system, without the interpreter's lock.
 
-`assemble.OPCODES` defines the instructions, runtime.h the runtime. Arguments are trusted:
+`code.OPCODES` defines the instructions, runtime.h the runtime. Arguments are trusted:
 `engine` checks them.
 """
 
@@ -16,7 +16,7 @@ from wingspan.runtime._memory cimport Memory
 from wingspan.runtime.runtime cimport *
 
 
-cdef enum:  # in the order of assemble.OPCODES
+cdef enum:  # in the order of code.OPCODES
     MOVE, SELECT, SELECT_EQ, SELECT_LT, AND, OR, NOT, TO_FLOAT
     INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_MIN, INT_MAX
     INT_EQ, INT_NE, INT_LT, INT_LE, INT_GT, INT_GE

@@ -15,7 +15,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.errors import InternalError
 from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
-from wingspan.native.assemble import OPCODES, Code
+from wingspan.native.code import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
 from wingspan.plan.layout import Bounds, bounds

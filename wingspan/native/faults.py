@@ -6,7 +6,7 @@ import struct
 
 from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
-from wingspan.native.assemble import Code
+from wingspan.native.code import Code
 from wingspan.plan.ir import Atomic, Check, Compute, Stmt
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator

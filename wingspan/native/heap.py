@@ -20,7 +20,7 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
 from wingspan.lang.words import same
 from wingspan.levels import Tower
-from wingspan.native.assemble import Code
+from wingspan.native.code import Code
 from wingspan.plan.ir import (
     Access,
     Acquire,

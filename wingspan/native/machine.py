@@ -22,7 +22,8 @@ from wingspan.explorer.run import run
 from wingspan.lang.algebra import element, held
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
-from wingspan.native.assemble import Code, assemble
+from wingspan.native.assemble import assemble
+from wingspan.native.code import Code
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory

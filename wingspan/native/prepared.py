@@ -13,7 +13,8 @@ from wingspan.elaborate import Elaborated
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
-from wingspan.native.assemble import Code, assemble
+from wingspan.native.assemble import assemble
+from wingspan.native.code import Code
 from wingspan.native.engine import Engine
 from wingspan.plan.layout import unbounded
 from wingspan.plan.pipeline import depends_on, lower

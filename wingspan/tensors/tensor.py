@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from itertools import islice
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -15,21 +14,20 @@ import scipy.sparse
 
 from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
-from wingspan.lang import ir, parser
+from wingspan.lang import ir
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
-from wingspan.lang.devices import Device
-from wingspan.lang.ir import Instance
 from wingspan.lang.numbers import axes
-from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
-from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.levels import MOST_AXES, Tower
 from wingspan.paths import named
 from wingspan.shown import Shown
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
+from wingspan.tensors.drawing import drawing
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow
+from wingspan.tensors.foreign import Runs, adopt, is_arrow
+from wingspan.tensors.formats import default_of, outermost
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
 from wingspan.tensors.pairs import of_pairs, pairs
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
@@ -162,8 +160,8 @@ class Tensor(Shown):
         """
         if form is None:
             data = read_file(named(path))
-            return _of(_default(data), data, devices, borrow=True)
-        rank = Tower.of(_root(form, devices), ()).rank
+            return _of(default_of(data), data, devices, borrow=True)
+        rank = Tower.of(outermost(form, devices), ()).rank
         return _of(form, read_file(named(path), rank=rank), devices, borrow=True)
 
     @staticmethod
@@ -408,7 +406,7 @@ class Tensor(Shown):
         return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __str__(self) -> str:
-        return _drawing(self.tower, self.fill, self._reader())
+        return drawing(self.tower, self.fill, self._reader())
 
 
 # ------------------------------------------------------------------------------------------------------------- loading
@@ -524,44 +522,8 @@ def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
     return load(tower, dense_entries(array, tower.fill))
 
 
-def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
-    """Why a tensor cannot hold those elements of an array of exact values that were written; None if it can.
-
-    What is set to false in a `Pattern` is not stored.
-    """
-    if not tower.rank:
-        return None
-    if tower.leaf.implied:
-        written = written & array.astype(np.bool_)
-    try:
-        if tower.kind == "pair":
-            load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
-        else:
-            entries = rounded(array[written], tower.dtype), np.nonzero(written)
-            hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
-    except InputError as error:
-        return error.message
-    return None
-
-
-@lru_cache(maxsize=1 << 12)
-def partial(levels: tuple[Level, ...]) -> tuple[int, ...]:
-    """The axes, from 0, on which these levels cannot hold three indices, with neighbours that differ.
-
-    The other axes have one index.
-    """
-    rank = Tower(levels, ()).rank
-    towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
-    elements: np.ndarray = np.array([exact_elements[Tower(levels, ()).kind](v) for v in (1, 0, 1)], dtype=object)
-    written = np.ones(3, dtype=np.bool_)
-    return tuple(
-        k for k, tower in enumerate(towers)
-        if refusal(tower, elements.reshape(tower.shape), written.reshape(tower.shape)) is not None
-    )  # fmt: skip
-
-
 def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
-    root = _root(form, devices)
+    root = outermost(form, devices)
     levels = Tower.of(root, ())
     given = adopt(data, levels, levels.rank, levels.fill)
     given = given if scipy.sparse.issparse(given) or isinstance(given, Runs) else as_array(given)
@@ -573,115 +535,3 @@ def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, bor
     if tower.rank > MOST_AXES:
         raise InputError(f"the data has {tower.rank} axes, and a tensor has at most {MOST_AXES}", fix="use fewer axes")
     return hold(tower, data, None if borrow else given)
-
-
-def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) -> ir.Format:
-    """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
-    form = ir.Format("Element", (ir.Literal(fill), *(() if width is None else (ir.StorageWidth(width.name),))))
-    for axis in range(rank):
-        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
-    return form
-
-
-def _default(data: Any) -> ir.Format:
-    """The default format for what a file holds: of its rank, kind, width and fill value."""
-    fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
-    values = array.values if isinstance(array, Runs) else array
-    kind = {"b": bool, "f": float}.get(values.dtype.kind, int)
-    width = BY_DTYPE.get(values.dtype.newbyteorder("=").name)
-    return default_format(array.ndim, kind(fill), width if width is not None and width.narrow else None)
-
-
-def _root(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:
-    """The outermost level of a format."""
-    form = parse_format(form) if isinstance(form, str) else form
-    return resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
-
-
-def parse_format(text: str) -> ir.Format:
-    """A format from its text. InputError if it is none."""
-    match parser.parse(f"T = Tensor({text})", "format").body.statements:
-        case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
-            return form
-    raise InputError(f"`{text}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")
-
-
-# ------------------------------------------------------------------------------------------------------------- drawing
-
-MOST = 12
-"""children drawn of one fiber, and rows and columns of a matrix"""
-GRID = 76
-"""columns of a terminal that the elements of a matrix take"""
-
-
-def _drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
-    """The fibertree, a line for each fiber and each stored element."""
-    title = str(tower)
-    if tower.rank == 0:
-        return f"{title}: {show(reader.value(1, ()))}"
-    title += "  " + "×".join(map(str, tower.shape))
-    if not alike(fill, exact(tower.fill)):
-        title += f"  fill {show(fill)}"
-    dense = tower.rank == 2 and all(tower.levels[tower.depths[number]].lookup for number in (2, 3))
-    if dense and all(tower.shape) and not any(level.owned for level in tower.levels):
-        return "\n".join([title, *_grid(reader, *tower.shape)])
-    return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
-
-
-def _grid(reader: Reader, rows: int, columns: int) -> list[str]:
-    """The elements of a matrix that stores all of them, a line for each row; as many as are read at a glance."""
-    table: list[list[str]] = [[] for _ in range(min(rows, MOST))]
-    wide = 0
-    for fiber in islice(reader.stretches(3, 1, ()), MOST):
-        below = islice(reader.stretches(2, fiber[2], fiber[3]), MOST)
-        column = [show(reader.value(child, inside)) for _, _, child, inside in below]
-        column += ["·"] * (len(table) - len(column))  # a fiber that its level does not hold
-        room = max(map(len, column), default=0)
-        wide += 2 + room
-        if wide > GRID:
-            break
-        for line, text in zip(table, column, strict=True):
-            line.append(f"  {text:>{room}}")
-    drawn = len(table[0])
-    lines = ["".join(line) + ("  …" if drawn < columns else "") for line in table]
-    more = {"row": rows - len(table), "column": columns - drawn}
-    left = [f"{n} more {noun}{'s' * (n > 1)}" for noun, n in more.items() if n]
-    return [*lines, f"  … {' and '.join(left)}"] if left else lines
-
-
-def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[str, ...]) -> list[str]:
-    children = reader.stretches(number, position, instance)
-    drawn = list(islice(children, MOST))
-    modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
-    nothing = "unclaimed" if any(level.owned for level in modifiers) else "empty"
-    more = _rest(reader.tower, number, children)
-    lines: list[str] = []
-    for k, (first, stop, child, inside) in enumerate(drawn):
-        last = k == len(drawn) - 1 and not more
-        index = f"{first}" if first == stop else f"{first}:{stop}"
-        below: list[str] = []
-        if number == 2:
-            index = index if first == stop else f"[{index}]"
-            text = f"{index}: {show(reader.value(child, inside))}" if child else f"{index}: {nothing}"
-        else:
-            text = "[" + ", ".join([":"] * (number - 2) + [index, *outer]) + "]"
-            text += _owner(reader.tower, len(instance), inside) if child else f"  {nothing}"
-            below = _branches(reader, number - 1, child, inside, (index, *outer)) if child else []
-        lines.append(("└─ " if last else "├─ ") + text)
-        lines += [("   " if last else "│  ") + line for line in below]
-    return [*lines, f"└─ … {more} more"] if more else lines
-
-
-def _owner(tower: Tower, outer: int, instance: Instance) -> str:
-    """Which threads own what an instance holds, those of its first `outer` keys apart."""
-    keyed = [level for level in tower.levels if level.key]
-    keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
-    return "".join(f"  thread {key}" for level, key in keys[outer:] if level.owned)
-
-
-def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:
-    """How many children are left; a level that computes their positions has as many as its extent says."""
-    depth = tower.depths[number]
-    if not tower.levels[depth].lookup:
-        return sum(1 for _ in children)
-    return max(tower.extent(depth) - MOST, 0) if next(children, None) is not None else 0

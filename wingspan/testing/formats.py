@@ -16,7 +16,7 @@ from wingspan.lang.ir import kind_of
 from wingspan.lang.widths import NARROW, USUAL
 from wingspan.levels import REGISTRY, resolve
 from wingspan.levels.base import Level, Storage, Tower
-from wingspan.tensors.tensor import parse_format
+from wingspan.tensors.formats import parse_format
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "0": st.integers(-3, 3),

@@ -1,46 +1,18 @@
-"""The sequential result of a program over dense NumPy arrays: the oracle that everything else is compared with.
-
-It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order of
-their indices. Values are exact: integers of 64 bits that fault on overflow, and fractions for doubles. Inf, -Inf and
-NaN follow IEEE 754.
-
-Zero times Inf or NaN is NaN, unless the zero is a literal or an element that is not stored: then it is zero. The
-reference is given which elements inputs store. What other tensors store depends on their formats: where that decides
-the result, the reference gives up (`Undecided`).
-
-A format may hold only some tensors. At the end of the scope that declares a tensor, the reference asks whether its
-format holds what was written, and faults if not.
-"""
+"""A walk over an elaborated program that keeps dense arrays and variables, scope by scope."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import partial, reduce
-from typing import Any
+from functools import reduce
 
 import numpy as np
 
 from wingspan.errors import Fault, InputError, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-
-KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean", "pair": "a pair"}
-
-RANGES = {
-    f"{letter}{bits}": np.iinfo(f"{name}{bits}")
-    for letter, name in (("u", "uint"), ("i", "int"))
-    for bits in (8, 16, 32)
-}
-"""What narrow cells of integers hold."""
-
+from wingspan.reference.arithmetic import BITWISE, WRAPPING, alike, binary, boolean, bounded, unary
+from wingspan.reference.values import KINDS, RANGES, Array, beyond, computed, converted, exact, show, unfit
 
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
 """Whether an element was written."""
@@ -117,272 +89,6 @@ def evaluate(
         root.written[name] = _Written(np.broadcast_to(stored, shapes[name]))
     _Evaluator(shapes, kinds, tick, formats, frozenset(changing)).scoped(body, root)
     return Results(root.tensors, root.variables)
-
-
-def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> Array:
-    """The array as an object array of exact values of one kind.
-
-    >>> exact(np.array([0.5, 2.0]), "float").tolist()
-    [Fraction(1, 2), Fraction(2, 1)]
-    """
-    array = np.asarray(array)
-    result = np.empty(array.shape, dtype=object)
-    for index, item in np.ndenumerate(array):
-        tick()
-        raw = item.item() if isinstance(item, np.generic) else item
-        value = _computed(raw)
-        fitting = None if value is None else _converted(value, kind)
-        if fitting is None:
-            raise InputError(_unfit(show(raw) if value is None else show(value), kind))
-        result[index] = fitting
-    return result
-
-
-def show(value: object) -> str:
-    """A value as a program would write it; a double that has no short decimal as a fraction."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Fraction):
-        try:
-            rounded = float(value)
-        except OverflowError:
-            return str(value)
-        return repr(rounded) if rounded == value else str(value)
-    return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value), str(value))
-
-
-def _computed(raw: object) -> Value | None:
-    """A Python number as what programs compute with; None for what is no number."""
-    if isinstance(raw, bool | int | Fraction):
-        return raw
-    return _double(raw) if isinstance(raw, float) else None
-
-
-def _double(raw: float) -> Value:
-    return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
-
-
-def _converted(value: Value, kind: str) -> Value | None:
-    """The value as an element of a tensor of that kind, None when it has no place there."""
-    if isinstance(value, ir.Pair) or kind == "pair":
-        return value if isinstance(value, ir.Pair) and kind == "pair" else None
-    if isinstance(value, bool) or kind == "bool":
-        return value if isinstance(value, bool) and kind == "bool" else None
-    if kind in ("float", "f32"):
-        value = value if _beyond(value) else Fraction(value)
-        return single(value) if kind == "f32" and isinstance(value, Fraction) else value
-    least, most = (RANGES[kind].min, RANGES[kind].max) if kind in RANGES else (INT_MIN, INT_MAX)
-    integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
-    return int(value) if integral and least <= value <= most else None
-
-
-def single(value: Fraction) -> Fraction:
-    """The nearest number in single precision, of two the even one; what rounds to no finite one stays as it is."""
-    if abs(value) >= 2**128:
-        return value
-    with np.errstate(over="ignore"):
-        near = np.float32(float(value))
-        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
-
-    def worth(x: Any) -> Fraction:
-        return Fraction(float(x)) if np.isfinite(x) else Fraction(2) ** 128 * (1 if x > 0 else -1)
-
-    best = min(around, key=lambda x: (abs(worth(x) - value), int(x.view(np.uint32)) % 2))
-    return worth(best) if np.isfinite(best) else value
-
-
-def _unfit(text: str, kind: str) -> str:
-    """What is said of a value that has no place in a tensor."""
-    return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
-
-
-# ------------------------------------------------------------------------------------------------------- arithmetic
-
-
-def _beyond(value: Value) -> bool:
-    """Whether a value is Inf, -Inf or NaN: what was computed is a double for nothing else."""
-    return isinstance(value, float)
-
-
-def _extended(op: str, a: Value, b: Value) -> Value:
-    """What a ⊗ b is if one of them is Inf, -Inf or NaN, and no divisor is 0."""
-    if a != a or b != b or (op in ("÷", "%") and _beyond(a)):
-        return ir.NAN
-    if op in ("min", "max"):
-        found = a if (a < b) == (op == "min") else b
-        return found if _beyond(found) else Fraction(found)
-    if op in ("÷", "%"):
-        crosses = (a < 0 < b) or (b < 0 < a)
-        return Fraction(-1 if crosses else 0) if op == "÷" else b if crosses else Fraction(a)
-    x, y = (np.float64(v if _beyond(v) else (v > 0) - (v < 0)) for v in (a, b))
-    with np.errstate(invalid="ignore"):
-        made = float(x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y)
-    return ir.NAN if made != made else made if math.isinf(made) else Fraction(0)
-
-
-def _alike(a: Value, b: Value) -> bool:
-    return a == b or (a != a and b != b)
-
-
-def _floored(a: Value, b: Value) -> Value:
-    quotient = a // b
-    return quotient if _both_int(a, b) else Fraction(quotient)
-
-
-def _least(a: Value, b: Value) -> Value:
-    return min(a, b) if _both_int(a, b) else Fraction(min(a, b))
-
-
-def _greatest(a: Value, b: Value) -> Value:
-    return max(a, b) if _both_int(a, b) else Fraction(max(a, b))
-
-
-def _both_int(a: Value, b: Value) -> bool:
-    return isinstance(a, int) and isinstance(b, int)
-
-
-def _quotient(a: Value, b: Value) -> Value:
-    return Fraction(a) / Fraction(b)
-
-
-NUMERIC: dict[str, Callable[[Value, Value], Value]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _quotient,
-    "÷": _floored,
-    "%": operator.mod,
-    "min": _least,
-    "max": _greatest,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "⊻": operator.xor}
-
-WRAPPING: dict[str, Callable[[int, int], int]] = {"+%": operator.add, "-%": operator.sub, "*%": operator.mul}
-
-EQUALITY: dict[str, Callable[[Value, Value], bool]] = {"==": operator.eq, "!=": operator.ne}
-
-LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||": operator.or_}
-
-
-def _binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
-    """What a ⊗ b is, exactly."""
-    if op in LOGICAL:
-        return LOGICAL[op](_boolean(op, a, span), _boolean(op, b, span))
-    if op in EQUALITY:
-        if isinstance(a, bool) != isinstance(b, bool):
-            raise Fault(f"{op} needs two numbers or two booleans, got {show(a)} and {show(b)}", span)
-        return EQUALITY[op](a, b)
-    if op in BITWISE:
-        return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
-    if op in WRAPPING:
-        return _wrapped(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
-    if op == "pair":
-        return _pair(_number(op, a, span), _integer(op, b, span), span)
-    if op in ir.PAIRING:
-        return min(_paired(op, a, span), _paired(op, b, span), key=partial(_rank, op))
-    if op in ("<<", ">>"):
-        return _bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
-    if op not in NUMERIC:
-        raise InternalError(f"the reference has no operator {op} of two arguments", span)
-    a, b = _number(op, a, span), _number(op, b, span)
-    if op in ("/", "÷", "%") and b == 0:
-        raise Fault(f"division by zero: {show(a)} {op} {show(b)}", span)
-    if (_beyond(a) or _beyond(b)) and op not in ("<", "<=", ">", ">="):
-        return _extended(op, a, b)
-    return _bounded(NUMERIC[op](a, b), span)
-
-
-def _unary(op: str, a: Value, span: Span | None) -> Value:
-    """What ⊗ a is, exactly."""
-    if op == "!":
-        return not _boolean(op, a, span)
-    if op in ir.PARTS:
-        p = _paired(op, a, span)
-        return p.second if op == "second" else _double(p.first)
-    if op == "~":
-        return -1 - _integer(op, a, span)
-    a = _number(op, a, span)
-    if op == "-":
-        return _bounded(-a, span)
-    if op == "abs":
-        return _bounded(-a if a < 0 else a, span)
-    if op == "isqrt":
-        if not isinstance(a, int) or a < 0:
-            raise Fault(f"isqrt needs an integer that is not negative, got {show(a)}", span)
-        return math.isqrt(a)
-    if op in ("+", "min", "max"):
-        return a
-    raise InternalError(f"the reference has no operator {op} of one argument", span)
-
-
-def _number(op: str, value: Value, span: Span | None) -> Value:
-    if isinstance(value, bool):
-        raise Fault(f"{op} needs numbers, got {show(value)}", span)
-    return value
-
-
-def _integer(op: str, value: Value, span: Span | None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Fault(f"{op} needs integers, got {show(value)}", span)
-    return value
-
-
-def _paired(op: str, value: Value, span: Span | None) -> ir.Pair:
-    if not isinstance(value, ir.Pair):
-        raise Fault(f"{op} needs pairs, got {show(value)}", span)
-    return value
-
-
-def _pair(x: Value, i: int, span: Span | None) -> ir.Pair:
-    """The pair of a number, rounded to single precision, and an integer of 32 bits."""
-    if not -(2**31) <= i < 2**31:
-        raise Fault(f"{i} does not fit the second of a pair", span)
-    near: Value = x if _beyond(x) else single(Fraction(x))
-    try:
-        return ir.Pair.of(float(near), i)
-    except OverflowError:
-        return ir.Pair.of(math.inf if near > 0 else -math.inf, i)
-
-
-def _rank(op: str, p: ir.Pair) -> tuple[bool, float, int]:
-    """Pairs in the order in which an operator prefers them: NaN, then the least or the greatest, then the first."""
-    known = p.first == p.first
-    x = p.first if known else 0.0
-    return known, x if op == "minby" else -x, p.second
-
-
-def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
-    """a times or divided by a power of two, rounded down. 2**64 is more than any integer."""
-    if places < 0:
-        raise Fault(f"{op} needs at least 0 places, got {places}", span)
-    power = 1 << min(places, 64)
-    return a * power if op == "<<" else a // power
-
-
-def _wrapped(value: int) -> int:
-    """The integer of 64 bits that ends in the same ones."""
-    low = value & 2**64 - 1
-    return low if low <= INT_MAX else low - 2**64
-
-
-def _boolean(op: str, value: Value, span: Span | None) -> bool:
-    if not isinstance(value, bool):
-        raise Fault(f"{op} needs booleans, got {show(value)}", span)
-    return value
-
-
-def _bounded(value: Value, span: Span | None) -> Value:
-    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        raise Fault(f"{value} overflows a 64-bit integer", span)
-    return value
-
-
-# -------------------------------------------------------------------------------------------------------- evaluation
 
 
 class _Written:
@@ -467,7 +173,7 @@ class _Evaluator:
                 for each in statements:
                     self.run(each, scope)
             case ir.If(condition, body):
-                if _boolean("if", self.value(condition, scope), condition.span):
+                if boolean("if", self.value(condition, scope), condition.span):
                     self.scoped(body, _Scope(scope))
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
@@ -494,7 +200,7 @@ class _Evaluator:
 
     def absorbed(self, a: ir.Absorbing, scope: _Scope, span: Span | None) -> bool:
         """Whether no update changes a scalar any more."""
-        return _alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
+        return alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _Scope) -> None:
         """T[i…] ⊕= e"""
@@ -516,21 +222,21 @@ class _Evaluator:
             return value
         kind = self.kinds[s.access.fiber.tensor]
         kind = "int" if kind in RANGES else "float" if kind == "f32" else kind
-        given = _converted(value, kind)
+        given = converted(value, kind)
         if given is None:
-            raise Fault(_unfit(show(value), kind), s.value.span or s.span)
+            raise Fault(unfit(show(value), kind), s.value.span or s.span)
         if isinstance(s.op, ir.Function):
             return self.called(s.op, (before, given), s.span)
-        return _binary(s.op, before, given, s.span)
+        return binary(s.op, before, given, s.span)
 
     def called(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
         """What a function gives. Undecided if that is not what it is declared to give: Inf and NaN may disobey."""
         made = self.value(f.body, _Scope(None, dict(zip(f.parameters, args, strict=True))), typed=True)
-        if any(map(_beyond, args)) and len(args) == 2:
+        if any(map(beyond, args)) and len(args) == 2:
             for e, other in (args, args[::-1]):
                 known = f.algebra
                 at_once = ((known.identity, other), (known.annihilator, e))
-                if any(z is not None and z.value == e and not _alike(made, declared) for z, declared in at_once):
+                if any(z is not None and z.value == e and not alike(made, declared) for z, declared in at_once):
                     message = f"{f} of {show(other)} and {show(e)} is {show(made)}, and declared otherwise"
                     raise Undecided(message, span, fix="use another engine")
         return made
@@ -564,10 +270,10 @@ class _Evaluator:
         """
         match e:
             case ir.Literal(raw):
-                known = _computed(raw)
+                known = computed(raw)
                 if known is None:
                     raise Fault(f"{raw} is no number", e.span)
-                return _bounded(known, e.span)
+                return bounded(known, e.span)
             case ir.Variable(name) | ir.Index(name):
                 binding = scope.binding(name)
                 if binding is None:
@@ -579,12 +285,12 @@ class _Evaluator:
                 typed = typed or op == "isqrt" or op in ir.BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
-                    return _unary(op, first, e.span)
-                if op == "*" and any(map(_beyond, (first, *rest))):
+                    return unary(op, first, e.span)
+                if op == "*" and any(map(beyond, (first, *rest))):
                     for arg, factor in zip(args, (first, *rest), strict=True):
                         if factor == 0 and self.annihilates(arg, scope, typed):
                             return factor
-                return reduce(lambda a, b: _binary(op, a, b, e.span), rest, first)
+                return reduce(lambda a, b: binary(op, a, b, e.span), rest, first)
             case ir.Access():
                 array, index = self.cell(e, scope)
                 found: Value = array[index]
@@ -594,7 +300,7 @@ class _Evaluator:
             case ir.Coalesce(ir.Access() as access, otherwise):
                 return self.value(otherwise if self.missing(access, scope) else access, scope)
             case ir.Choice(condition, then, otherwise):
-                holds = _boolean("ifelse", self.value(condition, scope), condition.span)
+                holds = boolean("ifelse", self.value(condition, scope), condition.span)
                 return self.value(then if holds else otherwise, scope, typed=True)
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
@@ -664,7 +370,7 @@ class _Evaluator:
     def stored(self, tensor: str, value: Value, span: Span | None) -> Value:
         """The value as an element of the tensor."""
         kind = self.kinds[tensor]
-        fitting = _converted(value, kind)
+        fitting = converted(value, kind)
         if fitting is None:
-            raise Fault(_unfit(show(value), kind) if kind in KINDS else f"{tensor}: {_unfit(show(value), kind)}", span)
+            raise Fault(unfit(show(value), kind) if kind in KINDS else f"{tensor}: {unfit(show(value), kind)}", span)
         return fitting

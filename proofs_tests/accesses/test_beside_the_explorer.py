@@ -1,0 +1,137 @@
+"""Races of a log against those that exploring the program predicts."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from proofs_tests.accesses.logs import DEPENDENT
+from proofs_tests.effort import many
+from wingspan import api
+from wingspan.accesses import parse_log
+from wingspan.errors import InputError
+from wingspan.explorer.machine import Step
+from wingspan.testing.programs import meetings
+
+SAFE = "c = Tensor(Dense(Atomic(0)), 5)\nc .= 0\nfor i = parallel(1:4)\nc[i - i % 2 + 1] += 1\nend\nreturn c"
+
+
+def test_races_are_judged_by_what_exploring_predicts() -> None:
+    program = api.load(DEPENDENT)
+    log = "1 read c[1]\n1 write c[1]\n1 read c[3]\n2 read c[3]\n2 write c[3]\n1 write c[3]\n1 write c[5]\n2 read c[5]"
+    found = api.judge(parse_log(log), program)
+    assert [(one.race.cell, one.predicted) for one in found.races] == [
+        ("c[3]", True),
+        ("c[3]", True),
+        ("c[5]", False),
+    ]
+    assert str(found).splitlines() == [
+        "race  the log: 3 races in 8 accesses of 2 tasks",
+        "  task 1 (line 3) reads c[3] while task 2 (line 5) may write it  predicted",
+        "  task 2 (line 5) writes c[3] while task 1 (line 6) may write it  predicted",
+        "  task 1 (line 7) writes c[5] while task 2 (line 8) may read it  not predicted",
+    ]
+    assert api.judge(parse_log("1 write c.val[3]\n2 write c.val[3]"), program).races[0].predicted is True
+    assert api.judge(parse_log("1 write c.val[1]\n2 write c.val[1]"), program).races[0].predicted is False
+    assert api.judge(parse_log("1 write c.ptr\n2 write c.ptr"), program).races[0].predicted is True
+    assert api.judge(parse_log("1 write other\n2 write other"), program, max_states=2).races[0].predicted is None
+    quiet = api.judge(parse_log("1 write c[3]"), program)
+    assert (quiet.races, quiet.unseen) == ((), ("c",))
+    assert "exploring predicts a race on c, which the log does not show" in str(quiet)
+    assert not api.judge(parse_log("1 write c[3]\n2 write c[3]"), api.parse(SAFE)).races[0].predicted
+
+
+ONE = "C = Tensor({form}, 2, 3)\nC .= 0\nfor i = parallel(1:2)\nC[2, 3] {op} i\nend"
+DENSE, LIST = "Dense(Dense(Element(0)))", "Dense(SparseDict(Element(0)))"
+
+
+@pytest.mark.parametrize(
+    ("form", "cell", "predicted", "outside"),
+    [
+        (DENSE, "C[2, 3]", True, False),
+        (DENSE, "C.val[6]", True, False),
+        (DENSE, "C[1, 1]", False, False),
+        (DENSE, "C.val[1]", False, False),
+        (DENSE, "C[2, 4]", False, True),
+        (DENSE, "C[3, 3]", False, True),
+        (DENSE, "C[0, 3]", False, True),
+        (DENSE, "C.val[7]", False, True),
+        (DENSE, "C.other[7]", True, False),
+        (DENSE, "C", True, False),
+        (DENSE, "D[1]", False, False),
+        (LIST, "C[1, 1]", True, False),
+        (LIST, "C[2, 4]", False, True),
+        (LIST, "C.val[1]", True, False),
+        (LIST, "C.val[9]", False, False),
+        (LIST, "C.val", True, False),
+    ],
+)
+def test_a_cell_that_exploring_accesses_nowhere_is_not_predicted(
+    form: str, cell: str, predicted: bool, outside: bool
+) -> None:
+    """Unless the program may have it under another name: then, if its tensor has a race."""
+    program = api.parse(ONE.format(form=form, op="+="))
+    made = api.judge(parse_log(f"1 write {cell}\n2 write {cell}"), program)
+    (found,) = made.races
+    assert (found.predicted, found.outside) == (predicted, outside)
+    assert (
+        (f"not predicted: the program has no {cell}" in str(made)) == outside == made.to_dict()["races"][0]["outside"]
+    )
+
+
+def test_outside_of_a_tensor_nothing_is_predicted_even_if_the_search_is_cut_short() -> None:
+    made = api.judge(
+        parse_log("1 write C[3, 3]\n2 write C[3, 3]"), api.parse(ONE.format(form=DENSE, op="=")), max_states=2
+    )
+    assert made.verdict and not made.verdict.complete and made.races[0].predicted is False
+
+
+def test_a_cell_of_a_buffer_has_one_subscript() -> None:
+    program = api.parse(ONE.format(form=DENSE, op="+="))
+    with pytest.raises(InputError, match=r"C.val is a buffer in the program, and has no cell C.val\[1, 1\]"):
+        api.judge(parse_log("1 write C.val[1,1]\n2 write C.val[1,1]"), program)
+
+
+def test_an_element_has_a_subscript_for_each_axis() -> None:
+    program = api.parse(ONE.format(form=DENSE, op="+="))
+    with pytest.raises(InputError, match=r"C has rank 2 in the program, and no element C\[6\]"):
+        api.judge(parse_log("1 write D\n1 write C[6]"), program)
+    assert api.judge(parse_log("1 acquire C[6]\n1 write C[2, 3]"), program).races == ()
+
+
+@pytest.mark.many
+def test_the_log_of_a_run_has_predicted_races_only() -> None:
+    """Of any format, recorded from one run under the rules: what is in no order there races in some run."""
+    met = 0
+
+    @settings(
+        deadline=None, derandomize=True, max_examples=many(240), suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )  # fmt: skip
+    @given(meetings(), st.integers(0, 99))
+    def look(text: str, seed: int) -> None:
+        nonlocal met
+        bound = api.bind(api.parse(text))
+        machine: Any = api.machine_of(bound, "semantics")
+        chosen = Random(seed)
+        state, lines = machine.initial(), []
+        while tasks := machine.tasks(state):
+            steps = [step for task in tasks if isinstance(step := machine.step(state, task), Step)]
+            if not steps:
+                return
+            step = chosen.choice(steps)
+            lines += [f"{step.task or 0} {touch.effect} {touch.cell}" for touch in step.footprint]
+            lines += [f"{step.task or 0} join"] if not step.task else []
+            if isinstance(step.next, Exception):
+                return
+            state = step.next
+        found = api.judge(parse_log("\n".join(lines)), api.parse(text))
+        assert all(one.predicted is not False for one in found.races), (text, str(found))
+        met += bool(found.races)
+
+    look()
+    assert met > 0

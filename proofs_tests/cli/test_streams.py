@@ -1,0 +1,146 @@
+"""What goes to which stream, programs from standard input, interruptions, and output that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.cli.typed import KARATE, RACY, RULES, SAFE, process
+from proofs_tests.places import ROOT
+from wingspan import api
+from wingspan.cli import exploring, running
+from wingspan.errors import InputError, InternalError
+from wingspan.program import load
+
+
+def test_streams_are_kept_apart():
+    """The result on standard output, errors on standard error, and no escape sequences in either."""
+    good, bad = process("explore", RACY), process("explore", "none.ws")
+    assert good.stderr == "" and good.stdout.startswith("race  ")
+    assert bad.stdout == "" and bad.stderr.startswith("error[input]: none.ws")
+    assert "\x1b" not in good.stdout + bad.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = process("replay", RACY, "--interleaving", "-", stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = process("explore", SAFE, stdout=full)
+    assert (done.returncode, done.stderr) == (2, "error[input]: standard output: No space left on device\n")
+
+
+def test_a_closed_output_is_an_error():
+    command = shlex.join([sys.executable, "-m", "wingspan", "explore", SAFE])
+    done = subprocess.run(f"{command} >&-", shell=True, capture_output=True, encoding="utf-8", cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "error[input]: standard output is closed\n")
+
+
+def test_a_stream_without_unicode_loses_only_characters():
+    """Lines of drawings have signs of their own there; what has none is a question mark."""
+    done = process("explore", RACY, env={"PYTHONIOENCODING": "ascii"})
+    plain = process("explore", RACY, env={"PYTHONIOENCODING": "utf-8"})
+    assert (done.returncode, done.stderr) == (1, "")
+    timeless = [re.sub(r"in [\d.]+ s", "", text) for text in (done.stdout, plain.stdout)]
+    assert len(timeless[0]) == len(timeless[1])
+    assert all(a == b for a, b in zip(*timeless, strict=True) if b.isascii())
+
+
+def interrupting(render: object, stream: object):
+    """A spinner that is a Ctrl-C at the first progress."""
+
+    @contextlib.contextmanager
+    def pressed() -> Iterator:
+        def progress(*told: object) -> None:
+            raise KeyboardInterrupt
+
+        yield progress
+
+    return pressed()
+
+
+def test_ctrl_c_ends_a_search_with_what_it_has(wingspan, written, monkeypatch):
+    monkeypatch.setattr(exploring, "spinner", interrupting)
+    file = written("c = Tensor(Dense(Element(0)), 8)\nc .= 0\nfor i = parallel(_)\n    c[i] += 1\nend\nreturn c\n")
+    done = wingspan("explore", file, "--threads", "4")
+    assert (done.status, done.err) == (3, "")
+    assert done.out.startswith("incomplete  ") and "stopped by Ctrl-C" in done.out
+
+
+def test_ctrl_c_ends_a_run_without_a_result(wingspan, monkeypatch):
+    monkeypatch.setattr(running, "spinner", interrupting)
+    assert wingspan("run", KARATE, *RULES) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("division by zero"), InternalError("no rule applies to `skip`")])
+def test_a_defect_is_owned_up_to(wingspan, monkeypatch, error):
+    def broken(*args: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(api, "explore", broken)
+    done = wingspan("explore", SAFE)
+    assert (done.status, done.out) == (4, "")
+    assert done.err.startswith("error[internal]: ") and str(error) in done.err
+    assert "this is a defect of wingspan: please report it" in done.err and "Traceback" not in done.err
+
+
+VERBS = ["check", "explore", "replay --interleaving 1", "run --engine semantics", "diff --unsafe", "plan", "fmt"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_program_may_come_from_standard_input(wingspan, monkeypatch, verb):
+    """It goes by another name, and is piped again into the commands that a report shows."""
+    word, *options = verb.split()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(RACY).read_bytes())))
+    piped, read = wingspan(word, "-", *options), wingspan(word, RACY, *options)
+    assert (piped.status, piped.err) == (read.status, read.err)
+
+    def timeless(text: str) -> str:
+        return re.sub(r"in [0-9.]+ s", "", text)
+
+    commands = re.sub(rf"(wingspan \w+) {re.escape(RACY)}", r"\1 -", timeless(read.out))
+    assert timeless(piped.out) == commands.replace(RACY, "<stdin>")
+
+
+@pytest.mark.parametrize(
+    ("stdin", "said"),
+    [(None, "standard input is closed"), (b"", "the program is empty"), (b"c = \xff", "<stdin>: not UTF-8 text")],
+)
+def test_what_is_no_program_on_standard_input_is_refused(wingspan, monkeypatch, stdin, said):
+    monkeypatch.setattr("sys.stdin", stdin if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+    done = wingspan("explore", "-")
+    assert (done.status, done.out) == (2, "") and said in done.err
+
+
+@pytest.mark.parametrize("text", ["c = Tensor(Element(0))\nc .= 0\nreturn c", "x = 1; y = x", "for i = 1:3"])
+def test_a_text_in_place_of_a_path_is_recognised(wingspan, text):
+    with pytest.raises(InputError, match="the text of a program") as told:
+        api.explore(text)
+    assert "wingspan.parse" in str(told.value.fix)
+    done = wingspan("explore", text)
+    assert (done.status, done.out) == (2, "") and "standard input: wingspan VERB -" in done.err
+
+
+def test_a_file_whose_name_looks_like_a_program_is_a_file(tmp_path):
+    odd = tmp_path / "nt=4; x"
+    odd.write_text("x = 1")
+    assert str(load(str(odd))) == "x = 1"
+    with pytest.raises(InputError, match="no such file"):
+        load("nt=4.ws")

@@ -1,0 +1,98 @@
+"""Parts of plans that are written by hand, and an engine that runs them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from proofs_tests.plan.small_plans import HERE
+from wingspan.lang.devices import SERIAL, Device
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine
+from wingspan.plan.ir import (
+    Atomic,
+    Buffer,
+    Const,
+    Group,
+    Load,
+    Op,
+    Par,
+    Place,
+    Plan,
+    Ref,
+    Reg,
+    Set,
+    Store,
+    While,
+)  # fmt: skip
+
+NOWHERE = Place()
+INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9) | st.sampled_from([2**63 - 1, -(2**63), 2**31])
+EXACT = st.integers(-(2**20), 2**20).map(lambda n: n / 8)
+
+NUMBERS = Buffer("T", 0, "numbers", "value", "int", "i64", 0, 0)
+DOUBLES = Buffer("T", 0, "doubles", "value", "float", "f64", 1, 0)
+TRUE = Buffer("T", 0, "truths", "value", "bool", "u8", 2, 0)
+LOCKS = Buffer("T", 0, "locks", "lock", "int", "i64", 3, 0)
+TABLE = Buffer("T", 0, "table", "position", "int", "i64", 4, 0, hashed=True)
+SMALL = Buffer("T", 0, "small", "index", "int", "i32", 5, 0, level=1, level_name="SparseList", bound=1000)
+FREE = Buffer("T", 1, "free", "value", "int", "i64", 0, 1)
+OWN = Buffer("w", 0, "own", "value", "int", "i64", 0, 2)
+GROUPS = (
+    Group(0, "T", (NUMBERS, DOUBLES, TRUE, LOCKS, TABLE, SMALL)),
+    Group(1, "T", (FREE,), 0, "fiber"),
+    Group(2, "w", (OWN,)),
+)
+T = Reg("T", "instance")
+k, t, u, x, y = (Reg(name) for name in "ktuxy")
+i = Reg("i")
+
+
+def c(value):
+    return Const(value)
+
+
+def plus(a, b):
+    return Op("+", (a, b))
+
+
+def at_most(a, b):
+    return Op("<=", (a, b))
+
+
+def load(reg, buffer, index, instance=T):
+    return Load(reg, Ref(buffer, instance), index, NOWHERE, HERE)
+
+
+def store(buffer, index, value, instance=T):
+    return Store(Ref(buffer, instance), index, value, NOWHERE, HERE)
+
+
+def atomic(buffer, index, op, value):
+    return Atomic(Ref(buffer, T), index, op, value, NOWHERE, HERE)
+
+
+def par(threads, *body, task=t, name="dev", joined=()):
+    return Par(Device(name, threads, SERIAL), task, body, joined, HERE)
+
+
+def count(reg, to, *body):
+    """For reg = 1 to `to`."""
+    return Set(reg, c(1), HERE), While((), at_most(reg, to), (*body, Set(reg, plus(reg, c(1)), HERE)))
+
+
+def plan(*body, variables=()):
+    return Plan(GROUPS, (("T", T),), body, ("T",), ("T",), variables=tuple((v.name, v) for v in variables))
+
+
+def run(*body, variables=(), inputs=None, **options):
+    engine = Engine(assemble(plan(*body, variables=variables)))
+    return engine.run([engine.inputs.handed("T", inputs or {})], **options)
+
+
+def cells(results, buffer, path=()):
+    stored = results.arrays("T").get((buffer.depth, buffer.name, path))
+    return [] if stored is None else stored.values
+
+
+def lock(make, index):
+    return make(Ref(LOCKS, T), index, NOWHERE, HERE)

@@ -1,0 +1,110 @@
+"""What the reference computes with: exact values, and those that fit the elements of a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from wingspan.errors import InputError
+from wingspan.lang import ir
+from wingspan.lang.ir import Value
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean", "pair": "a pair"}
+
+RANGES = {
+    f"{letter}{bits}": np.iinfo(f"{name}{bits}")
+    for letter, name in (("u", "uint"), ("i", "int"))
+    for bits in (8, 16, 32)
+}
+"""What narrow cells of integers hold."""
+
+
+def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> Array:
+    """The array as an object array of exact values of one kind.
+
+    >>> exact(np.array([0.5, 2.0]), "float").tolist()
+    [Fraction(1, 2), Fraction(2, 1)]
+    """
+    array = np.asarray(array)
+    result = np.empty(array.shape, dtype=object)
+    for index, item in np.ndenumerate(array):
+        tick()
+        raw = item.item() if isinstance(item, np.generic) else item
+        value = computed(raw)
+        fitting = None if value is None else converted(value, kind)
+        if fitting is None:
+            raise InputError(unfit(show(raw) if value is None else show(value), kind))
+        result[index] = fitting
+    return result
+
+
+def show(value: object) -> str:
+    """A value as a program would write it; a double that has no short decimal as a fraction."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Fraction):
+        try:
+            rounded = float(value)
+        except OverflowError:
+            return str(value)
+        return repr(rounded) if rounded == value else str(value)
+    return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value), str(value))
+
+
+def computed(raw: object) -> Value | None:
+    """A Python number as what programs compute with; None for what is no number."""
+    if isinstance(raw, bool | int | Fraction):
+        return raw
+    return double(raw) if isinstance(raw, float) else None
+
+
+def double(raw: float) -> Value:
+    """A Python double as what programs compute with."""
+    return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
+
+
+def converted(value: Value, kind: str) -> Value | None:
+    """The value as an element of a tensor of that kind, None when it has no place there."""
+    if isinstance(value, ir.Pair) or kind == "pair":
+        return value if isinstance(value, ir.Pair) and kind == "pair" else None
+    if isinstance(value, bool) or kind == "bool":
+        return value if isinstance(value, bool) and kind == "bool" else None
+    if kind in ("float", "f32"):
+        value = value if beyond(value) else Fraction(value)
+        return single(value) if kind == "f32" and isinstance(value, Fraction) else value
+    least, most = (RANGES[kind].min, RANGES[kind].max) if kind in RANGES else (INT_MIN, INT_MAX)
+    integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
+    return int(value) if integral and least <= value <= most else None
+
+
+def single(value: Fraction) -> Fraction:
+    """The nearest number in single precision, of two the even one; what rounds to no finite one stays as it is."""
+    if abs(value) >= 2**128:
+        return value
+    with np.errstate(over="ignore"):
+        near = np.float32(float(value))
+        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+
+    def worth(x: Any) -> Fraction:
+        return Fraction(float(x)) if np.isfinite(x) else Fraction(2) ** 128 * (1 if x > 0 else -1)
+
+    best = min(around, key=lambda x: (abs(worth(x) - value), int(x.view(np.uint32)) % 2))
+    return worth(best) if np.isfinite(best) else value
+
+
+def unfit(text: str, kind: str) -> str:
+    """What is said of a value that has no place in a tensor."""
+    return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
+
+
+def beyond(value: Value) -> bool:
+    """Whether a value is Inf, -Inf or NaN: what was computed is a double for nothing else."""
+    return isinstance(value, float)

@@ -1,0 +1,44 @@
+"""Formats from their texts, and those that inputs have if they are given none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wingspan.errors import InputError
+from wingspan.lang import ir, parser
+from wingspan.lang.devices import Device
+from wingspan.lang.widths import BY_DTYPE, Width
+from wingspan.levels import Level, resolve
+from wingspan.tensors.foreign import Filled, Runs
+
+
+def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) -> ir.Format:
+    """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
+    form = ir.Format("Element", (ir.Literal(fill), *(() if width is None else (ir.StorageWidth(width.name),))))
+    for axis in range(rank):
+        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
+    return form
+
+
+def default_of(data: Any) -> ir.Format:
+    """The default format for what a file holds: of its rank, kind, width and fill value."""
+    fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
+    values = array.values if isinstance(array, Runs) else array
+    kind = {"b": bool, "f": float}.get(values.dtype.kind, int)
+    width = BY_DTYPE.get(values.dtype.newbyteorder("=").name)
+    return default_format(array.ndim, kind(fill), width if width is not None and width.narrow else None)
+
+
+def outermost(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:
+    """The outermost level of a format."""
+    form = parse_format(form) if isinstance(form, str) else form
+    return resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
+
+
+def parse_format(text: str) -> ir.Format:
+    """A format from its text. InputError if it is none."""
+    match parser.parse(f"T = Tensor({text})", "format").body.statements:
+        case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
+            return form
+    raise InputError(f"`{text}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")

@@ -1,0 +1,138 @@
+"""What random programs are made of: operators, literals, tensors and places, and how to draw among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+from wingspan.levels import REGISTRY
+from wingspan.levels.base import Gated
+
+T = TypeVar("T")
+
+OPERATORS = {
+    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%=", "<<&>>=", "<<|>>=", "<<xor>>="),
+    "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
+    "bool": ("=", "&=", "|="),
+    "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
+}
+LITERALS = {
+    "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false"),
+    "pair": ("(0.0, 1)", "(0.5, 2)", "(-1.0, -2)", "(Inf, 0)"),
+}  # fmt: skip
+FILLS = {
+    "int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true"),
+    "pair": ("(Inf, 0)", "(Inf, 0)", "(0.0, 0)"),
+}  # fmt: skip
+WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
+"""Widths of leaves whose cells are narrower than the values that programs compute with."""
+NEUTRAL = {"*=": "1", "*%=": "1", "<<&>>=": "-1", "&=": "true", "|=": "false"}
+"""The neutral fill value for merging copies by an operator; 0 for operators without one."""
+DECLARED = {
+    "grown": "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
+    "twice": "function twice(x, y) = 2 * x - y",
+    "larger": "function larger(x, y; associative, commutative, idempotent) = ifelse(y > x, y, x)",
+    "other": "function other(p, q; associative, commutative, identity = false) = p != q",
+}
+FUNCTIONS = {
+    "int": ("grown", "twice", "larger", "choose(0)"),
+    "float": ("grown", "twice", "larger", "choose(0.0)"),
+    "bool": ("other", "choose(false)"),
+}
+"""Functions of two values of a kind."""
+KEEPING = {"int": ("*=", "*%=", "<<choose(0)>>="), "bool": ("&=", "|=", "<<choose(false)>>=")}
+"""What updates short-circuit scalars: there is a value that it keeps."""
+INDICES = ("i", "j", "k", "l")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The ingredients of programs. Repeat a name in `levels` or `leaves` to make it more likely.
+
+    If SparseCOO is among the levels, some matrices have this format. A Pattern is used as a leaf of booleans only.
+    """
+
+    levels: tuple[str, ...] = ("Dense", "Dense", "SparseByteMap", "SparseDict", "SparseList")
+    leaves: tuple[str, ...] = ("Element", "Element", "Atomic")
+    parallel: bool = True
+    modifiers: tuple[str, ...] = ("Mutex", "Isolate", "Shard", "Merge")
+    modified: int = 6
+    """one in this many levels has a modifier without a device; one in half as many tensors has a gated one"""
+    depth: int = 3
+    statements: int = 3
+    extent: int = 3
+    least: int = 1
+    """the smallest extent"""
+    spawning: int = 3
+    """one in this many loops is parallel"""
+    narrow: int = 0
+    """one in this many leaves is narrow; 0: none"""
+    shifted: int = 0
+    """one in this many reads shifts its subscripts; most of these may leave their axes; 0: none"""
+    functions: int = 0
+    """one in this many tensors is updated by a function, and one in this many operators is one; 0: none"""
+    pairs: int = 0
+    """one in this many tensors that are returned holds pairs; 0: none"""
+    guarded: int = 0
+    """one in this many reads of integers is under a condition on an index, and of an axis of another extent; 0: none"""
+    missing: int = 0
+    """one in this many operators is `coalesce` or `ismissing` around what may be missing; 0: none"""
+    searches: int = 0
+    """one in this many loops is serial and only updates a ShortCircuitScalar, so that it may end early; 0: none"""
+
+
+def is_gated(name: str) -> bool:
+    """Whether a modifier names a device, and admits only its tasks."""
+    return issubclass(REGISTRY[name], Gated)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the program; `inferred` says whether its extents are."""
+
+    name: str
+    rank: int
+    kind: str
+    op: str = ""
+    inferred: bool = False
+    form: str = ""
+    gates: tuple[tuple[int, str], ...] = ()
+    """(a, D): the loop over subscript a runs on D; (0, D): the update itself does"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The scope of a statement: indices (True if the ranges of their loops are static), variables, tensors, devices."""
+
+    indices: tuple[tuple[str, bool], ...] = ()
+    on: tuple[str, ...] = ()
+    """the device that each of the loops runs on"""
+    variables: tuple[tuple[str, str], ...] = ()
+    reads: tuple[Tensor, ...] = ()
+    updates: tuple[Tensor, ...] = ()
+    around: tuple[str, ...] = ()
+    depth: int = 0
+
+
+@dataclass
+class Drawing:
+    """Draws for one program; `draw` is Hypothesis's."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    options: Options
+    n: int = 2
+
+    def pick(self, items: Sequence[T]) -> T:
+        chosen: T = items[self.draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
+        return chosen
+
+    def chance(self, one_in: int) -> bool:
+        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+
+    @property
+    def beside(self) -> int:
+        """The extent of an axis that is only read under conditions."""
+        return self.n - 1 or 2
