@@ -42,8 +42,8 @@ AREAS = {
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
-        "wingspan/plan/passes/cells.py", "wingspan/plan/passes/few.py", "wingspan/plan/passes/forward.py",
-        "wingspan/plan/passes/hoist.py",
+        "wingspan/plan/passes/cells.py", "wingspan/plan/passes/coincide.py", "wingspan/plan/passes/few.py",
+        "wingspan/plan/passes/forward.py", "wingspan/plan/passes/hoist.py",
         "wingspan/plan/passes/invariant.py", "wingspan/plan/passes/meet.py", "wingspan/plan/passes/prefetch.py",
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",

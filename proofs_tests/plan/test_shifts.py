@@ -70,6 +70,7 @@ CHOICES = {
     "c[] += coalesce(A[~(i - 1)], 7) * B[i]": lambda a, b: a[:-2] @ b[1:-1] + 7 * b[1],
     "C[i] += coalesce(A[~(i - 1)] + A[i] + B[~(i + 1)], 0)": (lambda a, b: np.pad((a[:-2] + a[1:-1] + b[2:])[1:-1], 1)),
     "C[i] += ifelse(i > 2, A[i], 0)": lambda a, b: np.where(np.arange(len(a) - 2) > 1, a[1:-1], 0),
+    "if i > 2\n        C[i] += A[i]": lambda a, b: np.where(np.arange(len(a) - 2) > 1, a[1:-1], 0),
     "C[i] += ifelse(A[i] > 1, A[i] * B[i], 0)": lambda a, b: np.where(a > 1, a * b, 0)[1:-1],
 }
 """Updates by expressions that hold a choice, and what they make of two vectors with a zero before and after them."""
@@ -147,6 +148,15 @@ def test_an_expression_that_may_be_missing_costs_entries_and_not_indices(update:
         return counts(bound).total()
 
     assert cost(180) <= cost(60)
+
+
+def test_a_product_in_a_choice_reads_what_both_have() -> None:
+    """Two vectors of four elements, none of which meet."""
+    a, b = np.zeros((2, 60), int)
+    a[10:14] = b[40:44] = 3
+    update = "c[] += coalesce(A[~(i + 1)] * B[~(i - 1)], 0)"
+    found = counts(choosing(update, "SparseList(Element(0))", "SparseList(Element(0))", a, b))
+    assert found["A.val"] == found["B.val"] == 0
 
 
 @pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "RunList(Element(0))"])
