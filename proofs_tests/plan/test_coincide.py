@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,8 @@ from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
-from wingspan.plan.ir import Coincide, Plan, Stmt, While, walk
+from wingspan.plan.ir import Coincide, Plan, walk
 from wingspan.plan.pipeline import for_c, lower
-from wingspan.plan.uses import with_blocks
 from wingspan.tensors.tensor import Tensor
 
 RUNS, ALL, LISTS = "SparseRunList(Element(0))", "RunList(Element(0))", "SparseList(Element(0))"
@@ -73,21 +70,7 @@ def test_run_by_run_the_statement_does_what_the_loop_does(value: str) -> None:
     assert used == outcomes[0]
 
 
-def test_the_loop_leaves_common_runs_to_the_statement() -> None:
-    """Of two planes with the same runs, no round of the loop after it takes one."""
-    same = {"A": PLANES["A"], "B": 3 * PLANES["A"]}
-    whole = api.bind(api.parse(SUM.format(RUNS, RUNS, RUNS, "A[i] + B[i]")), inputs=same)
-    made = for_c(lower(whole, dealt=False))
-    (loop,) = (s for s in walk(made.body) if isinstance(s, While) and s.test and isinstance(s.test[0], Coincide))
-    empty = replace(made, body=_replaced(made.body, loop, replace(loop, body=())))
-    assert (result(Native(assemble(empty), whole)).to_numpy() == 4 * PLANES["A"]).all()
-
-
 def result(machine: Native) -> Tensor:
     """What C is in the end."""
     _, state = touches(machine)
     return machine.results(state)["C"]
-
-
-def _replaced(body: tuple[Stmt, ...], old: Stmt, new: Stmt) -> tuple[Stmt, ...]:
-    return tuple(new if s is old else with_blocks(s, lambda block: _replaced(block, old, new)) for s in body)

@@ -20,8 +20,8 @@
 
 /* Fewer runs than this are left to the loop, which is as fast then. */
 #define WS_FEW_RUNS 4
-/* Where fewer were taken at once, so many rounds of the loop come first before more are compared. */
-#define WS_WAITS 16
+/* Where fewer were taken at once, so many times none are compared. */
+#define WS_WAITS 32
 /* No run begins after this index. */
 #define WS_NOWHERE (-2)
 

@@ -29,7 +29,7 @@ class Around(Protocol):
 
 
 def coinciding(around: Around, s: Coincide, wait: str) -> list[str]:
-    """Goes on while both lists have the same runs, but for the rounds that it is to `wait`; or does nothing."""
+    """Goes on while both lists have the same runs, unless it is to `wait`; or does nothing."""
     text, (x, y), into = around.text, s.lists, s.into
     runs, made, failed, ends, taken = map(around.names.new, ("runs", "made", "failed", "ends", "taken"))
     x_left, x_right, y_left, y_right = (_cells(around, ref, z.at) for z in (x, y) for ref in (z.left, z.right))

@@ -59,7 +59,7 @@ class Function:
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
         self.waits = ""
-        """the rounds for which the loop that is being written does not compare runs side by side"""
+        """the number of times that runs are not to be compared side by side, as few were in common"""
 
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
@@ -67,6 +67,9 @@ class Function:
         first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
         unknown = [line for reg in self.declared.first if reg in self.perhaps for line in self.unknown(reg)]
+        if any(isinstance(s, plan.Coincide) for s in within(self.body, self.apart)):
+            self.waits = self.names.new("wait")
+            zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
         return [*zeros, *unknown, *self.block(self.body)]
 
     def block(self, body: tuple[Stmt, ...]) -> list[str]:
@@ -176,9 +179,6 @@ class Function:
                         before.append(f"ws_meeting {meeting} = {{0}};")
                         head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
                     case _:
-                        if isinstance(test[0], plan.Coincide):
-                            self.waits = self.names.new("wait")
-                            before.append(f"int64_t {self.waits} = 0;")
                         leave = f"if (!({self.text(condition)})) break;"
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
