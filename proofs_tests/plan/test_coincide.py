@@ -24,7 +24,7 @@ for i = _
     C[i] = {3}
 return C
 """
-PLANES = {"A": np.array([0, 2, 2, 5, 0, 0, 7, 7, 3, 0]), "B": np.array([4, 0, 1, 6, 0, 0, 4, 4, 8, 8])}
+PLANES = {"A": np.array([2, 2, 3, 3, 3, 0, 7, 7, 3, 0]), "B": np.array([1, 1, 0, 6, 6, 0, 4, 4, 8, 8])}
 
 
 def bound(*parts: str) -> Elaborated:
