@@ -34,7 +34,7 @@ AREAS = {
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/reuse.py",
         "wingspan/dependence/alike.py", "wingspan/dependence/advice.py", "wingspan/dependence/changes.py",
         "wingspan/dependence/findings.py",
-        "wingspan/views/check.py",
+        "wingspan/lang/algebra.py", "wingspan/views/check.py",
     ],
     "levels": [
         "wingspan/levels/", "wingspan/buffers/", "wingspan/tensors/", "wingspan/lang/devices.py",
@@ -42,8 +42,8 @@ AREAS = {
     ],
     "plan": [
         "wingspan/plan/lowering/", "wingspan/plan/layout.py", "wingspan/plan/pipeline.py",
-        "wingspan/plan/passes/cells.py", "wingspan/plan/passes/few.py", "wingspan/plan/passes/forward.py",
-        "wingspan/plan/passes/hoist.py",
+        "wingspan/plan/passes/cells.py", "wingspan/plan/passes/coincide.py", "wingspan/plan/passes/few.py",
+        "wingspan/plan/passes/forward.py", "wingspan/plan/passes/hoist.py",
         "wingspan/plan/passes/invariant.py", "wingspan/plan/passes/meet.py", "wingspan/plan/passes/prefetch.py",
         "wingspan/plan/passes/room.py", "wingspan/plan/passes/rotate.py", "wingspan/plan/passes/stores.py",
         "wingspan/plan/passes/tidy.py", "wingspan/plan/passes/cursors.py", "wingspan/plan/passes/unite.py",
@@ -51,7 +51,8 @@ AREAS = {
         "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py", "wingspan/plan/passes/tile.py",
     ],
     "compiled": [
-        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/emit_c.py",
+        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/coincide.h",
+        "wingspan/compiled/coincide.py", "wingspan/compiled/emit_c.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
         "wingspan/compiled/lanes.py",
         "wingspan/compiled/lexical.py", "wingspan/compiled/meet.h", "wingspan/compiled/nests.py",

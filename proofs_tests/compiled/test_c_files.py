@@ -70,7 +70,19 @@ def test_all_foreign_files_are_named_in_one_error(emit, tmp_path):
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize(
-    "name", ["sum.c", "runtime.h", "program.h", "session.h", "meet.h", "unite.h", "unpack.h", "tile.h", "sum.inputs"]
+    "name",
+    [
+        "sum.c",
+        "runtime.h",
+        "program.h",
+        "session.h",
+        "meet.h",
+        "unite.h",
+        "coincide.h",
+        "unpack.h",
+        "tile.h",
+        "sum.inputs",
+    ],
 )
 def test_the_program_is_never_replaced(emit, tmp_path, name, force):
     """Also if its first line is as that of a file that wingspan wrote."""
@@ -160,7 +172,7 @@ def test_a_failing_write_changes_nothing_and_leaves_nothing_behind(emit, tmp_pat
         np.save(tmp_path / "A.npy", np.arange(7))
     if before == "some":
         (out / "program.h").unlink()
-    for n in range(1, 30):
+    for n in range(1, 40):
         old = there(out)
         np.save(tmp_path / "A.npy", np.arange(n))
         with monkeypatch.context() as patched:

@@ -5,15 +5,17 @@ Costs are numbers of accesses to buffers, counted on the plan under the controll
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
-from proofs_tests.plan.test_looplets import counts
+from proofs_tests.plan.test_looplets import assert_same, counts
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, ParseError, ProgramError
@@ -28,6 +30,7 @@ FORMATS = tuple(
     for level in ("Dense", "SparseList", "SparseDict", "SparseByteMap", "RunList", "SparseRunList",
                   "SparseBlockList", "SparseBand", "SparseInterval", "SparsePoint")
 )  # fmt: skip
+RUNS = ("RunList(Element(0))", "SparseRunList(Element(0))")
 STENCIL = """
 A = Tensor({form})
 C = Tensor({form}, {n})
@@ -45,6 +48,32 @@ for k = {by}:{by}
         y[i] += 3 * coalesce(A[~(i + k)], {z}) + coalesce(A[~(k - i)], 7)
 return y
 """
+
+
+WHOLE = """
+A = Tensor({form})
+B = Tensor({form})
+c = Scalar(0)
+C = Tensor({result}, {n})
+c .= 0
+C .= 0
+for i = 1:{n}
+    {update}
+return c, C
+"""
+BOUNDARY = "C[i] += coalesce(A[~(i - 1)], 7)"
+"""Stores a zero wherever A has none: only where it is evaluated is it known which value of the choice it takes."""
+CHOICES = {
+    BOUNDARY: lambda a, b: np.append(7, a[1:-2])[: len(a) - 2],
+    "c[] += coalesce(A[~i] * B[i], 0)": lambda a, b: a[1:-1] @ b[1:-1],
+    "c[] += coalesce(A[~(i + 1)] * B[~(i - 1)], 0)": lambda a, b: a[2:] @ b[:-2],
+    "c[] += coalesce(A[~(i - 1)], 7) * B[i]": lambda a, b: a[:-2] @ b[1:-1] + 7 * b[1],
+    "C[i] += coalesce(A[~(i - 1)] + A[i] + B[~(i + 1)], 0)": (lambda a, b: np.pad((a[:-2] + a[1:-1] + b[2:])[1:-1], 1)),
+    "C[i] += ifelse(i > 2, A[i], 0)": lambda a, b: np.where(np.arange(len(a) - 2) > 1, a[1:-1], 0),
+    "if i > 2\n        C[i] += A[i]": lambda a, b: np.where(np.arange(len(a) - 2) > 1, a[1:-1], 0),
+    "C[i] += ifelse(A[i] > 1, A[i] * B[i], 0)": lambda a, b: np.where(a > 1, a * b, 0)[1:-1],
+}
+"""Updates by expressions that hold a choice, and what they make of two vectors with a zero before and after them."""
 
 
 def vector(n: int, form: str) -> np.ndarray:
@@ -94,6 +123,58 @@ def test_a_stencil_costs_runs_and_entries_and_not_indices(level: str) -> None:
         return counts(bound)
 
     assert cost(60) == cost(180)
+
+
+def choosing(update: str, form: str, result: str, a: Any, b: Any) -> Elaborated:
+    """A loop with one update, over vectors of a format, and the fill value of each."""
+    text = WHOLE.format(form=form, result=result, n=len(a), update=update)
+    return api.bind(api.parse(text), inputs={"A": a} | ({"B": b} if "B[" in update else {"B": 0 * np.asarray(b)}))
+
+
+@pytest.mark.parametrize("form", [*(form for form in FORMATS if form.startswith("S")), "SparseList(Element(0.0))"])
+@pytest.mark.parametrize("update", [update for update in CHOICES if update != BOUNDARY])
+def test_an_expression_that_may_be_missing_costs_entries_and_not_indices(update: str, form: str) -> None:
+    """`coalesce(A[~i] * B[i], 0)` visits what `A[i] * B[i]` does; before and after an axis there are no entries."""
+
+    def cost(n: int) -> int:
+        a, b = np.zeros((2, n), int)
+        a[10:14], b[11:13] = 3, 2
+        if "Point" in form:
+            a[11:] = b[12:] = a[10] = 0
+        result = form if form in RUNS else "SparseDict(Element(0))"
+        bound = choosing(update, form, result, a, b)
+        found = agreed(bound)["c" if update.startswith("c") else "C"]
+        assert (found == CHOICES[update](np.pad(a, 1), np.pad(b, 1))).all()
+        return counts(bound).total()
+
+    assert cost(180) <= cost(60)
+
+
+def test_a_product_in_a_choice_reads_what_both_have() -> None:
+    """Two vectors of four elements, none of which meet."""
+    a, b = np.zeros((2, 60), int)
+    a[10:14] = b[40:44] = 3
+    update = "c[] += coalesce(A[~(i + 1)] * B[~(i - 1)], 0)"
+    found = counts(choosing(update, "SparseList(Element(0))", "SparseList(Element(0))", a, b))
+    assert found["A.val"] == found["B.val"] == 0
+
+
+@pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "RunList(Element(0))"])
+@pytest.mark.parametrize("update", CHOICES)
+def test_a_loop_with_a_choice_stores_what_the_rules_store(update: str, form: str) -> None:
+    """Also at indices where the choice is zero, if an element is read there that is stored."""
+    for n in (1, 4):
+        a, b = np.random.default_rng(n).integers(0, 3, (2, n))
+        for result in ("SparseDict(Element(0))", *RUNS):
+            assert_same(choosing(update, form, result, a, b), Counter(), False)
+
+
+def test_an_integer_zero_in_a_choice_between_doubles_is_data() -> None:
+    """Times Inf it is NaN, as where the choice is made while the program runs; both values of a choice are doubles."""
+    text = "A = Tensor(SparseList(Element(0)))\nB = Tensor(Dense(Element(0.0)))\ny = Tensor(Dense(Element(0.0)), 3)\n"
+    text += "y .= 0\nfor i = 1:3\ny[i] += coalesce(A[~(i - 1)] * B[i], 5.0)\nend\nreturn y"
+    bound = api.bind(api.parse(text), inputs={"A": [0, 2, 0], "B": [1.0, np.inf, 3.0]})
+    assert np.array_equal(agreed(bound)["y"], [5.0, np.nan, 6.0], equal_nan=True)
 
 
 def test_the_middle_of_a_dense_stencil_compares_nothing() -> None:

@@ -211,8 +211,6 @@ def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], 
 def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> ir.Value:
     """The value of an expression where no input stores anything, or a zero if there is not one value."""
     made = algebra.simplify_expression(filled(e, operands, list(operands)))
-    if isinstance(made, ir.Choice) and made.then == made.otherwise:
-        made = made.then
     value = made.value if isinstance(made, ir.Literal) else False
     try:
         return algebra.double(algebra.convert(algebra.exact(value), kind))

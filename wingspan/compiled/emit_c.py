@@ -17,12 +17,12 @@ from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Group, Meet, Plan, Stmt, Tile, Unite, Unpack, walk
+from wingspan.plan.ir import Coincide, Group, Meet, Plan, Stmt, Tile, Unite, Unpack, walk
 from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
 
-LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Unpack: "unpack.h", Tile: "tile.h"}
+LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Coincide: "coincide.h", Unpack: "unpack.h", Tile: "tile.h"}
 """The headers with the code of C's own for some statements."""
 
 

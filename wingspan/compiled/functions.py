@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.compiled.borrowing import from_zero
+from wingspan.compiled.coincide import coinciding
 from wingspan.compiled.expressions import SUFFIX, expression, offset, told
 from wingspan.compiled.lanes import Lanes
 from wingspan.compiled.late import Late, late
@@ -23,7 +24,7 @@ from wingspan.plan.uses import refs, sets
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 _ATOMS = "SET ADD SUB MUL MIN MAX AND OR WRAPPING_ADD WRAPPING_SUB WRAPPING_MUL BIT_AND BIT_OR BIT_XOR"
 ATOMS = dict(zip(REDUCTIONS, _ATOMS.split(), strict=True))
-READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite)
+READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite, plan.Coincide)
 """Statements that write no cell."""
 WRITING = (plan.Store, plan.Room, plan.Unpack)
 COMPUTES = {
@@ -57,6 +58,8 @@ class Function:
         """the loop over lanes that is being written for several of these at once"""
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
+        self.waits = ""
+        """the number of times that runs are not to be compared side by side, as few were in common"""
 
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
@@ -64,6 +67,9 @@ class Function:
         first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
         unknown = [line for reg in self.declared.first if reg in self.perhaps for line in self.unknown(reg)]
+        if any(isinstance(s, plan.Coincide) for s in within(self.body, self.apart)):
+            self.waits = self.names.new("wait")
+            zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
         return [*zeros, *unknown, *self.block(self.body)]
 
     def block(self, body: tuple[Stmt, ...]) -> list[str]:
@@ -179,6 +185,8 @@ class Function:
                 return [*before, head, *indented([*stops, *inner]), "}"]
             case plan.Unite():
                 return self.unites(s)
+            case plan.Coincide():
+                return coinciding(self, s, self.waits)
             case plan.Unpack():
                 return self.unpacks(s)
             case plan.Tile():
@@ -198,8 +206,8 @@ class Function:
             case plan.Prefetch(ref=ref, index=index):
                 cells = self.cell_name(ref.instance, ref.buffer)
                 return [f"__builtin_prefetch(&{cells}[{offset(index, self.names)}]);"]
-            case plan.Compute(reg=reg, op=op, args=args):
-                return self.compute(s, reg, op, args)
+            case plan.Compute(op=op, args=args):
+                return self.compute(s, op, args)
             case plan.Check(condition=condition, message=message, values=values):
                 numbered = message.format(**{name: f"{{{k}}}" for k, (name, _) in enumerate(values)})
                 return [self.fails("WS_REQUIRE", self.text(condition), s, numbered, tuple(e for _, e in values))]
@@ -332,13 +340,15 @@ class Function:
         x, b = s.ref.instance, s.ref.buffer
         return f"{self.room_name(x, b)}, {self.names.register(x)}, {b.number}, {self.text(s.index)}"
 
-    def compute(self, s: plan.Compute, reg: Reg, op: str, args: tuple[Expr, ...]) -> list[str]:
-        kind = SUFFIX[args[0].type]
-        function = f"ws_{op}" if op in ("isqrt", "int") else f"ws_{COMPUTES[op]}_{kind}"
-        before, to = self.address(s, reg)
-        success = f"{function}({', '.join([*map(self.text, args), to])})"
+    def compute(self, s: plan.Compute, op: str, args: tuple[Expr, ...]) -> list[str]:
+        before, _ = self.address(s, s.reg)
         message = f"{op} is not defined for {' and '.join(f'{{{k}}}' for k in range(len(args)))}"
-        return [*before, self.fails("WS_DEFINED", success, s, message, args)]
+        return [*before, self.fails("WS_DEFINED", self.success(s), s, message, args)]
+
+    def success(self, s: plan.Compute) -> str:
+        """What computes an operator and returns if it is defined."""
+        function = f"ws_{s.op}" if s.op in ("isqrt", "int") else f"ws_{COMPUTES[s.op]}_{SUFFIX[s.args[0].type]}"
+        return f"{function}({', '.join([*map(self.text, s.args), f'&{self.names.register(s.reg)}'])})"
 
     def access(self, s: Stmt) -> list[str]:
         match s:

@@ -7,7 +7,10 @@ from pathlib import Path
 ROOM = Path(__file__).parent
 HEADERS = {
     "runtime.h": ROOM.parent / "runtime" / "runtime.h",
-    **{name: ROOM / name for name in ("program.h", "session.h", "meet.h", "unite.h", "unpack.h", "tile.h")},
+    **{
+        f"{name}.h": ROOM / f"{name}.h"
+        for name in ("program", "session", "meet", "unite", "coincide", "unpack", "tile")
+    },
 }
 """What a printed file may include, and where it is: the team of threads is that of the register machine."""
 

@@ -187,7 +187,7 @@ class _Homes:
             ):
                 holding = tuple(block for block in parts(s) if reg in self.users(block))
                 return self.home(reg, holding, False) if len(holding) == 1 else None
-            case plan.Unite(body=inner) as s if len(using) == 1 and not late:
+            case plan.Unite(body=inner) | plan.Coincide(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, (inner,), False) if reg not in self.own(s) else s
             case plan.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s

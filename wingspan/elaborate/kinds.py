@@ -137,7 +137,8 @@ class _Walk:
                 return self.coalesced(e, self.expression(first), self.expression(otherwise))
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
                 then, otherwise = self.alike("ifelse", self.expression(then), self.expression(otherwise))
-                return ir.Choice(self.condition(condition), then, otherwise, span=e.span)
+                whole = self.of(then) == self.of(otherwise) == INT
+                return ir.Choice(self.condition(condition), then, otherwise, whole, span=e.span)
         return e
 
     def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:

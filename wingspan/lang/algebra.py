@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from fractions import Fraction
 from functools import reduce
@@ -462,14 +463,16 @@ def _folded(e: Call, literals: list[Literal]) -> Expression:
         return e
 
 
-def _simpler_choice(e: Choice) -> Choice:
-    """A choice without what is never evaluated. It stays one: the rules choose when they evaluate it.
+def _simpler_choice(e: Choice) -> Expression:
+    """A choice between simpler values, or a literal that both are.
 
-    Both values have the type of the choice, which must not change.
+    Both values have the type of the choice, which must not change. What is never chosen stays: which updates change
+    nothing, and so which elements a sparse result stores, does not depend on how much is known of the condition.
     """
     test = simplify_expression(e.condition)
-    then, otherwise = (simplify_expression(value, typed=True, nested=True) for value in (e.then, e.otherwise))
-    if isinstance(test, Literal):
-        then = otherwise = then if test.value is True else otherwise
+    then, otherwise = (simplify_expression(value, typed=not e.whole, nested=True) for value in (e.then, e.otherwise))
+    match then, otherwise:
+        case Literal(value=value, kind=kind), Literal(kind=other) if kind == other and is_literal(otherwise, value):
+            return then
     same = test is e.condition and then is e.then and otherwise is e.otherwise
-    return e if same else Choice(test, then, otherwise, span=e.span)
+    return e if same else replace(e, condition=test, then=then, otherwise=otherwise)

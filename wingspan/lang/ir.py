@@ -349,6 +349,8 @@ class Choice(Node):
     condition: Expression
     then: Expression
     otherwise: Expression
+    whole: bool = field(default=False, compare=False)
+    """whether both values are known to be integers"""
 
 
 Expression = (

@@ -16,6 +16,7 @@ from wingspan.plan.ir import (
     Check,
     Child,
     Claim,
+    Coincide,
     Compute,
     Const,
     Drop,
@@ -42,6 +43,7 @@ from wingspan.plan.ir import (
     When,
     While,
 )
+from wingspan.plan.passes.coincide import by_runs
 from wingspan.plan.passes.tile import row_by_row
 from wingspan.plan.passes.unite import by_entries
 from wingspan.plan.passes.unpack import by_bits
@@ -185,6 +187,8 @@ class _Assembler:
                 pass  # every store checks by itself
             case Unite():
                 self.block(by_entries(s))
+            case Coincide():
+                self.block(by_runs(s))
             case Unpack():
                 self.block(by_bits(s))
             case Tile():

@@ -439,6 +439,60 @@ class Unite:
 
 
 @part
+class Runs:
+    """A list of runs of indices in ascending order that nobody writes, and a cursor in the rest of one: `index` to
+    `last`, of the run `left[at]` to `right[at]`, if `at` < `end`.
+    """
+
+    left: Ref
+    right: Ref
+    at: Reg
+    end: Expr
+    index: Reg
+    last: Reg
+
+    @property
+    def regs(self) -> tuple[Reg, ...]:
+        """The registers that move on."""
+        return self.at, self.index, self.last
+
+
+@part
+class Appended:
+    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
+
+    left: Ref
+    right: Ref
+    at: Reg
+    first: Expr
+    index: Reg
+
+
+@part
+class Coincide:
+    """Go on through two lists of runs, as long as the rests of their runs are the same, or up to any place before.
+
+    For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
+    appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
+    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
+    """
+
+    lists: tuple[Runs, Runs]
+    into: Appended
+    loads: tuple[Load, ...]
+    body: tuple[Stmt, ...]
+    equal: str
+    origin: Origin
+
+    @property
+    def element(self) -> Store:
+        """What stores the element."""
+        last = self.body[-1]
+        assert isinstance(last, Store)
+        return last
+
+
+@part
 class Unpack:
     """Append the indices of a bitmap to a list, word by word, or do nothing.
 
@@ -527,7 +581,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Swap | Claim | Acquire | Release | Sort
-Nested = When | While | Meet | Unite | Unpack | Tile
+Nested = When | While | Meet | Unite | Coincide | Unpack | Tile
 Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
 
 
@@ -560,8 +614,8 @@ class Plan:
 
 
 BLOCKS: dict[type, tuple[str, ...]] = {
-    When: ("then", "otherwise"), While: ("test", "body"), Meet: ("plain",), Unite: ("body",), Unpack: ("onward",),
-    Tile: ("body",), Par: ("body",),
+    When: ("then", "otherwise"), While: ("test", "body"), Meet: ("plain",), Unite: ("body",), Coincide: ("body",),
+    Unpack: ("onward",), Tile: ("body",), Par: ("body",),
 }  # fmt: skip
 """The names of the blocks inside of statements that have some."""
 

@@ -11,6 +11,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.cells import kept
+from wingspan.plan.passes.coincide import coincide
 from wingspan.plan.passes.copies import unsummarized
 from wingspan.plan.passes.few import few
 from wingspan.plan.passes.forward import forward
@@ -31,7 +32,7 @@ Pass = Callable[[Plan], Plan]
 PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy, invariant)
 """What is made of every plan; each keeps what it does."""
 
-FOR_C: tuple[Pass, ...] = (needed, tile, prefetch, few, unsummarized, unpack, kept, room, meet, unite)
+FOR_C: tuple[Pass, ...] = (needed, tile, prefetch, few, unsummarized, unpack, kept, room, meet, unite, coincide)
 """What is made of it besides before it is printed as C, which trusts that tasks do not race."""
 
 

@@ -34,6 +34,8 @@ def sets(s: Stmt) -> tuple[Reg, ...]:
             return tuple(each.at for each in lists)
         case plan.Unite(lists=lists, at=at, loads=loads):
             return (*(each.at for each in lists), at, *(load.reg for load, _ in loads))
+        case plan.Coincide(lists=lists, into=into, loads=loads):
+            return (*(reg for x in lists for reg in x.regs), into.at, into.index, *(load.reg for load in loads))
         case plan.Unpack(count=count):
             return (count,)
         case plan.Tile(front=front):
@@ -48,6 +50,9 @@ def refs(s: Stmt) -> Iterator[plan.Ref]:
     elif isinstance(s, plan.Meet | plan.Unite):
         yield from (each.ref for each in s.lists)
         yield from (load.ref for load, _ in getattr(s, "loads", ()))
+    elif isinstance(s, plan.Coincide):
+        yield from (ref for x in (*s.lists, s.into) for ref in (x.left, x.right))
+        yield from (each.ref for each in s.loads)
 
 
 def operands(s: Stmt) -> Iterator[Expr]:
@@ -74,6 +79,9 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield reg
         case plan.Meet(lists=lists) | plan.Unite(lists=lists):
             yield from (e for each in lists for e in (each.at, each.end))
+        case plan.Coincide(lists=lists, into=into, loads=loads):
+            yield from (e for x in lists for e in (*x.regs, x.end))
+            yield from (into.at, into.first, into.index, *(load.index for load in loads))
         case plan.Unpack(count=count, word=word, before=before, condition=condition):
             yield from (count, word, before, condition)
         case While(condition=condition, rounds=rounds):

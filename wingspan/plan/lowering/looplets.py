@@ -89,31 +89,30 @@ class Coiteration:
 
     def masked(self, loop: Loop, body: ir.Statement) -> bool:
         """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
-        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices, loop.decided)
+        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices)
         if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
-        below, here, above = (self.state.simplified(masks.beside(body, loop.name, e, side)) for side in masks.SIDES)
-        lost = [F for F in loop.cursors if any(self.loses(F, body, part) for part in (below, here, above))]
-        if not all(self.state.level(F).stretch == "run" for F in lost) or not self.fits(at):
+        if not self.fits(at) or not small(body, 2):
             return False
-        if not small(body, 2 + (len(loop.decided) if lost else 0)):
-            return False
+        sides = [masks.beside(body, loop.name, e, side) for side in masks.SIDES]
+        simpler = [self.state.simplified(side) for side in sides]
+        lost = any(self.loses(F, body, part) for F in loop.cursors for part in simpler)
+        below, here, above = sides if lost else simpler
         before, after = op("-", at, Const(1)), op("+", at, Const(1))
         parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
         if below == here:
             parts = [(loop.lo, at, here), parts[2]]
         elif here == above:
             parts = [parts[0], (at, loop.hi, here)]
-        for k, (lo, hi, decided) in enumerate(parts):
-            part = body if lost else decided
+        for k, (lo, hi, part) in enumerate(parts):
             first, last = self.builder.fresh("from"), self.builder.fresh("to")
             ends = (first, op("max", loop.lo, lo) if k else lo), (last, op("min", loop.hi, hi))
             for reg, value in ends:
                 self.builder.ranges[reg.name] = range_of(value, self.builder.ranges)
                 self.builder.set(reg, value, origin)
             cursors = {F: cursor for F, cursor in loop.cursors.items() if mentions(part, F)}
-            rest = replace(loop, lo=first, hi=last, cursors=cursors, cut=True, decided=(*loop.decided, e))
+            rest = replace(loop, lo=first, hi=last, cursors=cursors, cut=True)
             self.builder.when(op("<=", first, last), partial(self.part, rest, part))
         return True
 

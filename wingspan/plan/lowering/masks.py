@@ -11,12 +11,12 @@ square. What a comparison is with has a value whatever the loop does, and comput
 around this one, a literal, a sum or a product of these, or what one of them is divided by a literal.
 
 Where an update that stores nothing does something, as in a list of runs, the rules go there on either side. Then the
-range is split all the same, but the comparisons stay in the parts: see `repeat`.
+parts have the literals, and are not simplified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import permutations
 from typing import Literal
 
@@ -35,23 +35,9 @@ HOLDS: dict[str, frozenset[Side]] = {
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def bound(
-    body: ir.Node, index: str, around: Collection[str], decided: Sequence[ir.Expression] = ()
-) -> ir.Expression | None:
-    """The first bound that a statement compares an index with and that is not among those that are `decided`.
-
-    `around` are the indices of the loops around it.
-    """
-    return next((e for e in _bounds(body, index, around) if e not in decided), None)
-
-
-def compares(node: ir.Node, index: str, bounds: Sequence[ir.Expression]) -> bool:
-    """Whether an expression compares an index with one of the bounds."""
-    return (
-        isinstance(node, ir.Call)
-        and node.op in HOLDS
-        and any(one == ir.Index(index) and other in bounds for one, other in permutations(node.args))
-    )
+def bound(body: ir.Node, index: str, around: Collection[str]) -> ir.Expression | None:
+    """The first bound that a statement compares an index with; `around` are the indices of the loops around it."""
+    return next(_bounds(body, index, around), None)
 
 
 def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side) -> ir.Statement:

@@ -29,8 +29,6 @@ class Loop:
     """for fibers that may be missing, or have no child at the index: the condition that they have one"""
     cut: bool = False
     """whether it may leave children of its fibers to another part of the range, or to nobody"""
-    decided: tuple[ir.Expression, ...] = ()
-    """bounds, see `masks`, such that each comparison of the index with one of them is the same in the whole range"""
     until: Expr | None = None
     """the last of the indices from `index` on that a visit stands for, if it stands for several"""
     absorbed: tuple[ir.Absorbing, ...] = ()

@@ -6,8 +6,7 @@
     end
 
 A body is invariant if it mentions the index only where runs have it: as the last subscript of a fiber that it reads,
-in which one child stands for all these indices, or of one that it updates, which is given the end of the run; or in
-comparisons that are the same at all of them. Such an
+in which one child stands for all these indices, or of one that it updates, which is given the end of the run. Such an
 update is done once, for each index has a child of its own. No other fiber may be one that the loop updates and the body
 mentions, since the rules go down into that at each index. Any other update is repeated. One by an operator that is
 associative and idempotent, as `=`, `min`, `max`, `&&` and `||` are, leaves what the first leaves. For + and - there is
@@ -37,7 +36,6 @@ from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.inline import ADDING, SUMMING
-from wingspan.plan.lowering.masks import compares
 from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Repetition, Shared
 from wingspan.plan.lowering.state import State
@@ -92,8 +90,6 @@ def _steady(state: State, phase: Phase) -> bool:
     for node in phase.body.walk():
         match node:
             case ir.Access(fiber=F) if F in runs and _ends_in(node, index):
-                free -= 1
-            case ir.Call() if compares(node, index, phase.loop.decided):
                 free -= 1
             case ir.Index(name=name) if name == index:
                 free += 1
