@@ -131,23 +131,22 @@ IMAGES_MISSED = """
 ### What is missed on images, and why
 
 The aim was to be ahead of NumPy and OpenCV on each image, and to gain 1.8 on two threads on the largest. Each page is
-taken with one pixel of a display for one of CSS, and with two by two (`@2x`). Histograms are ahead on all, and those of
-images of more than seven million pixels gain 1.86 or more but for one.
+taken with one pixel of a display for one of CSS, and with two by two (`@2x`). Histograms are ahead on all, and that of
+the largest image gains 1.96.
 
-- **Sums.** Ours is ahead of `np.add` on the five images of eleven million pixels and more, up to 3.9 times, and behind
-  on the five smaller ones, by a factor of 1.2 to 4.6. It costs what the runs cost, 3.5 to 3.8 ns each, and there is a
-  run for every 26 to 94 pixels. `np.add` needs 0.04 ms for the smallest image, whose arrays fit a cache. No loop over
-  its 48,000 runs is as fast. Two changes made sums faster. Whether a run goes on with the value before it is now asked
-  before where it begins: the answer is nearly always no, which a processor predicts. That made sums 1.4 to 1.5 times
-  as fast. And large buffers no longer begin at places that are equal modulo 2²⁸. Where they did, the two ends of a run
-  displaced each other in the first cache of this processor: the sum of the largest image took 2.6 times as long.
+- **Sums.** Ours is ahead of `np.add` and OpenCV on nine of ten images, up to 10.8 times, and takes 1.7 times as long on
+  the smallest. It costs what the runs cost, 1.2 to 1.4 ns each, and there is a run for every 26 to 94 pixels. `np.add`
+  needs 0.04 ms for the smallest image, whose arrays fit a cache: 0.9 ns for each of its 48,000 runs. Two planes of an
+  image have most runs in common, and these are taken [16 at once](native.md#how-fast-the-printed-c-is). That made sums 2.6 to 2.9
+  times as fast, and needs AVX-512: without, they take 3.5 to 3.8 ns for each run, and are behind on the five smaller
+  images. The sum of two planes without common runs takes 1.2 times as long as if none were sought.
 - **Intersections** of sets take up to 14 times as long as in pyroaring. Bright runs of text have 1.5 to 1.9
   pixels at one pixel for each of CSS. So pyroaring keeps more than nine of ten blocks of the three larger of these
   images as sorted arrays of 16-bit numbers, and intersects these with vector instructions. Ours goes through the runs
   of the two sets one by one.
-- **Two threads.** The largest histogram gains 2.03, the largest sum 1.76. Equal shares of an image hold unequal many
-  runs, so threads take 64 shares as they come. Adding on two threads takes both together 0.04 ms (smallest image) to
-  0.25 ms (largest) more than one thread alone. What takes this time is not known.
+- **Two threads.** The largest sum gains 1.87, and smaller ones down to 1.23. Equal shares of an image hold unequal many
+  runs, so threads take 64 shares as they come. Adding on two threads takes both together 0.03 ms (smallest image) to
+  0.1 ms more than one thread alone. What takes this time is not known.
 """
 
 
