@@ -137,9 +137,9 @@ the largest image gains 1.96.
 - **Sums.** Ours is ahead of `np.add` and OpenCV on nine of ten images, up to 10.8 times, and takes 1.7 times as long on
   the smallest. It costs what the runs cost, 1.2 to 1.4 ns each, and there is a run for every 26 to 94 pixels. `np.add`
   needs 0.04 ms for the smallest image, whose arrays fit a cache: 0.9 ns for each of its 48,000 runs. Two planes of an
-  image have most runs in common, and these are taken [16 at once](native.md#how-fast-the-printed-c-is). That made sums 2.6 to 2.9
-  times as fast, and needs AVX-512: without, they take 3.5 to 3.8 ns for each run, and are behind on the five smaller
-  images. The sum of two planes without common runs takes 1.2 times as long as if none were sought.
+  image have most runs in common, and these are taken [16 at once](native.md#how-fast-the-printed-c-is). That made sums
+  2.6 to 2.9 times as fast, and needs AVX-512: without, they take 3.5 to 3.8 ns for each run, and are behind on the five
+  smaller images. The sum of two planes without common runs takes 1.2 times as long as if none were sought.
 - **Intersections** of sets take up to 14 times as long as in pyroaring. Bright runs of text have 1.5 to 1.9
   pixels at one pixel for each of CSS. So pyroaring keeps more than nine of ten blocks of the three larger of these
   images as sorted arrays of 16-bit numbers, and intersects these with vector instructions. Ours goes through the runs
