@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wingspan
-from wingspan.compiled.build import compiler
+from wingspan import api
+from wingspan.compiled.build import INCLUDES, compiler
+from wingspan.compiled.emit_c import emit_c
 from wingspan.errors import Fault
+from wingspan.plan.pipeline import lower
 from wingspan.tensors.frozen import Frozen
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
@@ -83,6 +88,48 @@ def test_kernels_over_common_runs_agree_with_numpy(width: str, value: str) -> No
             found = made(A=tensor(A, width), B=tensor(B, width))
             assert np.array_equal(found.to_numpy(), expected), (rows, most, apart)
             assert runs(found) == runs(tensor(expected, width)), (rows, most, apart)
+
+
+@pytest.mark.parametrize(("offset", "slope"), [(1, 0), (5, 0), (-1, 17), (60, -19), (59, 0), (60, 0), (99, 0)])
+def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> None:
+    """Although both lists go on, be it within 16 runs or after them, and where it is within a run."""
+    A = np.arange(60 * 3, dtype=np.int64).reshape(60, 3) + 1
+    A[::7] = A[1::7]
+    condition = f"        if i <= {offset} + {slope} * j\n            C[i, j] ="
+    text = PROGRAM.format(value="A[i, j] + B[i, j]", element="Element(0)", z="0").replace(
+        "        C[i, j] =", condition
+    )
+    made = wingspan.compile(wingspan.parse(text))
+    found = made(A=tensor(A, "i64"), B=tensor(A, "i64"))
+    expected = 2 * A * (np.arange(1, 61)[:, None] <= offset + slope * np.arange(1, 4))
+    assert "ws_common(" in made.source and np.array_equal(found.to_numpy(), expected)
+    assert runs(found) == runs(tensor(expected, "i64"))
+
+
+@pytest.mark.parametrize(
+    "value", ["A[i, j] ÷ B[i, j]", "B[i, j] % (A[i, j] ÷ B[i, j] + 1)", "isqrt(A[i, j]) >> B[i, j]"]
+)
+def test_no_compiler_warns_of_lanes_that_fail(value: str, tmp_path: Path) -> None:
+    """What an operator leaves that is not defined for the elements of one run is computed on with, and thrown away."""
+    text = PROGRAM.format(value=value, element="Element(0, u8)", z="0")
+    text = text.replace("B = Tensor(Dense(SparseRunList(Element(0", "B = Tensor(Dense(SparseRunList(Element(1")
+    A, B = (np.ones((9, 3), np.uint8) for _ in "AB")
+    source = emit_c(lower(api.bind(api.parse(text), inputs={"A": A, "B": B})))
+    (path := tmp_path / "program.c").write_text(source, encoding="utf-8")
+    flags = (
+        "-std=gnu11",
+        "-O1",
+        "-march=native",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-c",
+        "-o",
+        str(tmp_path / "program.o"),
+    )
+    done = subprocess.run([*compiler(), *flags, *INCLUDES, str(path)], capture_output=True, text=True, check=False)
+    assert "ws_common(" in source
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("at", [0, 3, 15, 16, 37])

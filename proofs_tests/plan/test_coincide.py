@@ -55,13 +55,16 @@ def test_sums_of_runs_are_left_to_c(parts: tuple[str, ...], count: int) -> None:
     assert len(found(for_c(lower(bound(*parts))))) == count
 
 
+@pytest.mark.parametrize("last", [2, 4, 5, 8, 10])
 @pytest.mark.parametrize("value", ["A[i] + B[i]", "A[i] - B[i]", "max(A[i], 2 * B[i])"])
-def test_run_by_run_the_statement_does_what_the_loop_does(value: str) -> None:
+def test_run_by_run_the_statement_does_what_the_loop_does(value: str, last: int) -> None:
     """The register machine runs the plan for C, and leaves the same cells: as many runs, with the same ends.
 
-    Common runs follow one that is not, begin within one, and make one run of the result with the one before.
+    Common runs follow one that is not, begin within one, make one run of the result with the one before, and go on
+    beyond the last index of the loop.
     """
-    whole = bound(RUNS, RUNS, RUNS, value)
+    program = SUM.format(RUNS, RUNS, RUNS, value).replace("    C[i]", f"    if i <= {last}\n        C[i]")
+    whole = api.bind(api.parse(program), inputs=PLANES)
     made = for_c(lower(whole, dealt=False))
     assert len(found(made)) == 1
     machines = api.native(whole), Native(assemble(made), whole)

@@ -35,12 +35,14 @@
 /* The n lowest lanes of 16. */
 WS_COINCIDE __mmask16 ws_lowest(int64_t n) { return (__mmask16)((UINT32_C(1) << n) - 1); }
 
-/* The lanes of n ≤ 16 runs that two lists have in common, from a run of each on. */
+/* The lanes of n ≤ 16 runs that two lists have in common, from a run of each on, and that are not beyond `last` ≥ 1. */
 WS_COINCIDE uint32_t ws_common(const int32_t *x_left, const int32_t *x_right, const int32_t *y_left,
-                               const int32_t *y_right, int64_t n) {
+                               const int32_t *y_right, int64_t n, int64_t last) {
     const __mmask16 there = ws_lowest(n);
+    const __m512i end = _mm512_set1_epi32((int32_t)ws_min_i64(last, INT32_MAX));
     const __m512i left = _mm512_maskz_loadu_epi32(there, x_left), right = _mm512_maskz_loadu_epi32(there, x_right);
-    const __mmask16 begin = _mm512_mask_cmpeq_epi32_mask(there, left, _mm512_maskz_loadu_epi32(there, y_left));
+    const __mmask16 within = _mm512_mask_cmple_epi32_mask(there, right, end);
+    const __mmask16 begin = _mm512_mask_cmpeq_epi32_mask(within, left, _mm512_maskz_loadu_epi32(there, y_left));
     return _mm512_mask_cmpeq_epi32_mask(begin, right, _mm512_maskz_loadu_epi32(there, y_right));
 }
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indented
-from wingspan.compiled.registers import Names, declare
+from wingspan.compiled.registers import Names, declare, zero
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan.ir import Buffer, Check, Coincide, Compute, Expr, Op, Ref, Reg, Set, Store
 from wingspan.plan.ranges import Range, range_of
@@ -45,7 +45,7 @@ def coinciding(around: Around, s: Coincide, wait: str) -> list[str]:
         *_elements(around, s, runs, made, failed),
         f"uint32_t {ends} = ws_equal_lanes_{width}({made}, {follows} ? ({cells})[-1] : {made}[0]);",
         f"{ends} &= ws_adjacent({x_left}, {x_right}, {runs}, {follows} ? {text(into.index)} : WS_NOWHERE);",
-        f"{ends} |= ws_set_lanes({failed}) | ~ws_common({both}, {runs});",
+        f"{ends} |= ws_set_lanes({failed}) | ~ws_common({both}, {runs}, {text(s.last)});",
         f"const int64_t {taken} = ws_before({ends});",
         *(
             f"ws_copy_runs({_cells(around, to, into.at)}, {of}, {taken});"
@@ -83,7 +83,7 @@ def _elements(around: Around, s: Coincide, runs: str, made: str, failed: str) ->
             case Compute(reg=reg, op=op, args=args) if integer != LARGEST:
                 each.append(f"{declared(reg)} = {text(Op(op, args))};")
             case Compute(reg=reg):
-                each += [f"{declare(names, reg)};", f"{failed}[{lane}] |= !{around.success(part)};"]
+                each += [f"{declare(names, reg)} = {zero(reg)};", f"{failed}[{lane}] |= !{around.success(part)};"]
             case Set(reg=reg, value=value):
                 each.append(f"{declared(reg)} = {text(value)};")
             case Store(value=value):

@@ -470,7 +470,8 @@ class Appended:
 
 @part
 class Coincide:
-    """Go on through two lists of runs, as long as the rests of their runs are the same, or up to any place before.
+    """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
+    `last`, or up to any place before.
 
     For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
     appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
@@ -482,6 +483,7 @@ class Coincide:
     loads: tuple[Load, ...]
     body: tuple[Stmt, ...]
     equal: str
+    last: Expr
     origin: Origin
 
     @property

@@ -79,9 +79,9 @@ def operands(s: Stmt) -> Iterator[Expr]:
             yield reg
         case plan.Meet(lists=lists) | plan.Unite(lists=lists):
             yield from (e for each in lists for e in (each.at, each.end))
-        case plan.Coincide(lists=lists, into=into, loads=loads):
+        case plan.Coincide(lists=lists, into=into, loads=loads, last=last):
             yield from (e for x in lists for e in (*x.regs, x.end))
-            yield from (into.at, into.first, into.index, *(load.index for load in loads))
+            yield from (into.at, into.first, into.index, last, *(load.index for load in loads))
         case plan.Unpack(count=count, word=word, before=before, condition=condition):
             yield from (count, word, before, condition)
         case While(condition=condition, rounds=rounds):

@@ -9,7 +9,7 @@ begins or ends. ::
         at = min(i, j)                                   if j == at:
         break unless at <= n                                 z.val[n] = x.val[q] + y.val[k]
         if i == at:                     →                    …
-            if j == at:                                      coincide x.left[q] up to end, y.left[k] up to stop:
+            if j == at:                                      coincide x.left[q] up to end, y.left[k] up to stop, to n:
                 z.val[n] = x.val[q] + y.val[k]                   u = x.val[q]
                 …                                                v = y.val[k]
             else:                                                z.val[n] = u + v
@@ -94,11 +94,12 @@ def _found(loop: While, count: Mapping[Reg, int]) -> Coincide | None:
     match loop:
         case While(
             test=(Set(reg=i), Set(reg=j), Set(reg=at, value=Op(op="min", args=(Reg() as first, Reg() as second)))),
+            condition=Op(op="<=", args=(begin, last)),
             body=(
                 Set(reg=stop),
                 When(condition=in_x, then=(When(condition=in_y, then=both),)),
             ),
-        ) if (first, second, in_x, in_y) == (i, j, Op("==", (i, at)), Op("==", (j, at))) and len(both) > 6:
+        ) if (first, second, begin, in_x, in_y) == (i, j, at, Op("==", (i, at)), Op("==", (j, at))) and len(both) > 6:
             *head, element, unlike, look, append, passed, on_x, on_y = both
         case _:
             return None
@@ -108,7 +109,7 @@ def _found(loop: While, count: Mapping[Reg, int]) -> Coincide | None:
     into = replace(into, first=_first_of(unlike, look, element, into))
     if into.first == into.at:
         return None
-    return _coinciding((x, y), into, tuple(head), element, loop, (at, stop), count)  # type: ignore[arg-type]
+    return _coinciding((x, y), into, tuple(head), element, loop, last, at, count)  # type: ignore[arg-type]
 
 
 def _runs(move: Stmt, stop: Reg) -> Runs | None:
@@ -188,7 +189,8 @@ def _coinciding(
     head: tuple[Stmt, ...],
     element: Store,
     loop: While,
-    ends: tuple[Reg, Reg],
+    last: Expr,
+    at: Reg,
     count: Mapping[Reg, int],
 ) -> Coincide | None:
     """The statement, if what is done for a run depends on the elements alone; it has registers of its own."""
@@ -198,18 +200,19 @@ def _coinciding(
         return None
     loads = tuple(s for s in head if isinstance(s, Load))
     cursors = [x.at for x in lists]
-    body = tuple(s for s in head if not isinstance(s, Load) and not (isinstance(s, Set) and s.value == ends[0]))
+    body = tuple(s for s in head if not isinstance(s, Load) and not (isinstance(s, Set) and s.value == at))
     if not all(isinstance(s, Set | Check | Compute) for s in body):
         return None
     if not all(s.ref.frozen and s.index in cursors and s.ref.buffer.width in WIDTHS for s in loads):
         return None
-    moving = {*ends, *(reg for x in lists for reg in x.regs), into.at, into.index}
-    used = {*_used(body), *registers(element.value)}
-    if used & moving or not loads:
+    moving = {reg for s in walk((loop,)) for reg in sets(s)}
+    steady = {reg for e in (into.first, last, *(x.end for x in lists)) for reg in registers(e)}
+    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in sets(s)}
+    if (steady | used) & moving or not loads:
         return None
     new: dict[Reg, Expr] = {reg: replace(reg, name=f"{reg.name}.coinciding") for reg in own}
     loads, body = renamed((loads, (*body, element)), new)
-    return Coincide(lists, into, loads, body, WIDTHS[element.ref.buffer.width], element.origin)
+    return Coincide(lists, into, loads, body, WIDTHS[element.ref.buffer.width], last, element.origin)
 
 
 def by_runs(s: Coincide) -> tuple[Stmt, ...]:
@@ -218,6 +221,7 @@ def by_runs(s: Coincide) -> tuple[Stmt, ...]:
     into, here = s.into, s.origin
     ahead = Op("and", (Op("<", (x.at, x.end)), Op("<", (y.at, y.end))))
     same = Op("and", (Op("==", (x.index, y.index)), Op("==", (x.last, y.last))))
+    within = Op("<=", (x.last, s.last))
     kind = s.element.ref.buffer.type
     before, now, equal = Reg("coinciding.before", kind), Reg("coinciding.now", kind), Reg("coinciding.equal", "bool")
     last = Op("-", (into.at, ONE))
@@ -236,7 +240,7 @@ def by_runs(s: Coincide) -> tuple[Stmt, ...]:
     return (
         While(
             (),
-            Op("and", (ahead, same)),
+            Op("and", (ahead, Op("and", (same, within)))),
             (
                 *s.loads, *s.body,
                 Set(equal, Const(False), here),
