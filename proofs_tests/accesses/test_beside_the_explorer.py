@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
 
@@ -99,9 +100,13 @@ def test_a_buffer_that_several_levels_have_is_named_with_its_level() -> None:
     program = api.parse(TWO_LEVELS)
     found = api.judge(parse_log("\n".join(f"{k} write C.{n}.fill[1]" for n in (2, 3) for k in (1, 2))), program)
     assert [(one.race.cell, one.predicted) for one in found.races] == [("C.2.fill[1]", True), ("C.3.fill[1]", False)]
-    for line in ("1 write C.fill[1]", "1 write C.4.fill[1]"):
-        with pytest.raises(InputError, match="may be a cell of several levels of C") as caught:
-            api.judge(parse_log(line), program)
+    refused = {
+        "C.fill[1]": "may be a cell of several levels of C",
+        "C.4.fill[1]": "has the number of no such level of C",
+    }
+    for cell, why in refused.items():
+        with pytest.raises(InputError, match=f"{re.escape(cell)} {why}") as caught:
+            api.judge(parse_log(f"1 write {cell}"), program)
         assert caught.value.fix == "write C.2.fill or C.3.fill, with the number of the level"
     with pytest.raises(InputError, match="only one level of C has such a buffer"):
         api.judge(parse_log("1 write C.1.val[1]"), program)

@@ -45,12 +45,15 @@ WHOLE_AGAIN = {
     "for j = _; for i = 1:2; c[i] += v[j]; end; end; for i = parallel(_); c[i] += 1; end": (2,),
     "d .= 0; for i = _; c[i] += 1; d[i] += 1; end; for i = 1:2; d[i] += 1; end": (2,),
     "for i = 1:0; c[i] += 1; end; for i = _; c[i] += 1; end": (0,),
+    "d .= 0; d[5] += 1; for i = _; d[i] += 1; end; c[3] += 1; for i = _; c[i] += d[i]; end": (5,),
 }
 
 
 @pytest.mark.parametrize("statements", WHOLE_AGAIN)
 def test_an_axis_that_is_updated_over_its_whole_length_gets_its_extent_from_the_other_updates(statements):
-    """The loop over `_` has no other range than the axis, and the axis no other extent than other updates give."""
+    """The loop over `_` has no other range than the axis, and the axis no other extent than other updates give. A loop
+    that runs over another tensor is among these.
+    """
     assert extent(statements) == WHOLE_AGAIN[statements]
 
 

@@ -89,6 +89,31 @@ def test_results_of_any_format_are_what_the_rules_make(condition: str, result: s
         agreed(update(condition, form, result=result))
 
 
+STORED = ["SparseList", "SparseByteMap", "SparseDict", "SparseRunList", "RunList", "Dense", "Mutex(SparseList"]
+
+
+@pytest.mark.parametrize("level", STORED)
+@pytest.mark.parametrize(
+    "body", [
+        "C[i, j] |= i <= j", "C[i, j] = 2 * j > i", "C[i, j] |= j < i; C[i, j] |= A[i, j] > 1",
+        "C[i, j] |= A[i, j] > 0 && i <= j", "C[i, j] |= ifelse(A[i, j] > 0, i == j, false)",
+        "if i <= j; C[i, j] |= i == 2; end", "C[i, j] |= ifelse(i <= j, A[i, j] > 0, false)",
+    ],
+)  # fmt: skip
+def test_what_is_false_beyond_a_bound_is_stored_as_the_rules_store_it(body: str, level: str) -> None:
+    """A mask in a condition decides whether there is an update; as a value it is stored, whatever it is."""
+    text = f"""
+        A = Tensor(Dense(SparseList(Element(0))))
+        C = Tensor(Dense({level}(Element(false){")" * level.count("(")})), 4, 3)
+        C .= false
+        for j = _; for i = _; {body}; end; end
+        return C
+    """
+    bound = api.bind(api.parse(text), inputs={"A": given(4, 3)})
+    rules, plan = (str(api.run(bound, engine=engine)["C"]) for engine in ("semantics", "native"))
+    assert plan == rules
+
+
 NAMED = {
     "diagmask[i, j]": np.eye(5, 6),
     "uptrimask[i, j]": np.triu(np.ones((5, 6))),
@@ -262,8 +287,9 @@ def test_runs_that_are_written_under_a_mask_cost_runs(condition: str, form: str)
     body = f"if {condition}; C[i, j] = A[i, j] + 1; end"
     agreed(over_runs(body, form, 10))
     agreed(over_runs(f"{body[:-4]} else; s[] += i * A[i, j]; end", form, 10))
-    few, many = (counts(over_runs(body, form, n)).total() for n in (20, 200))
-    assert many < 1.2 * few
+    for each in (body, f"C[i, j] = ifelse({condition}, A[i, j] + 1, 7)"):
+        few, many = (counts(over_runs(each, form, n)).total() for n in (20, 200))
+        assert many < 1.2 * few
 
 
 def test_a_sum_of_what_is_looked_up_costs_runs() -> None:

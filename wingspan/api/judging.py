@@ -172,7 +172,8 @@ def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
     if wanted and not _is_buffer(name, towers):
         if len(wanted) > 1:
             fix = f"write {' or '.join(wanted)}, with the number of the level"
-            raise InputError(f"{access.cell} may be a cell of several levels of {access.tensor}", access.span, fix=fix)
+            no = "has the number of no such level" if name.count(".") > 1 else "may be a cell of several levels"
+            raise InputError(f"{access.cell} {no} of {access.tensor}", access.span, fix=fix)
         message = f"{access.cell} has the number of a level, and only one level of {access.tensor} has such a buffer"
         raise InputError(message, access.span, fix=f"write {wanted[0]}")
 

@@ -183,7 +183,7 @@ class _Settling:
         return any([self.extend(name, closing=True) for name in self.inferred])
 
     def extend(self, name: str, closing: bool = False) -> bool:
-        """Give an extent to the axes of a tensor; if `closing`, leave out loops over `_` that are without a range."""
+        """Give an extent to the axes of a tensor; if `closing`, leave out the loops over `_` that follow it."""
         shape, progress = self.inferred[name], False
         here = [use for use in self.uses.get(name, []) if len(use.access.subscripts) == len(shape)]
         here = [use for use in here if use.updated] or here
@@ -244,9 +244,11 @@ def _extent(shapes: Shapes, use: Use, axis: int) -> ir.Expression | None:
 
 
 def _follows(use: Use, axis: int) -> bool:
-    """Whether a subscript is the index of a loop that has no range, and so may run over the axis itself."""
+    """Whether a subscript is the index of a loop that has no range, and that no other tensor gives one."""
     e = use.access.subscripts[axis]
-    return isinstance(e, ir.Index) and use.loops[e.name].range is None
+    if not isinstance(e, ir.Index) or use.loops[e.name].range is not None:
+        return False
+    return all(ruling.tensor == use.tensor for ruling, _ in use.loops[e.name].ruling)
 
 
 def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:

@@ -89,13 +89,14 @@ class Coiteration:
 
     def masked(self, loop: Loop, body: ir.Statement) -> bool:
         """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
-        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices)
+        storing = {access.fiber.tensor for access, updated in ir.accesses(body) if updated and self.stores(access)}
+        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices, storing)
         if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
         if not self.fits(at) or not small(body, 2):
             return False
-        sides = [masks.beside(body, loop.name, e, side) for side in masks.SIDES]
+        sides = [masks.beside(body, loop.name, e, side, storing) for side in masks.SIDES]
         simpler = [self.state.simplified(side) for side in sides]
         lost = any(self.loses(F, body, part) for F in loop.cursors for part in simpler)
         below, here, above = sides if lost else simpler
@@ -131,6 +132,10 @@ class Coiteration:
             case ir.Literal(value=value):
                 return Const(value)
         raise InternalError(f"not a bound: {e}")
+
+    def stores(self, access: ir.Access) -> bool:
+        """Whether an update of an element that changes nothing does something."""
+        return not all(type(level) in QUIET for level in self.state.tower(access.fiber).levels)
 
     def loses(self, F: ir.Fiber, body: ir.Statement, part: ir.Statement) -> bool:
         """Whether a part of a range does not go down into a fiber that the body updates, where that does something."""
