@@ -140,6 +140,9 @@ WS_API void ws_tell_single(double x, char *text, size_t size) {
     else snprintf(text, size, "%.*f", digits - exponent > 1 ? (int)(digits - exponent) : 1, near);
 }
 
+/* Room for any value that ws_tell writes. */
+#define WS_TEXT 64
+
 WS_API int ws_tell(char type, ws_value v, char *text, size_t size) {
     if (type == 'p') {
         char first[32];
@@ -199,7 +202,7 @@ WS_API void ws_add_message(ws_text *to, const ws_run *run, const ws_site *site) 
             ws_add(to, "%c", *m);
             continue;
         }
-        char *end, value[32] = "…";
+        char *end, value[WS_TEXT] = "…";
         const long k = strtol(m + 1, &end, 10);
         if (site->types[k] == 'I') ws_tell('i', run->values[k], value, sizeof value);
         else if (run->registers) ws_tell(site->types[k], run->registers[k], value, sizeof value);
@@ -330,7 +333,7 @@ WS_API void ws_print(const ws_session *s, const ws_instance *x, int64_t k) {
         const size_t bytes = ws_bytes[b->width];
         while (n > 0 && !memcmp((const char *)data + (size_t)(n - 1) * bytes, "\0\0\0\0\0\0\0", bytes)) n--;
         for (int64_t i = 1; i <= n; i++) {
-            char text[48];
+            char text[WS_TEXT];
             ws_tell(title->types[k], ws_load(b, i, WS_PLAIN), text, sizeof text);
             printf(" %s", text);
         }
@@ -390,7 +393,7 @@ WS_API int ws_fault_status(const ws_session *s) {
 /* Print the variables, and the buffers of the outputs. */
 WS_API int ws_print_results(ws_session *s) {
     for (int64_t i = 0; ws_printed.variables[i]; i++) {
-        char text[32];
+        char text[WS_TEXT];
         ws_tell(ws_printed.types[i], s->results[i], text, sizeof text);
         printf("%s = %s\n", ws_printed.variables[i], text);
     }
