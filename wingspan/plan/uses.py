@@ -109,9 +109,14 @@ def told(s: Stmt) -> Iterator[Expr]:
 
 def how_often_read(made: Plan) -> Counter[str]:
     """How many statements and ends of a plan read each register, by its name."""
-    count = Counter(name for s in walk(made.body) for name in reads(s))
+    count = reads_in(made.body)
     count.update(reg.name for e in made.ends for reg in registers(e))
     return count
+
+
+def reads_in(body: tuple[Stmt, ...]) -> Counter[str]:
+    """How many of these statements, and of those inside of them, read each register, by its name."""
+    return Counter(name for s in walk(body) for name in reads(s))
 
 
 def reads(s: Stmt) -> frozenset[str]:

@@ -30,7 +30,6 @@ It made the sums of two planes of screenshots 2.6 to 2.9 times as fast (docs/per
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 from wingspan.plan.ir import (
@@ -68,11 +67,11 @@ def coincide(made: Plan) -> Plan:
 
 
 def _used(body: tuple[Stmt, ...]) -> Counter[Reg]:
-    """How often a block reads each register, reports apart."""
+    """How often a block works with each register. Not in reports: those of rooms before the loop name its index."""
     return Counter(reg for s in walk(body) for e in operands(s) for reg in registers(e))
 
 
-def _block(body: tuple[Stmt, ...], count: Mapping[Reg, int]) -> tuple[Stmt, ...]:
+def _block(body: tuple[Stmt, ...], count: Counter[Reg]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         if isinstance(s, While) and (found := _found(s, count)):
@@ -89,7 +88,7 @@ def _with(body: tuple[Stmt, ...], found: Coincide) -> tuple[Stmt, ...]:
     return stop, replace(in_x, then=(replace(in_both, then=(*in_both.then, found)),))
 
 
-def _found(loop: While, count: Mapping[Reg, int]) -> Coincide | None:
+def _found(loop: While, count: Counter[Reg]) -> Coincide | None:
     """What a loop over two lists of runs can go on with after a round in which both have one, if it is such a loop."""
     match loop:
         case While(
@@ -106,10 +105,10 @@ def _found(loop: While, count: Mapping[Reg, int]) -> Coincide | None:
     x, y, into = _runs(on_x, stop), _runs(on_y, stop), _appended(append, at, stop)
     if x is None or y is None or into is None or passed != replace(passed, reg=into.index, value=stop):  # type: ignore[arg-type]
         return None
-    into = replace(into, first=_first_of(unlike, look, element, into))
-    if into.first == into.at:
+    first_run = _first_of(unlike, look, element, into.at)
+    if first_run is None:
         return None
-    return _coinciding((x, y), into, tuple(head), element, loop, last, at, count)  # type: ignore[arg-type]
+    return _coinciding((x, y), replace(into, first=first_run), tuple(head), element, loop, last, at, count)  # type: ignore[arg-type]
 
 
 def _runs(move: Stmt, stop: Reg) -> Runs | None:
@@ -162,8 +161,8 @@ def _has_room(s: Store) -> bool:
     return not s.ref.buffer.hashed and (s.sure or whole(s.ref.buffer) is not None)
 
 
-def _first_of(unlike: Stmt, look: Stmt, element: Stmt, into: Appended) -> Expr:
-    """The first run of a fiber, if statements find out by it whether the elements of two runs are equal; else `at`."""
+def _first_of(unlike: Stmt, look: Stmt, element: Stmt, next_run: Reg) -> Expr | None:
+    """The first run of a fiber, if statements find out by it whether the elements of two runs are equal."""
     match unlike, look, element:
         case (
             Set(reg=equal, value=Const(value=False)),
@@ -177,10 +176,10 @@ def _first_of(unlike: Stmt, look: Stmt, element: Stmt, into: Appended) -> Expr:
                 otherwise=(),
             ),
             Store(ref=ref, index=cell),
-        ) if (n, m, k, cell) == (into.at,) * 4 and (at, equal, b, h) == (p, found, before, here):  # fmt: skip
+        ) if (n, m, k, cell) == (next_run,) * 4 and (at, equal, b, h) == (p, found, before, here):  # fmt: skip
             if one == other == ref and WIDTHS.get(ref.buffer.width) == op and _has_room(element):
                 return first
-    return into.at
+    return None
 
 
 def _coinciding(
@@ -191,7 +190,7 @@ def _coinciding(
     loop: While,
     last: Expr,
     at: Reg,
-    count: Mapping[Reg, int],
+    count: Counter[Reg],
 ) -> Coincide | None:
     """The statement, if what is done for a run depends on the elements alone; it has registers of its own."""
     own = {reg for s in head for reg in sets(s)}

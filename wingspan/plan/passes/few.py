@@ -33,7 +33,6 @@ where most columns are counted in vain.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -63,7 +62,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.room import rounds
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import exposed, how_often_read, reads, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import exposed, how_often_read, reads_in, refs, registers, renamed, sets, with_blocks
 
 FEW, MOST = 16, 32
 """So many terms are sorted, and so many where the bitmap has more than `WORDS` words for each: others take longer."""
@@ -171,7 +170,7 @@ class _Few:
         found = _found(segment, lists)
         if found is None or any(isinstance(s, SHARED) for s in walk(segment)):
             return body
-        inside = Counter(name for s in walk(segment) for name in reads(s))
+        inside = reads_in(segment)
         outside = {name for name, n in self.count.items() if n > inside[name]}
         bound = lists.reg("bound")
         counting = _sliced(found.counting(segment, bound), lambda s: bound in sets(s), frozenset())
@@ -315,7 +314,7 @@ def _sliced(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) 
     while needed != names:
         needed = names
         found = _kept(body, wanted, names)
-        names |= {name for s in walk(found) for name in reads(s)}
+        names |= set(reads_in(found))
     return found
 
 

@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, Tile, When, While, walk
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import exposed, how_often_read, reads, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import exposed, how_often_read, reads_in, registers, renamed, sets, with_blocks
 
 WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
@@ -68,7 +68,7 @@ def _tiled(loop: While, count: Counter[str]) -> Tile | None:
         return None
     if len(starts) != 1 or changed & {reg.name for e in (starts[0].value, last) for reg in registers(e)}:
         return None
-    within = Counter(name for s in inside for name in reads(s))
+    within = reads_in((loop,))
     if any(within[name] != count[name] for name in changed):
         return None
     position = index(cell.index, inner)

@@ -35,7 +35,6 @@ matrix, where processors guess right.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -63,7 +62,7 @@ from wingspan.plan.ir import (
     walk,
 )
 from wingspan.plan.passes.cursors import Onward, onward
-from wingspan.plan.uses import how_often_read, reads, renamed, sets, with_blocks
+from wingspan.plan.uses import how_often_read, reads_in, renamed, sets, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -130,7 +129,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
     in_loop = ((*head, *block) for block in (both[:-4], of_x[:-2], of_y[:-2]))
     inner = (*in_loop, rest_x[:-2], rest_y[:-2])
     changed = {reg for body in inner for s in walk(body) for reg in sets(s)}
-    within = Counter(name for s in walk((loop, *after)) for name in reads(s))
+    within = reads_in((loop, *after))
     read_later = any(count[reg.name] > within[reg.name] for reg in (at, i, j))
     if read_later or changed & {at, *x.needs(), *y.needs()}:
         return
@@ -216,7 +215,7 @@ def _effects(
                 made.stores.append((ref, value(index), value(e)))
             case _:
                 return None
-    within = Counter(name for s in body for name in reads(s))
+    within = reads_in(body)
     made.left = {reg.name: known[reg.name] for s in body for reg in sets(s) if count[reg.name] > within[reg.name]}
     return made
 

@@ -56,7 +56,7 @@ from wingspan.plan.ir import (
     walk,
 )
 from wingspan.plan.passes.few import LARGEST, WORDS
-from wingspan.plan.uses import exposed, how_often_read, reads, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import exposed, how_often_read, reads_in, refs, registers, renamed, sets, with_blocks
 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
@@ -189,7 +189,7 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
     moved, done = _set(onward), _set(work)
     if (moved - {index.name}) & _read(work) or done & (moved | _read(onward)):
         return None
-    within = Counter(name for s in walk((loop,)) for name in reads(s))
+    within = reads_in((loop,))
     own = {name for name in done - exposed(work, set()) if count[name] == within[name]}
     regs = frozenset(reg for s in walk(work) for reg in sets(s) if reg.name in own)
     return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
@@ -208,7 +208,7 @@ def _set(body: Block) -> set[str]:
 
 
 def _read(body: Block) -> set[str]:
-    return {name for s in walk(body) for name in reads(s)}
+    return set(reads_in(body))
 
 
 # -------------------------------------------------------------------------------------------------------------- rounds
