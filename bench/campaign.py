@@ -47,7 +47,7 @@ SUBJECTS: dict[str, list[str | Engine]] = {"native": ["native", LeftOpen()], "co
 
 
 def batch(engine: str, number: int) -> Tally | str:
-    """One batch of programs: what was done, or how two engines differ. Every second one has pairs.
+    """One batch of programs: what was done, or how two engines differ. Every second one has reads under conditions.
 
     Lists and rows are short: C merges any in blocks, and keeps two cells of a row in registers.
     """

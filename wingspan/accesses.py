@@ -27,7 +27,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
-from itertools import product
 from pathlib import Path
 
 from numpy.lib import format as npy
@@ -107,13 +106,11 @@ def _table(file: BufferedReader, path: Path) -> str:
     if table.dtype.kind != "U" or table.ndim != 2 or table.shape[1] != 3:
         raise InputError(f"{path}: not an array of strings with three columns", fix="task, operation and cell")
     rows = table.tolist()
-    for row, column in product(rows, range(3)):
-        if row[column].splitlines() not in ([], [row[column]]) or "#" in row[column]:
-            what, number = ("task", "operation", "cell")[column], rows.index(row) + 1
-            message = (
-                f"{path}: the {what} in row {number} is {row[column]!r}, and a log has lines, and comments after #"
-            )
-            raise InputError(message, fix="write one access in each row, without line ends and #")
+    for number, row in enumerate(rows, start=1):
+        for what, text in zip(("task", "operation", "cell"), row, strict=True):
+            if text.splitlines() not in ([], [text]) or "#" in text:
+                message = f"{path}: the {what} in row {number} is {text!r}, and a log has lines, and comments after #"
+                raise InputError(message, fix="write one access in each row, without line ends and #")
     return "\n".join(map(" ".join, rows))
 
 

@@ -69,21 +69,7 @@ def test_all_foreign_files_are_named_in_one_error(emit, tmp_path):
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "sum.c",
-        "runtime.h",
-        "program.h",
-        "session.h",
-        "meet.h",
-        "unite.h",
-        "coincide.h",
-        "unpack.h",
-        "tile.h",
-        "sum.inputs",
-    ],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_program_is_never_replaced(emit, tmp_path, name, force):
     """Also if its first line is as that of a file that wingspan wrote."""
     text = f"# Printed by wingspan\n{PROGRAM}"

@@ -143,7 +143,7 @@ def test_the_faulting_side_of_a_race_comes_second() -> None:
 
 
 def test_same_mistake_in_one_place_is_one_incident() -> None:
-    """The failing assertion is met in two states of the other task, and told once, by the shorter way."""
+    """The failing assertion is met in two states of the other task, and reported once, by the shorter way."""
     machine = Litmus((Assert(1),), (Store("y", 1),))
     verdict = explore_graph(machine)
     assert [(fault.interleaving, fault.span) for fault in verdict.faults] == [("1", machine.spans[machine.first[0]])]

@@ -1,4 +1,4 @@
-"""What tells tasks apart, so that they may not be exchanged, and what goes with their names."""
+"""What distinguishes tasks, so that they may not be exchanged, and what goes with their names."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def has_ended(step: Step[Any], *after: Step[Any]) -> bool:
 
 @dataclass
 class Walk:
-    """All runs of a program, told apart by their visible steps only."""
+    """All runs of a program, distinguished by their visible steps only."""
 
     machine: Litmus
     finished: dict[tuple[str, ...], Hashable] = field(default_factory=dict)

@@ -322,7 +322,7 @@ def test_a_thread_is_alone_in_its_own_cell() -> None:
 
 
 def test_a_private_copy_is_forgotten() -> None:
-    """A task's own instance is zero again once it is dropped, and tells no states apart."""
+    """A task's own instance is zero again once it is dropped, and distinguishes no states."""
     own = Reg("own", "instance")
     ref = Ref(replace(VAL, group=1), own)
     copy = Group(1, "c", (ref.buffer,))

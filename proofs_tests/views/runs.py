@@ -20,7 +20,7 @@ EMPTY = api.bind(api.parse("x = 0")).plain
 
 
 class Named(Litmus):
-    """The litmus machine with outcomes of the kind that reports tell of."""
+    """The litmus machine with outcomes of the kind that reports show."""
 
     def outcome(self, state: State) -> Outcome:
         return Outcome(())

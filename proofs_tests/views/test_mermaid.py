@@ -48,7 +48,7 @@ def plain(text: str) -> str:
 
 
 def assert_diagram(report: ReplayReport) -> None:
-    """All is declared, opened and closed, and every touch of every visible step is told once, in order."""
+    """All is declared, opened and closed, and every touch of every visible step is drawn once, in order."""
     names: dict[str, str] = {}
     depth, active = 0, set()
     told: list[tuple[int, str, str]] = []

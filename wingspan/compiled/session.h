@@ -19,7 +19,8 @@
  * i for integers, f for doubles, b for truth values, I for integers that the runtime notes of the fault. */
 typedef struct { const char *where, *message, *types; } ws_site;
 
-/* The buffers of a group, and what is printed of their cells: i for integers and truth values, f for doubles, p for pairs. */
+/* The buffers of a group, and what is printed of their cells: i for integers and truth values, f for doubles, p for
+ * pairs. */
 typedef struct { const char *tensor, *tag; const char *const *buffers; const char *types; bool output; } ws_title;
 
 typedef struct {

@@ -45,7 +45,8 @@ def as_array(data: Any) -> np.ndarray:
 def _masked(data: Any) -> bool:
     """Whether an array is masked somewhere, or one that a list holds: NumPy makes an array without masks of that."""
     if isinstance(data, list | tuple):
-        return any(map(_masked, data))
+        deep = {kind for kind in set(map(type, data)) if issubclass(kind, list | tuple | np.ndarray)}
+        return bool(deep) and any(_masked(each) for each in data if type(each) in deep)
     return isinstance(data, np.ndarray) and bool(np.ma.is_masked(data))
 
 

@@ -133,8 +133,8 @@ SAFER = Options(
 )
 """Programs with a parallel loop. The test accepts about a third of them."""
 
-WIDER = replace(SAFER, pairs=3, guarded=6)
-"""The same with pairs and with axes that are only read under conditions. They keep their literal data."""
+WIDER = replace(SAFER, guarded=6)
+"""The same with axes that are only read under conditions. These programs keep their literal data."""
 
 
 def safe_programs(options: Options = SAFER) -> st.SearchStrategy[str]:

@@ -23,6 +23,7 @@ from functools import partial, reduce
 from wingspan.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions
+from wingspan.levels import Level
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
@@ -89,8 +90,10 @@ class Coiteration:
 
     def masked(self, loop: Loop, body: ir.Statement) -> bool:
         """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
+        if loop.single:
+            return False
         storing = {access.fiber.tensor for access, updated in ir.accesses(body) if updated and self.stores(access)}
-        e = None if loop.single else masks.bound(body, loop.name, self.builder.indices, storing)
+        e = masks.bound(body, loop.name, self.builder.indices, storing)
         if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
@@ -135,14 +138,14 @@ class Coiteration:
 
     def stores(self, access: ir.Access) -> bool:
         """Whether an update of an element that changes nothing does something."""
-        return not all(type(level) in QUIET for level in self.state.tower(access.fiber).levels)
+        return _acts(self.state.tower(access.fiber).levels)
 
     def loses(self, F: ir.Fiber, body: ir.Statement, part: ir.Statement) -> bool:
         """Whether a part of a range does not go down into a fiber that the body updates, where that does something."""
         if self.state.handle(F.tensor).mode == "read" or mentions(part, F) or not mentions(body, F):
             return False
         tower = self.state.tower(F)
-        return not all(type(level) in QUIET for level in tower.levels[tower.depths[F.level] :])
+        return _acts(tower.levels[tower.depths[F.level] :])
 
     def part(self, loop: Loop, body: ir.Statement) -> None:
         """A part of a range: cursors that stand before it move on to it."""
@@ -362,6 +365,12 @@ class Coiteration:
 
 QUIET = (Dense, Element, Atomic)
 """Levels that an update which stores nothing does not touch."""
+
+
+def _acts(levels: Iterable[Level]) -> bool:
+    """Whether an update of an element that changes nothing does something in one of these levels."""
+    return not all(type(level) in QUIET for level in levels)
+
 
 LARGE = 2**62
 """Larger than any index, with room for sums."""
