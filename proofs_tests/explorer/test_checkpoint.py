@@ -73,7 +73,7 @@ class Held(Litmus):
     asked = 0
     def step(self, state, task):
         Held.asked += 1
-        if Held.asked == 20_000:
+        if Held.asked == 10_000:
             print("held", flush=True)
             sys.stdin.read()
         return super().step(state, task)
