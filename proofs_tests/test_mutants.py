@@ -51,7 +51,8 @@ AREAS = {
         "wingspan/elaborate/concordize.py", "wingspan/plan/passes/copies.py", "wingspan/plan/passes/tile.py",
     ],
     "compiled": [
-        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/coincide.h",
+        "wingspan/compiled/borrowing.py", "wingspan/compiled/build.py", "wingspan/compiled/cache.py",
+        "wingspan/compiled/coincide.h",
         "wingspan/compiled/coincide.py", "wingspan/compiled/emit_c.py",
         "wingspan/compiled/engine.py", "wingspan/compiled/functions.py", "wingspan/compiled/inputs.py",
         "wingspan/compiled/lanes.py",
@@ -131,6 +132,7 @@ AREAS = {
     ],
     "docs": ["docs/"],
     "interfaces": [
+        "wingspan/__main__.py",
         "wingspan/views/json.py", "wingspan/cli/options.py", "wingspan/errors.py", "wingspan/levels/registry.py",
         "wingspan/api/exploring.py", "wingspan/program.py", "proofs_tests/man_page.py",
     ],

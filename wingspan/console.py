@@ -169,7 +169,7 @@ class Verbs(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt as signal:
-            number = getattr(signal, "number", None)  # what `explorer.interrupts` raises has one
+            number = getattr(signal, "number", None)  # `signals.Terminated` has one
             if number is not None:
                 fail(Ended(f"ended by {signal}"), SIGNALLED + number)
             fail(Ended("interrupted"), INTERRUPTED)

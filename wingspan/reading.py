@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from wingspan.errors import InputError, Span
+from wingspan.memory import available_memory
 
 STEP = 2**20
 """Bytes that are read at once, whatever length a file claims."""
-
-CGROUP = Path("/sys/fs/cgroup/memory.max")
-"""Where Linux keeps the memory limit of a container."""
 
 MORE = "free memory, or raise the limit of the process (ulimit -v)"
 
@@ -86,15 +83,6 @@ def require_memory(needed: int, what: str) -> None:
     if needed > most:
         message = f"{what}, which takes {in_bytes(needed)} of memory; the limit is {in_bytes(most)}"
         raise InputError(message, topic="memory", fix="use a smaller file, or a machine with more memory")
-
-
-def available_memory() -> int:
-    """The bytes that this process may use: the memory of the machine, or less if the system sets a limit."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    limits += [n for n, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if n >= 0]
-    with suppress(OSError, ValueError):  # "max" if there is no limit
-        limits.append(int(CGROUP.read_text()))
-    return min(limits)
 
 
 def in_bytes(size: int) -> str:

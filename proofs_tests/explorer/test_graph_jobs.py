@@ -29,10 +29,11 @@ from wingspan.errors import InputError, InternalError, WingspanError
 from wingspan.explorer import Machine, Search, Verdict, ahead, checkpoint, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.ahead import Ahead
-from wingspan.explorer.interrupts import Interrupts, terminating
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.settle import take
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Worker, packed, unpacked
+from wingspan.signals import terminating
 from wingspan.testing.litmus import Litmus, Load, Spawn, Store, lockinc, ninc
 from wingspan.testing.programs import programs
 

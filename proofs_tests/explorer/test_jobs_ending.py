@@ -23,10 +23,10 @@ from proofs_tests.several import FORK, RACY, begun, counted, ending
 from wingspan.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, workers
 from wingspan.explorer.findings import verdict
-from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
+from wingspan.signals import ENDING
 from wingspan.testing.litmus import ninc
 
 pytestmark = pytest.mark.deep

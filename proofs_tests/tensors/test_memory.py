@@ -12,7 +12,7 @@ import pytest
 
 from proofs_tests.places import ROOT
 from proofs_tests.tensors.spoiled import BANNER, archive, within
-from wingspan import InputError, api, program, reading
+from wingspan import InputError, api, memory, program, reading
 from wingspan.tensors.files import read_file
 
 MANY = 2_000_000
@@ -96,16 +96,46 @@ def test_a_file_with_holes_is_not_read_if_this_machine_cannot_hold_it(tmp_path):
         api.load(text)
 
 
-def test_the_memory_that_may_be_used_is_what_the_system_grants(tmp_path, monkeypatch):
+V1 = "memory/a/b/memory.limit_in_bytes", "memory/a/memory.limit_in_bytes", "memory/memory.limit_in_bytes"
+V2 = "a/b/memory.max", "a/memory.max", "memory.max"
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """Lets the process be in control groups with limits, which stand in files."""
+
+    def limited(lines: str, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        (tmp_path / "cgroup").write_text(lines)
+        monkeypatch.setattr(memory, "GROUPS", tmp_path / "cgroup")
+        monkeypatch.setattr(memory, "MOUNTED", tmp_path)
+
+    return limited
+
+
+@pytest.mark.parametrize("others", ["max\n", "9223372036854771712\n"])
+@pytest.mark.parametrize(
+    ("lines", "file"),
+    [
+        *((f"4:cpu,memory:/a/b\n0::/{'x' * (name == V1[2])}\n", name) for name in V1),
+        *(("1:name=systemd:/a/b\n0::/a/b\n", name) for name in V2),
+    ],
+)
+def test_the_memory_that_may_be_used_is_at_most_that_of_each_control_group(groups, lines, file, others):
+    """Of the process itself and of those around it, in both versions; in a container only the outermost is there."""
+    groups(lines, {name: others for name in (*V1, *V2)} | {file: "1000000\n"})
+    assert memory.available_memory() == 1_000_000
+
+
+def test_the_memory_that_may_be_used_is_what_the_system_grants(groups, monkeypatch):
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    monkeypatch.setattr(reading, "CGROUP", tmp_path / "memory.max")
-    assert reading.available_memory() <= machine
-    for text, most in (("max\n", machine), ("1000000\n", 1_000_000)):
-        reading.CGROUP.write_text(text)
-        assert reading.available_memory() <= most
-    reading.CGROUP.unlink()
+    groups("1:cpu:/a\n0::/none\n", {"memory.max": "max\n", "memory/memory.limit_in_bytes": "5000\n"})
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (-1, -1))
+    assert memory.available_memory() == machine
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (5_000_000, -1))
-    assert reading.available_memory() == 5_000_000
+    assert memory.available_memory() == 5_000_000
 
 
 LACKING = """

@@ -18,9 +18,9 @@ from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program,
 from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES
-from wingspan.explorer.interrupts import terminating
 from wingspan.paths import named
 from wingspan.reading import check_readable
+from wingspan.signals import terminating
 from wingspan.trace import Session, Trace, document_of
 from wingspan.trace.coverage import coverage as covered
 from wingspan.trace.derivation import Derivation, last

@@ -7,7 +7,7 @@ import click
 from wingspan import schemas
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
-from wingspan.compiled import build
+from wingspan.compiled import cache as kept
 from wingspan.console import show, show_json
 
 
@@ -16,16 +16,15 @@ from wingspan.console import show, show_json
 @JSON
 def cache(clear: bool, as_json: bool) -> None:
     """Show where compiled programs are kept, how many, and their size."""
-    folder, sizes = build.folder(), [path.stat().st_size for path in build.entries()]
-    if clear:
-        build.clear()
+    folder, sizes = kept.folder(), [about.st_size for about in kept.entries().values()]
+    count = kept.clear() if clear else len(sizes)
     if as_json:
-        show_json({"folder": str(folder), "programs": len(sizes), "bytes": sum(sizes), "deleted": clear})
-    elif not sizes:
+        show_json({"folder": str(folder), "programs": count, "bytes": sum(sizes), "deleted": clear})
+    elif not count:
         show(f"{folder}: nothing is kept")
     else:
-        count = f"{len(sizes):,} compiled program{'s' * (len(sizes) != 1)}"
-        show(f"{folder}: {count} deleted" if clear else f"{folder}: {count}, {sum(sizes):,} bytes")
+        programs = f"{count:,} compiled program{'s' * (count != 1)}"
+        show(f"{folder}: {programs} deleted" if clear else f"{folder}: {programs}, {sum(sizes):,} bytes")
 
 
 @main.command()

@@ -8,7 +8,8 @@ import os
 import re
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,7 @@ from wingspan.api.names import MACHINES
 from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
 from wingspan.lang.algebra import exactly
+from wingspan.memory import parse_size
 from wingspan.program import from_stdin
 from wingspan.tensors.files import SUFFIXES
 from wingspan.views import small
@@ -133,28 +135,36 @@ def scoped(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 
 
 def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A number of bytes: digits, and K, M, G or T for powers of 1024."""
-    if value is None:
-        return None
-    unit = "KMGT".find(value[-1:].upper()) + 1
-    digits = value[:-1] if unit else value
-    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
+    """A number of bytes."""
+    found = None if value is None else parse_size(value)
+    if value is not None and found is None:
         raise click.BadParameter(f"{value!r} is not a size like 512M or 2G.")
-    return int(digits) << 10 * unit
+    return found
 
 
 def load(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
     """Imports modules, by their names from the current folder too, or Python files."""
     ctx.meta[LOADED] = names
     for name in names:
-        sys.path.append("")  # as Python has it without a script
         try:
-            runpy.run_path(name) if name.endswith(".py") else import_module(name)
+            with current_folder():
+                runpy.run_path(name) if name.endswith(".py") else import_module(name)
         except (ImportError, OSError) as error:
             fix = "write the name of a module that Python finds, or the path of a .py file"
             raise InputError(f"--load {name}: {error}", fix=fix) from None
-        finally:
-            sys.path.remove("")
+
+
+@contextmanager
+def current_folder() -> Iterator[None]:
+    """Import modules that the user names from the current folder too, but none in place of a library."""
+    if "" in sys.path:
+        yield
+        return
+    sys.path.append("")  # the folder need not exist
+    try:
+        yield
+    finally:
+        sys.path.remove("")
 
 
 LOADED = "wingspan.loaded"

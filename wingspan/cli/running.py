@@ -12,7 +12,18 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import EXACT, FORCE, MACHINE, NamedPath, limit, listed, on_program, pairs, size
+from wingspan.cli.options import (
+    EXACT,
+    FORCE,
+    MACHINE,
+    NamedPath,
+    current_folder,
+    limit,
+    listed,
+    on_program,
+    pairs,
+    size,
+)
 from wingspan.console import STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
@@ -112,8 +123,9 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
 
     Each run is compared with the first; two faults agree.
     """
-    sys.path.insert(0, "")  # the current folder, where the module of an engine may be; it need not exist
-    made = api.diff(told.runnable, engines=engines, **options, **told.binding)
+    with current_folder():
+        named = engines and [api.engine(name) if ":" in name else name for name in engines]
+    made = api.diff(told.runnable, engines=named, **options, **told.binding)
     if as_json:
         show_json(data.diff(made))
     else:

@@ -1,169 +1,167 @@
-"""Printed C as a library of this process, compiled by the system's compiler and kept for the next time.
+"""The system's C compiler: which one, and what it makes of a printed file.
 
-What is kept lies in a folder of the user's alone, each library in a file that is named by all that it depends on: the C
-text, the headers, the compiler, its version and flags, and the processor. Beside it lies its digest: a library that was
-spoiled, or cut off, is compiled anew.
+It runs in a folder of its own, where it finds nothing of whoever calls it and leaves nothing, and in a process group of
+its own, which ends with the call.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
+import re
 import shlex
 import shutil
-import stat
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from wingspan.compiled.headers import COMPILE, HEADERS
 from wingspan.errors import InputError, InternalError
-from wingspan.written import write_together
+from wingspan.signals import ending_after
 
-FLAGS = (*COMPILE[1:], "-shared", "-fPIC")
-"""What the compiler is called with, as it is when a printed file is compiled by hand."""
+FLAGS = (*COMPILE[1:], "-shared", "-fPIC", "-xc")
+"""What the compiler is called with, as it is when a printed file is compiled by hand; also g++ then takes it for C."""
 
-SUFFIX = ".so"
+INCLUDES = tuple(f"-I{path.parent.absolute()}" for path in HEADERS.values())
 
+PROBE = '#include "runtime.h"\n'
+"""A file that every compiler for printed files compiles."""
 
-INCLUDES = tuple(f"-I{path.parent}" for path in HEADERS.values())
+OTHER = "name another one: CC"
+ROOM = 2**20
+"""Bytes that a compiler has needed for its files, at least, and so many times the bytes of the text:"""
+EXPANSION = 16
+SAID = 2**20
+"""Bytes that are read of what a compiler says."""
 
 
 def compiler() -> tuple[str, ...]:
     """The compiler that CC names, with its options, the system's, or that of the extra `compiler`; empty if none."""
     named = os.environ.get("CC")
     try:
-        told = shlex.split(named or "")
+        words = shlex.split(named or "")
     except ValueError as error:
         raise InputError(f"CC is no command: {error}", fix="name a C compiler, with its options") from None
-    for words in [told] if named else [["cc"], ["gcc"], ["clang"]]:
-        if words and (found := shutil.which(words[0])):
-            return found, *words[1:]
-    return () if named or find_spec("ziglang") is None else (sys.executable, "-m", "ziglang", "cc")
+    for command in [words] if named else [["cc"], ["gcc"], ["clang"]]:
+        if command and (found := shutil.which(command[0])):
+            return os.path.abspath(found), *command[1:]
+    return () if named or not _has_ziglang() else (sys.executable, "-P", "-m", "ziglang", "cc")
 
 
-def folder() -> Path:
-    """Where libraries are kept: `WINGSPAN_CACHE`, or in the user's caches. It is made, for the user alone.
-
-    InputError if it belongs to somebody else, or others may write there: they could put code into this process.
-    """
-    from platformdirs import user_cache_path  # not for whoever compiles nothing
-
-    named = os.environ.get("WINGSPAN_CACHE")
-    path = Path(named) if named else user_cache_path("wingspan")
-    fix = "name another folder: WINGSPAN_CACHE"
+def _has_ziglang() -> bool:
+    """Whether the extra `compiler` is installed. A module of that name in the current folder is something else."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        about = path.stat()
-    except OSError as error:
-        raise InputError(f"{path}: compiled programs cannot be kept here: {error.strerror}", fix=fix) from None
-    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
-        whose = "belongs to somebody else" if about.st_uid != os.getuid() else "is open to others"
-        raise InputError(
-            f"{path} {whose}, and code that is kept there runs in this process", fix=f"{fix}, or chmod 700"
-        )
-    return path
-
-
-def entries() -> Iterator[Path]:
-    """The libraries that are kept, in no order."""
-    return folder().glob(f"*{SUFFIX}")
-
-
-def clear() -> None:
-    """Delete the libraries that are kept, not those that another process is making."""
-    for path in entries():
-        for each in (path, _digest(path), _lock(path)):
-            each.unlink(missing_ok=True)
-
-
-def library(source: str) -> ctypes.CDLL:
-    """A printed file as a library. InputError if there is no compiler.
-
-    Libraries are never unloaded: threads that one has hired run its functions.
-    """
-    from filelock import FileLock  # takes longer to import than all else here
-
-    command = compiler()
-    if not command:
-        raise InputError(
-            "there is no C compiler", fix="install gcc, clang or wingspan[compiler], or name one: CC", topic="compiled"
-        )
-    path = folder() / f"{_key(command, source)}{SUFFIX}"
-    if not _whole(path):
-        with FileLock(_lock(path)):
-            if not _whole(path):
-                made = _compiled(command, source)
-                write_together({_digest(path): _sum(made), path: made})
-    return ctypes.CDLL(str(path))
-
-
-def _key(command: tuple[str, ...], source: str) -> str:
-    headers = (path.read_text(encoding="utf-8") for path in HEADERS.values())
-    parts = (source, *headers, *command, _version(command), *FLAGS, _processor())
-    return sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-@cache
-def _version(command: tuple[str, ...]) -> str:
-    return subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
-
-
-@cache
-def _processor() -> str:
-    """The processor that `-march=native` stands for: its name and what it can do, where the system reports it."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor()
-    lines = text.partition("\n\n")[0].splitlines()
-    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU ")))
-
-
-def _whole(path: Path) -> bool:
-    """Whether a library is there as it was made."""
-    try:
-        return _digest(path).read_bytes() == _sum(path.read_bytes())
-    except OSError:
+        distribution("ziglang")
+    except PackageNotFoundError:
         return False
+    return True
 
 
-def _sum(data: bytes) -> bytes:
-    return sha256(data).hexdigest().encode()
+@cache
+def version(command: tuple[str, ...]) -> str:
+    """What a compiler says of itself."""
+    with _scratch() as place:
+        return _run((*command, "--version"), place).said
 
 
-def _digest(path: Path) -> Path:
-    return path.with_suffix(".sha256")
+def compile_library(command: tuple[str, ...], source: str) -> bytes:
+    """The library that a compiler makes of a printed file.
+
+    InputError if it does not work, or has no room for its files. InternalError if it works and refuses this file.
+    """
+    with _scratch() as place:
+        (place / "program.c").write_text(source, encoding="utf-8")
+        words = (*command, *FLAGS, *INCLUDES, "program.c", "-lm", "-o", "program.so")
+        call = _run(words, place)
+        made = place / "program.so"
+        if call.status == 0 and made.is_file() and made.stat().st_size:
+            return made.read_bytes()
+        _require_room(place, ROOM + EXPANSION * len(source))
+    named = shlex.join(command)
+    if call.status < 0:
+        fix = f"free memory if that is why, or {OTHER}"
+        raise InputError(f"{named} was ended by {signal.Signals(-call.status).name}", fix=fix, topic="compiled")
+    if call.refusal and source != PROBE:
+        compile_library(command, PROBE)  # an InputError if it refuses this, too
+        raise InternalError(f"{named} does not compile what wingspan prints: {call.refusal}")
+    raise unusable(command, call.complaint)
 
 
-def _lock(path: Path) -> Path:
-    return path.with_suffix(".lock")
+def unusable(command: tuple[str, ...], why: str) -> InputError:
+    """The error about a compiler that does not compile."""
+    return InputError(f"{shlex.join(command)} is no C compiler that works: {why}", fix=OTHER, topic="compiled")
 
 
-def _compiled(command: tuple[str, ...], source: str) -> bytes:
-    """The library that the compiler makes of a printed file. InputError if it makes nothing of any file."""
-    made, said = _called(command, source)
-    if made is not None:
-        return made
-    if _called(command, "int ws_nothing;\n")[0] is None:
-        raise InputError(f"{shlex.join(command)} is no C compiler that works: {said}", fix="name another one: CC")
-    raise InternalError(f"{shlex.join(command)} does not compile what wingspan prints: {said}")
+@dataclass(frozen=True)
+class Call:
+    """How a call of a compiler ended: its exit status, or the number of a signal below 0, and what it said."""
+
+    status: int
+    said: str
+
+    @property
+    def refusal(self) -> str | None:
+        """The first error that it reports in the text of the program or a header, if it exits for that."""
+        errors = re.finditer(r"^\S+\.[ch]:\d+.*\berror\b.*", self.said, re.MULTILINE)
+        own = (found[0] for found in errors if "internal compiler error" not in found[0])
+        return next(own, None) if self.status else None
+
+    @property
+    def complaint(self) -> str:
+        """The first error that it reports, or the first line, or at least its exit status."""
+        lines = [line for line in self.said.splitlines() if line.strip()]
+        first = next((line for line in lines if "error" in line), lines[0] if lines else "")
+        return first[:300] if self.status and first else f"exit status {self.status}, and no library"
 
 
-def _called(command: tuple[str, ...], source: str) -> tuple[bytes | None, str]:
-    """What a compiler makes of a file, if anything, and what it says then."""
-    with tempfile.TemporaryDirectory(prefix="wingspan-") as place:
-        file, made = Path(place, "program.c"), Path(place, "program.so")
-        file.write_text(source, encoding="utf-8")
-        words = [*command, *FLAGS, *INCLUDES, str(file), "-lm", "-o", str(made)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and made.is_file():
-            return made.read_bytes(), ""
-        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-        return None, said or f"exit status {done.returncode}, and no library"
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for the files of one call. InputError if there is no room for them.
+
+    It is gone afterwards, also if a signal ends the process within.
+    """
+    try:
+        with ending_after(), tempfile.TemporaryDirectory(prefix="wingspan-", ignore_cleanup_errors=True) as name:
+            yield Path(name)
+    except OSError as error:
+        where = tempfile.tempdir or "temporary files"
+        fix = "make room there, or name another folder: TMPDIR"
+        raise InputError(f"{where}: {error.strerror or error}", fix=fix, topic="compiled") from None
+
+
+def _require_room(place: Path, size: int) -> None:
+    """OSError if a folder has no room for a file: then that, and not the compiler, may be why there is no library."""
+    with (place / "room").open("wb") as file:
+        for _ in range(0, size, ROOM):
+            file.write(bytes(ROOM))
+
+
+def _run(words: tuple[str, ...], place: Path) -> Call:
+    """Run a compiler in a folder, to which it also writes its temporary files.
+
+    Whatever ends the call ends all processes that it has started.
+    """
+    environment = {**os.environ, "TMPDIR": str(place), "LC_ALL": "C"}
+    with (place / "said").open("w+b") as said:
+        try:
+            process = subprocess.Popen(
+                words, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said, process_group=0
+            )
+        except OSError as error:
+            message = f"{words[0]} cannot be run: {error.strerror}"
+            raise InputError(message, fix=OTHER, topic="compiled") from None
+        try:
+            status = process.wait()
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        said.seek(0)
+        return Call(status, said.read(SAID).decode("utf-8", errors="replace"))

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from wingspan.buffers.stored import Stored
-from wingspan.compiled import build
+from wingspan.compiled import cache
 from wingspan.compiled.borrowing import borrowed
 from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
@@ -46,7 +46,7 @@ class Code:
 
 def code_of(plan: Plan, racy: bool = False) -> Code:
     """A plan as a library of its own, which is kept. InputError if there is no compiler."""
-    (code,) = codes_of([plan], build.library, racy)
+    (code,) = codes_of([plan], cache.library, racy)
     return code
 
 

@@ -6,41 +6,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""These end a search like Ctrl-C, within `terminating`."""
-
-
-class Terminated(KeyboardInterrupt):
-    """One of `ENDING` arrived: `number`."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
-
-
-@contextmanager
-def terminating() -> Iterator[None]:
-    """Within, `ENDING` raise Terminated where they would just end the process; this works in the main thread only.
-
-    Once a search has recorded one, further ones have no effect: timeout(1) sends it twice, and so do shells.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, _terminate)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _terminate(number: int, _: object) -> NoReturn:
-    raise Terminated(number)
+from wingspan.signals import ENDING, Terminated, terminate
 
 
 def _nothing(number: int, _: object) -> None:
@@ -107,4 +74,4 @@ class Interrupts:
 def _ends_search(handler: object) -> bool:
     """Whether a handler is one that may end a search."""
     noting = getattr(handler, "__func__", None) is Interrupts._note
-    return noting or handler in (signal.default_int_handler, _terminate)
+    return noting or handler in (signal.default_int_handler, terminate)

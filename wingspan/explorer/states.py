@@ -19,10 +19,11 @@ from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import Estimate
-from wingspan.explorer.interrupts import Interrupts, Terminated
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
+from wingspan.signals import Terminated
 
 S = TypeVar("S")
 

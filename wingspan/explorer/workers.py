@@ -26,12 +26,12 @@ from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.cluster import connected
 from wingspan.explorer.dpor import SLICE
-from wingspan.explorer.interrupts import ENDING
 from wingspan.explorer.machine import Machine, Step
 from wingspan.explorer.parts import Place
 from wingspan.explorer.settle import Taken, take
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States
+from wingspan.signals import ENDING
 
 WORKERS = 0.5
 """A part of the share: workers may use the rest, so the first process has time to follow their findings."""

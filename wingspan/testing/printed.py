@@ -27,7 +27,7 @@ from wingspan.runtime.results import Left, decoded, left
 from wingspan.tensors.frozen import Key
 from wingspan.tensors.tensor import Tensor
 
-FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC")
+FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC", "-xc")
 
 Pointer = ctypes.c_void_p
 Number = ctypes.c_int64
@@ -148,8 +148,8 @@ def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.c")
         path.write_text(source, encoding="utf-8")
-        command = [*(compiler() or ["cc"]), *FLAGS, *options, *INCLUDES, str(path), "-lm", "-o", f"{folder}/program.so"]
-        made = subprocess.run(command, capture_output=True, text=True)
+        command = [*(compiler() or ["cc"]), *FLAGS, *options, *INCLUDES, path.name, "-lm", "-o", "program.so"]
+        made = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
         if made.returncode or made.stderr:
             raise AssertionError(f"{made.stderr}\n{source}")
         return ctypes.CDLL(f"{folder}/program.so")

@@ -45,7 +45,13 @@ class FinchJl:
             path = Path(folder, "program.jl")
             path.write_text(script(einsum, given, tower.dtype.kind), encoding="utf-8")
             ended = subprocess.run(
-                [*self.command, str(path)], capture_output=True, text=True, timeout=SECONDS, check=False
+                [*self.command, str(path)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=SECONDS,
+                check=False,
+                cwd=folder,
             )
         if ended.returncode:
             last = (ended.stderr.strip() or f"exit status {ended.returncode}").splitlines()

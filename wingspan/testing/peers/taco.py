@@ -56,8 +56,8 @@ class Taco:
             for name, text in texts.items():
                 Path(folder, f"{name}.ttx").write_text(text, encoding="ascii")
             ended = subprocess.run(
-                [*self.command, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder,
-                env={**os.environ, "TMPDIR": folder, "LC_ALL": "C"},
+                [*self.command, *arguments], capture_output=True, text=True, errors="replace", timeout=SECONDS,
+                check=False, cwd=folder, env={**os.environ, "TMPDIR": folder, "LC_ALL": "C"},
             )  # fmt: skip
             if ended.returncode:
                 raise _failure(ended.returncode, ended.stderr)

@@ -1,0 +1,56 @@
+"""SIGTERM and SIGHUP as an exception, so that what a process has begun is not left behind when they end it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""These end a block like Ctrl-C, within `terminating`."""
+
+
+class Terminated(KeyboardInterrupt):
+    """One of `ENDING` arrived: `number`."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def terminating() -> Iterator[None]:
+    """Within, `ENDING` raise Terminated where they would just end the process; this works in the main thread only.
+
+    Once a search has recorded one, further ones have no effect: timeout(1) sends it twice, and so do shells.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, terminate)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def ending_after() -> Iterator[None]:
+    """As `terminating`, and then the process ends by the signal after all, once the block has cleaned up."""
+    try:
+        with terminating():
+            yield
+    except Terminated as ended:
+        if signal.getsignal(ended.number) == signal.SIG_DFL:  # it was set within this block only
+            signal.raise_signal(ended.number)
+        raise
+
+
+def terminate(number: int, _: object) -> NoReturn:
+    """Raise Terminated: the handler of `ENDING` within `terminating`."""
+    raise Terminated(number)
