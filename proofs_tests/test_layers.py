@@ -29,13 +29,16 @@ CONSUMERS = {
     "comparison",
     "histogram",
 }
-BELOW_API = BOUND | CONSUMERS | {"choices", "memory", "program", "reading", "schemas", "signals", "written"}
+BELOW_API = (
+    BOUND | CONSUMERS | {"choices", "docstrings", "memory", "program", "reading", "schemas", "signals", "written"}
+)
 
 ALLOWED: dict[str, set[str]] = {
     "shown": set(),
     "errors": {"shown"},
     "once": set(),
     "began": set(),
+    "docstrings": set(),
     "memory": set(),
     "signals": set(),
     "version": set(),
@@ -52,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors", "shown", "signals", "written"},
-    "semantics": BOUND | {"explorer"},
+    "semantics": BOUND | {"docstrings", "explorer"},
     "dependence": BOUND,
     "proof": BOUND | {"dependence", "written"},
     "choices": BOUND | {"dependence", "program"},
@@ -64,7 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     "plan.layout": LEVELS | {"plan.ir", "plan.fold"},
     "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
     "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
-    "plan.pipeline": {"elaborate", "plan.ir", "plan.lowering", "plan.passes"},
+    "plan.pipeline": {"docstrings", "elaborate", "plan.ir", "plan.lowering", "plan.passes"},
     "runtime": {"errors", "memory", "lang", "buffers", "levels", "tensors", "plan"},
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"memory", "plan", "runtime", "signals", "written"},

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,16 +33,35 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
     text = _painted(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
+    with _printing():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Output that fails is an InputError, and a reader that has gone away ends the command."""
     if sys.stdout is None:
         raise InputError("standard output is closed")
     try:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        yield
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
         if isinstance(error, BrokenPipeError):
             sys.exit(BROKEN_PIPE)
         raise InputError(f"standard output: {error.strerror}") from None
+
+
+def input_lines() -> Iterator[str]:
+    """The lines of standard input; what is not UTF-8 in them is replaced. InputError if it is closed or not read."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed", fix="give an answer on each line of standard input")
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+    try:
+        yield from sys.stdin
+    except OSError as error:
+        raise InputError(f"standard input: {error.strerror}") from None
 
 
 def _painted(text: str, stream: Any) -> str:
@@ -140,8 +159,60 @@ ALIASES = {"race": "stress"}
 """Former names of verbs, which still work."""
 
 
-class Verbs(click.Group):
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Errors become a message and an exit status."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt as signal:
+        number = getattr(signal, "number", None)  # `signals.Terminated` has one
+        if number is not None:
+            fail(Ended(f"ended by {signal}"), SIGNALLED + number)
+        fail(Ended("interrupted"), INTERRUPTED)
+    except InternalError as error:
+        fail(error, DEFECT, error.render() + REPORT)
+    except WingspanError as error:
+        fail(error, STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
+    except MemoryError:
+        fix = f"use a smaller program or smaller inputs, or {MORE}"
+        fail(InputError("memory ran out", topic="memory", fix=fix), MISTAKE)
+    except OSError as error:
+        what = f"{error.filename or 'the system'}: {error.strerror or error}"
+        fix = "correct what the system reports, and run it again"
+        fail(InputError(what, topic="system", fix=fix), MISTAKE)
+    except Exception as error:
+        fail(ours := defect(error), DEFECT, ours.render() + REPORT)
+
+
+class Verb(click.Command):
+    """A command whose help is printed as its results are."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """The option that prints the help."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = printing(lambda: ctx.get_help())
+        return option
+
+
+def printing(text: Callable[[], str]) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Print a text and end, if an option asks for it."""
+
+    def read(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            with _printing():
+                click.echo(text(), color=ctx.color)
+            ctx.exit()
+
+    return read
+
+
+class Verbs(Verb, click.Group):
     """Commands whose errors become a message and an exit status, never a traceback. The context object is a `Told`."""
+
+    command_class = Verb
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb with a name, or a former name."""
@@ -153,39 +224,23 @@ class Verbs(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line; without `args` that of the process, which begins with it."""
+        if sys.stderr is None:  # it is closed, and click would print to standard output
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         told = Told(BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args))
-        return super().main(args, *rest, obj=told, **extra)
+        try:
+            return super().main(args, *rest, obj=told, **extra)
+        except OSError:  # standard error is full: the exit status of a wrong command line says it alone
+            sys.exit(MISTAKE)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what comes before the name of a command."""
-        with misuse():
+        with _reported(), misuse():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
-        try:
-            with misuse():
-                return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt as signal:
-            number = getattr(signal, "number", None)  # `signals.Terminated` has one
-            if number is not None:
-                fail(Ended(f"ended by {signal}"), SIGNALLED + number)
-            fail(Ended("interrupted"), INTERRUPTED)
-        except InternalError as error:
-            fail(error, DEFECT, error.render() + REPORT)
-        except WingspanError as error:
-            fail(error, STATUS["fault"] if isinstance(error, Fault) else MISTAKE)
-        except MemoryError:
-            fix = f"use a smaller program or smaller inputs, or {MORE}"
-            fail(InputError("memory ran out", topic="memory", fix=fix), MISTAKE)
-        except OSError as error:
-            what = f"{error.filename or 'the system'}: {error.strerror or error}"
-            fix = "correct what the system reports, and run it again"
-            fail(InputError(what, topic="system", fix=fix), MISTAKE)
-        except Exception as error:
-            fail(ours := defect(error), DEFECT, ours.render() + REPORT)
+        with _reported(), misuse():
+            return super().invoke(ctx)
 
 
 def began() -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs_tests.cli.typed import KARATE, RACY, RULES, SAFE, process
+from proofs_tests.cli.typed import EXAMPLES, KARATE, RACY, RULES, SAFE, process
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.cli import exploring, running
@@ -51,6 +51,84 @@ def test_a_closed_output_is_an_error():
     command = shlex.join([sys.executable, "-m", "wingspan", "explore", SAFE])
     done = subprocess.run(f"{command} >&-", shell=True, capture_output=True, encoding="utf-8", cwd=ROOT, timeout=60)
     assert (done.returncode, done.stderr) == (2, "error[input]: standard output is closed\n")
+
+
+PRINTING = [
+    ("--help",), ("-h",), ("--version",), ("run", "--help"), ("help",), ("help", "run"), ("rules", "Assign"),
+    ("cache",), ("schema",), ("quiz", "--sheet"), ("fmt", RACY), ("check", RACY), ("check", RACY, "--json"),
+    ("explore", RACY), ("replay", RACY, "--interleaving", "-"), ("plan", SAFE), ("emit-c", SAFE), ("run", SAFE), ("diff", SAFE),
+    ("stress", SAFE, "--runs", "2"), ("parallelize", SAFE), ("show", str(EXAMPLES / "data" / "karate.mtx")),
+    ("step", RACY, "--plain"), ("step", RACY, "--json"), ("check", RACY, "--format", "sarif"),
+    ("check", "none.ws", "--json"),
+]  # fmt: skip
+"""Each verb, and each way of printing, in short."""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_whatever_is_printed_a_full_disk_is_one_error(command, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        done = command(*words)
+    said = "none.ws: no such file" if "none.ws" in words else "standard output: No space left on device"
+    assert done.status == 2 and done.err.startswith(f"error[input]: {said}\n"), done.err
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_whatever_is_printed_a_reader_that_goes_away_is_no_error(command, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as broken:
+        monkeypatch.setattr(sys, "stdout", broken)
+        done = command(*words)
+    assert (done.status, done.err) == (141, "")
+
+
+@pytest.mark.parametrize("words", [("check", "-"), ("step", RACY, "--plain"), ("step", RACY), ("quiz",)])
+def test_a_closed_input_is_one_error(command, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", None)
+    done = command(*words)
+    said = "the stepper needs a terminal" if words == ("step", RACY) else "standard input is closed"
+    assert done.status == 2 and done.err.startswith(f"error[input]: {said}\n")
+
+
+@pytest.mark.parametrize("words", [("step", RACY, "--plain"), ("quiz",)])
+def test_bytes_that_are_no_text_are_a_wrong_answer(command, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\377\nq\n"), "utf-8"))
+    done = command(*words)
+    assert done.status == 0 and ("! " if words[0] == "step" else "no: ") in done.out and done.err == ""
+
+
+@pytest.mark.parametrize("words", [("nonsense",), ("run",), ("check", "none.ws")])
+def test_where_errors_cannot_be_printed_the_exit_status_says_it_alone(words):
+    """Not standard output, which click takes if standard error is closed."""
+    line = shlex.join([sys.executable, "-m", "wingspan", *words])
+    for stream in ("2>&-", "2>/dev/full"):
+        done = subprocess.run(f"{line} {stream}", shell=True, stdout=subprocess.PIPE, cwd=ROOT, timeout=60)
+        assert (done.returncode, done.stdout) == (2, b"")
+
+
+OPTIMIZED = """
+import contextlib, io, sys
+from wingspan.cli import main
+SAFE = sys.argv[1]
+for words in (["rules"], ["run", "--help"], ["help", "check"], ["plan", "--passes", SAFE], ["check", SAFE]):
+    with contextlib.suppress(SystemExit):
+        main(words, prog_name="wingspan")
+"""
+
+
+def test_nothing_is_missing_without_assertions_and_docstrings():
+    """Drawings of rules, help texts and what passes do are docstrings, which -OO drops."""
+    command = [sys.executable, "-c", OPTIMIZED, SAFE]
+    plain, optimized = (
+        subprocess.run([command[0], *flags, *command[1:]], capture_output=True, text=True, cwd=ROOT, timeout=60)
+        for flags in ([], ["-OO"])
+    )
+    assert plain.stdout.count("\n") > 300 and plain.stderr == ""
+    assert (optimized.stdout, optimized.stderr) == (plain.stdout, "")
 
 
 def test_a_stream_without_unicode_loses_only_characters():

@@ -111,7 +111,7 @@ def test_several_processes_compile_it_once(kept: Path) -> None:
 @pytest.mark.parametrize("moment", ["found", "compiled", "drafted", "listed"])
 def test_clearing_at_any_moment_harms_nobody(kept: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """Just after a library was found whole, after it was compiled or drafted, and after its file was listed."""
-    cleared = []
+    cleared: list[str] = []
 
     def clear_first(owner: object, name: str) -> None:
         before = getattr(owner, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
@@ -82,6 +82,10 @@ def compile(
     return Kernel(written, params or {}, inputs or {}, threads, engine, {})
 
 
+def _compile_anew(program: Program, params: Mapping[str, Any], threads: int | None, engine: str) -> Kernel:
+    return compile(program, params=params, threads=threads, engine=engine)
+
+
 class Kernel(Shown):
     """A program as a function of its inputs; `compile` makes it. Several threads may call it at once.
 
@@ -140,6 +144,10 @@ class Kernel(Shown):
     def _like_this(self, program: Program, params: Mapping[str, Any], threads: int | None) -> Kernel:
         """A kernel that shares the plans that this one has made."""
         return Kernel(program, params, {}, threads, self.engine, self._engines)
+
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
+        """A copy is compiled anew, or comes from the cache."""
+        return _compile_anew, (self.program, self.params, self.threads, self.engine)
 
     def _bind(self, program: Program) -> Elaborated:
         return bind(program, params=self.params, threads=self.threads, symbolic=True)
@@ -408,4 +416,11 @@ def _open_extents(bound: Elaborated) -> Iterator[str]:
 @cache
 def _record(names: tuple[str, ...]) -> Any:
     """The type of several results; making it takes longer than a small kernel."""
-    return namedtuple("Results", names, rename=True)
+    made: Any = namedtuple("Results", names, rename=True)
+    made.__reduce__ = lambda self: (_results, (names, tuple(self)))
+    return made
+
+
+def _results(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Several results, out of another process."""
+    return _record(names)(*values)

@@ -42,6 +42,13 @@ class Stored:
         """A buffer of a few numbers."""
         return Stored(np.array(values, dtype=np.int64))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Let nobody write a copy's arrays: they are its own, as NumPy's copies of read-only arrays are not."""
+        self.__dict__.update(state)
+        for array in (self.values, self.at):
+            if array is not None:
+                array.flags.writeable = False
+
     def take(self, places: np.ndarray, base: int = 0) -> np.ndarray:
         """The contents of the cells at these places, counted from 0, minus the base; a slice is not copied."""
         shift = self.shift - base

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from wingspan.console import Verbs
+from wingspan.console import Verbs, printing
 from wingspan.views.fitted import IN_ASCII, set_width
 
 EPILOG = """
@@ -54,7 +54,10 @@ class Lazily(Verbs):
         """The verb with a name."""
         if name in MODULES and name not in self.commands:
             import_module(f"wingspan.cli.{MODULES[name]}")
-        return self.commands.get(name)
+        command = self.commands.get(name)
+        if command is not None and command.help is None:
+            command.help = helps()[name]  # `python -OO` has dropped it
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """As click does, but with help texts from the sources: importing the modules of all verbs takes a second."""
@@ -75,8 +78,17 @@ def helps() -> dict[str, str]:
     return found
 
 
+def _version() -> str:
+    from importlib.metadata import version  # takes longer than the rest of this module
+
+    return version("wingspan")
+
+
 @click.group(cls=Lazily, name="wingspan", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="wingspan", message="%(prog)s %(version)s")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, help="Show the version and exit.",
+    callback=printing(lambda: f"wingspan {_version()}"),
+)  # fmt: skip
 def main() -> None:
     """Check sparse tensor programs with parallel loops, and explore every interleaving of small ones."""
     sys.set_int_max_str_digits(0)  # the number of interleavings may have any number of digits

@@ -124,8 +124,8 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
     Each run is compared with the first; two faults agree.
     """
     with current_folder():
-        named = engines and [api.engine(name) if ":" in name else name for name in engines]
-    made = api.diff(told.runnable, engines=named, **options, **told.binding)
+        chosen = engines and [api.engine(name) if ":" in name else name for name in engines]
+    made = api.diff(told.runnable, engines=chosen, **options, **told.binding)
     if as_json:
         show_json(data.diff(made))
     else:

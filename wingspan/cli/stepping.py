@@ -14,7 +14,7 @@ from wingspan.cli import pages
 from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import FILE, FORCE, on_program
-from wingspan.console import show
+from wingspan.console import input_lines, show
 from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.paths import named
@@ -82,7 +82,7 @@ def step(
         return _save(session, path, picture, used, force)
 
     if plain:
-        stepper_plain.run(session, sys.stdin, show, save)
+        stepper_plain.run(session, input_lines(), show, save)
         return
     try:
         from wingspan.views.stepper_app import Stepper
@@ -91,7 +91,7 @@ def step(
             raise
         fix = "install it: pip install 'wingspan[step]'; or use --plain, which needs nothing"
         raise InputError("the stepper needs Textual, which is not installed", fix=fix) from None
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         raise InputError("the stepper needs a terminal", fix="--plain reads commands from standard input")
     Stepper(session, save).run()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 
@@ -11,7 +10,7 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.console import show
+from wingspan.console import input_lines, show
 from wingspan.errors import InputError
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
@@ -77,10 +76,10 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
 
 def _ask(some: Sequence[asking.Quiz]) -> None:
     """Ask one after the other, as long as there are answers."""
-    right = 0
+    right, lines = 0, input_lines()
     for number, each in enumerate(some, start=1):
         show(f"{asking.asked(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
-        line = sys.stdin.readline() if sys.stdin is not None else ""
+        line = next(lines, "")
         guess = line.strip().casefold()
         if not line or guess == "q":
             return
@@ -108,8 +107,8 @@ def explain(context: click.Context, names: tuple[str, ...]) -> None:
     """
     chapters = topics.topics(_page("errors.md"))
     every = {topic: topics.entry(topic, text) for entries in chapters.values() for topic, text in entries.items()}
-    for name, verb in main.commands.items():
-        if name not in every and name in names:
+    for name in names:
+        if name not in every and (verb := main.get_command(context, name)) is not None:
             every[name] = verb.get_help(click.Context(verb, context.parent, name))
     show("\n\n".join(every[_known("topic", name, every)] for name in names) or topics.listed(chapters))
 

@@ -79,3 +79,7 @@ class RunFault(Fault):
     def __init__(self, incident: Incident) -> None:
         super().__init__(incident.message, incident.span, topic=incident.topic)
         self.incident = incident
+
+    def __reduce__(self) -> tuple[type[RunFault], tuple[Incident]]:
+        """How it comes out of another process."""
+        return type(self), (self.incident,)

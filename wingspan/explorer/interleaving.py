@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -110,6 +110,12 @@ class Mismatch:
         return f"step {self.step} names task {self.task or '0'}, but {self.reason}; tasks that can step: {can}"
 
 
+def _begin(machine: Machine[S], interleaving: Sequence[str], finish: bool, program: Any) -> Replay[S]:
+    begun = Replay(machine, interleaving, finish)
+    begun.program = program
+    return begun
+
+
 class Replay(Shown, Generic[S]):
     """One run that follows a given interleaving as far as it matches; iterate over `steps`, then read `end`.
 
@@ -134,6 +140,10 @@ class Replay(Shown, Generic[S]):
 
     def __iter__(self) -> Iterator[Step[S]]:
         return self.steps
+
+    def __reduce__(self) -> tuple[Callable[..., Replay[S]], tuple[Any, ...]]:
+        """A copy is at the start of the run."""
+        return _begin, (self.machine, self.interleaving, self.finish, self.program)
 
     @property
     def followed(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
+from wingspan.docstrings import docstring
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft
@@ -80,4 +81,4 @@ def stages(bound: Elaborated, dealt: bool = True) -> Iterator[Stage]:
 
 def summary(change: Pass) -> str:
     """What a pass does: the line that its module begins with."""
-    return (sys.modules[change.__module__].__doc__ or "").partition("\n")[0].rstrip(".")
+    return docstring(sys.modules[change.__module__]).partition("\n")[0].rstrip(".")

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
@@ -86,6 +86,8 @@ def exhausted() -> Fault:
 class Lease:
     """The memory of one run of a plan, for as long as a view of it exists; then it is spare again."""
 
+    _opened = False
+
     def __init__(
         self,
         spare: Spare,
@@ -104,7 +106,6 @@ class Lease:
         self._sizes = sizes
         self._lent = {handed.tensor: handed.lent for handed in given}
         self._spare = spare
-        self._opened = False
         self._open()
         for handed in given:
             count = self.memory.hand(handed.pieces)
@@ -176,6 +177,10 @@ class Lease:
         array = np.asarray(self.memory.cells(instance, buffer.number, self))
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
 
+    def __reduce__(self) -> NoReturn:
+        """The memory of a run cannot be copied; the results in it can, see `Arrays`."""
+        raise TypeError("the memory of a run cannot be pickled")
+
     def __del__(self) -> None:
         if self._opened:
             self._spare.put(self.limits.reservation, self._sizes, self.memory)
@@ -199,6 +204,10 @@ class Arrays(Mapping[Key, Stored]):
 
     def __len__(self) -> int:
         return len(self._views)
+
+    def __reduce__(self) -> tuple[type[dict[Key, Stored]], tuple[dict[Key, Stored]]]:
+        """Copies leave the memory of the run."""
+        return dict, (self._views,)
 
 
 def _holds(have: Bounds, need: Bounds) -> bool:

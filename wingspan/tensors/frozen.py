@@ -43,6 +43,10 @@ class Frozen(Mapping[Cell, Any]):
     tower: Tower
     arrays: Mapping[Key, Stored]
 
+    def __reduce__(self) -> tuple[type[Frozen], tuple[Tower, Mapping[Key, Stored]]]:
+        """Copies have arrays of their own, of which other things hold."""
+        return Frozen, (self.tower, self.arrays)
+
     def __getitem__(self, cell: Cell) -> Any:
         stored = self.arrays.get(cell[1:4])
         if stored is None:

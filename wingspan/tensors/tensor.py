@@ -92,6 +92,10 @@ class Tensor(Shown):
     data: Cells | Frozen = field(repr=False)
     fill: ir.Value
 
+    def __reduce__(self) -> tuple[type[Tensor], tuple[Tower, Cells | Frozen, ir.Value]]:
+        """Copies have arrays of their own, which nobody can write."""
+        return Tensor, (self.tower, self.data, self.fill)
+
     @cached_property
     def cells(self) -> Cells:
         """The cells as a dictionary. InputError if there are too many."""

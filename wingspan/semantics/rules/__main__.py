@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-
+from wingspan.docstrings import docstring
 from wingspan.semantics.rules.chapters import chapters
 from wingspan.semantics.rules.registry import Rule
 
@@ -20,7 +19,7 @@ lock that is held: it waits. What the printed rules leave open, and how it is se
 
 def section(rule: Rule) -> str:
     """A rule under its name."""
-    return f"### {rule.name}\n\n```text\n{inspect.getdoc(rule.apply)}\n```\n"
+    return f"### {rule.name}\n\n```text\n{docstring(rule.apply)}\n```\n"
 
 
 def document() -> str:

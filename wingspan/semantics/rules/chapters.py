@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wingspan.docstrings import docstring
 from wingspan.semantics.rules import administrative, parallel, scoping, serial, tensor
 from wingspan.semantics.rules.registry import ALL, Rule
 
@@ -10,6 +11,6 @@ def chapters() -> list[tuple[str, list[Rule]]]:
     """Each chapter's heading, and its rules."""
     found = []
     for module in (serial, tensor, parallel, scoping, administrative):
-        heading, _, _ = (module.__doc__ or "").partition("\n")
+        heading, _, _ = docstring(module).partition("\n")
         found.append((heading, [rule for rule in ALL.values() if rule.apply.__module__ == module.__name__]))
     return found

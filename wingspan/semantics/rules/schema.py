@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from wingspan.docstrings import docstring
 from wingspan.semantics.rules.registry import Rule
 
 _LINE = re.compile(r"─{3,}")
@@ -44,7 +44,7 @@ class Schema:
 @cache
 def schema(rule: Rule) -> Schema:
     """The rule as its docstring draws it."""
-    drawing, _, note = (inspect.getdoc(rule.apply) or "").partition("\n\n")
+    drawing, _, note = docstring(rule.apply).partition("\n\n")
     lines = drawing.splitlines()
     bar = next(k for k, line in enumerate(lines) if _LINE.search(line))
     spans = [found.span() for found in _LINE.finditer(lines[bar])]
