@@ -20,6 +20,7 @@ from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import InputError, ParseError, Tensor, Unsafe, WingspanError
 from wingspan.accesses import parse_log
 from wingspan.compiled import build
+from wingspan.tensors.frozen import Frozen
 
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
 ENGINES = ["native", pytest.param("compiled", marks=pytest.mark.skipif(not build.compiler(), reason="no C compiler"))]
@@ -134,7 +135,7 @@ def test_a_copy_is_nobodys_to_write_and_outlives_the_memory_of_its_run():
 def test_a_tensor_of_arrays_is_copied_with_them(copied, borrow):
     matrix = sp.csc_array(MATRIX)
     tensor = Tensor.from_scipy("Dense(SparseList(Element(0.0)))", matrix, borrow=borrow)
-    assert tensor.nnz == 4 and tensor.data.borrowed == borrow
+    assert isinstance(tensor.data, Frozen) and tensor.nnz == 4 and tensor.data.borrowed == borrow
     again = copied(tensor)
     assert same(again, tensor)
     matrix.data[:] = 5

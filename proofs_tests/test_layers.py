@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "levels": {"errors", "once", "lang", "buffers"},
     "reading": {"errors", "memory", "paths"},
     "written": {"errors", "paths"},
-    "tensors": LEVELS | {"paths", "reading", "written"},
+    "tensors": LEVELS | {"memory", "paths", "reading", "written"},
     "outcome": {"errors", "lang"},
     "schemas": {"errors"},
     "program": {"errors", "paths", "lang", "reading", "shown"},

@@ -56,8 +56,9 @@ def test_a_closed_output_is_an_error():
 PRINTING = [
     ("--help",), ("-h",), ("--version",), ("run", "--help"), ("help",), ("help", "run"), ("rules", "Assign"),
     ("cache",), ("schema",), ("quiz", "--sheet"), ("fmt", RACY), ("check", RACY), ("check", RACY, "--json"),
-    ("explore", RACY), ("replay", RACY, "--interleaving", "-"), ("plan", SAFE), ("emit-c", SAFE), ("run", SAFE), ("diff", SAFE),
-    ("stress", SAFE, "--runs", "2"), ("parallelize", SAFE), ("show", str(EXAMPLES / "data" / "karate.mtx")),
+    ("explore", RACY), ("replay", RACY, "--interleaving", "-"), ("plan", SAFE), ("emit-c", SAFE), ("run", SAFE),
+    ("diff", SAFE), ("stress", SAFE, "--runs", "2"), ("parallelize", SAFE),
+    ("show", str(EXAMPLES / "data" / "karate.mtx")),
     ("step", RACY, "--plain"), ("step", RACY, "--json"), ("check", RACY, "--format", "sarif"),
     ("check", "none.ws", "--json"),
 ]  # fmt: skip

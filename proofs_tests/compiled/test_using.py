@@ -17,7 +17,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, Limits, Unsafe, WingspanError, api
 from wingspan.api import compiling
-from wingspan.compiled import build
+from wingspan.compiled import build, cache
 from wingspan.testing.cases import Case, groups
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
@@ -44,7 +44,7 @@ def test_one_plan_serves_all_numbers(name: str, engine: str, monkeypatch: pytest
     given = {T: quarters(*shape) for T, shape in SHAPES[name](7, 8, 9).items()}
     agrees(kernel, path, given, params=NT)
     monkeypatch.setattr(compiling, "lower", refuse)
-    monkeypatch.setattr(build, "library", refuse)
+    monkeypatch.setattr(cache, "library", refuse)
     for other in OTHERS:
         binding = {"params": {**NT, **other.get("params", {})}, "threads": other.get("threads")}
         agrees(kernel.using(**other), path, given, **binding)
@@ -68,7 +68,7 @@ def test_reserved_lengths_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None
     given: dict[str, Any] = {"A": np.eye(3000), "B": np.eye(3000)}
     expected = kernel(**given).to_scipy()
     monkeypatch.setattr(compiling, "lower", refuse)
-    monkeypatch.setattr(build, "library", refuse)
+    monkeypatch.setattr(cache, "library", refuse)
     found = kernel(**given, limits=Limits(reservation=2**20)).to_scipy()
     assert abs(found - expected).nnz == 0 and found.nnz == 3000
     with pytest.raises(Fault, match="outgrown the address space reserved for it"):

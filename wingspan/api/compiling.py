@@ -145,8 +145,14 @@ class Kernel(Shown):
         """A kernel that shares the plans that this one has made."""
         return Kernel(program, params, {}, threads, self.engine, self._engines)
 
+    def __copy__(self) -> Kernel:
+        """A shallow copy shares the plans."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
-        """A copy is compiled anew, or comes from the cache."""
+        """What is pickled or copied deeply is compiled anew, or comes from the cache."""
         return _compile_anew, (self.program, self.params, self.threads, self.engine)
 
     def _bind(self, program: Program) -> Elaborated:
@@ -232,7 +238,7 @@ class Kernel(Shown):
         """Run the kernel.
 
         Args:
-            limits: what the run may use; by default four fifths of the machine's memory.
+            limits: what the run may use; by default four fifths of the memory that there is.
             inputs: a SciPy array, a NumPy array or a `Tensor` for each input, of its rank; axes that one loop runs over
                 have equal extents. They must not change during the call.
 
@@ -292,17 +298,18 @@ class Kernel(Shown):
         """What runs inputs of these extents. InputError if they do not agree, or something is too large."""
         extents, engine, bound = self._extents(tensors), self._any, self._bound
         if engine is not None and max(extents.values(), default=0) < SMALL:
-            towers = {name: self._tower(name, extents) for name in bound.outputs}
+            every = {name: self._tower(name, extents) for name in bound.towers}
+            towers = {name: every[name] for name in bound.outputs}
             parameters: Mapping[str, int] = {**extents, **self._numbers}
-            sizes = self._sizes(extents)
+            sizes, exact = self._sizes(extents), bounds(engine.plan, every)
         else:
             bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
             self._last = engine = self._made(bound)
             parameters, towers = self._numbers, dict(bound.towers)
-            sizes = bounds(engine.plan, towers)
+            sizes = exact = bounds(engine.plan, towers)
         own = {name: tensor for name, tensor in bound.inputs.items() if name not in tensors}
         handed = tuple([engine.inputs.of(name, tensor) for name, tensor in own.items()])
-        return Call(engine, handed, engine.setting(parameters, sizes), towers)
+        return Call(engine, handed, engine.setting(parameters, sizes, exact), towers)
 
     def _extents(self, tensors: Mapping[str, Tensor]) -> dict[str, int]:
         """The extents that are left open. InputError if the inputs do not agree on one."""
@@ -416,9 +423,8 @@ def _open_extents(bound: Elaborated) -> Iterator[str]:
 @cache
 def _record(names: tuple[str, ...]) -> Any:
     """The type of several results; making it takes longer than a small kernel."""
-    made: Any = namedtuple("Results", names, rename=True)
-    made.__reduce__ = lambda self: (_results, (names, tuple(self)))
-    return made
+    members = {"__slots__": (), "__reduce__": lambda self: (_results, (names, tuple(self)))}
+    return type("Results", (namedtuple("Results", names, rename=True),), members)
 
 
 def _results(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:

@@ -124,7 +124,7 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
     Each run is compared with the first; two faults agree.
     """
     with current_folder():
-        chosen = engines and [api.engine(name) if ":" in name else name for name in engines]
+        chosen = None if engines is None else [api.engine(name) if ":" in name else name for name in engines]
     made = api.diff(told.runnable, engines=chosen, **options, **told.binding)
     if as_json:
         show_json(data.diff(made))

@@ -20,7 +20,7 @@ from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan
-from wingspan.plan.layout import Bounds, bounds, unbounded
+from wingspan.plan.layout import Bounds, bounds, dense_bytes, unbounded
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.faults import at, limit, operator
@@ -76,11 +76,20 @@ class Engine:
         self._before = b"", Left({}, {})
         self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
-    def setting(self, parameters: Mapping[str, int] | None = None, sizes: Bounds | None = None) -> Setting:
-        """What runs with the same parameters of the plan, by name, have in common; `sizes`: see `layout.bounds`."""
+    def setting(
+        self,
+        parameters: Mapping[str, int] | None = None,
+        sizes: Bounds | None = None,
+        exact: Bounds | None = None,
+    ) -> Setting:
+        """What runs with the same parameters of the plan, by name, have in common.
+
+        `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
+        """
         numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
         rooms = unbounded(self.plan) if self._racy else sizes or bounds(self.plan)
-        return Setting(struct.pack(f"<{len(numbers)}q", *numbers), (*rooms, *self._more))
+        least = dense_bytes(self.plan, exact or bounds(self.plan))
+        return Setting(struct.pack(f"<{len(numbers)}q", *numbers), (*rooms, *self._more), least)
 
     def run(
         self,
@@ -96,15 +105,17 @@ class Engine:
         `setting` is for a plan with parameters. `mode` and `seed` matter where tasks may race. A Fault if the run meets
         one; KeyboardInterrupt and the like end it.
         """
-        start, sizes = setting or self._usual
+        start, sizes, least = setting or self._usual
         how = ordering(mode)
         try:
-            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy)
+            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least)
             words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
         except MemoryError:
-            raise exhausted() from None
+            raise exhausted(self.plan) from None
         if fault is not None:
-            raise self._fault(lease, *fault)
+            failure = self._fault(lease, *fault)
+            lease.abandon(fault[0])
+            raise failure
         return Results(lease.arrays, *self._left(words))
 
     @cached_property
@@ -134,7 +145,7 @@ class Engine:
                 shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
                 return at(s, message.format(**shown))
         buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
-        return at(site.statement, *limit(kind, noted[0], buffer))
+        return at(site.statement, *limit(kind, noted[0], buffer, self._laid.groups, lease.limits.reservation))
 
 
 class Compiled:

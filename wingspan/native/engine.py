@@ -18,7 +18,7 @@ from wingspan.native import _engine
 from wingspan.native.code import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
-from wingspan.plan.layout import Bounds, bounds
+from wingspan.plan.layout import Bounds, bounds, dense_bytes
 from wingspan.runtime.handed import Handed, Inputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
 from wingspan.runtime.results import Results
@@ -45,10 +45,19 @@ class Engine:
         self._spare = Spare()
         self.inputs = Inputs(self.plan, partial(_lends, code.written))
 
-    def setting(self, parameters: Mapping[str, int] | None = None, sizes: Bounds | None = None) -> Setting:
-        """What runs with the same parameters of the plan, by name, have in common; `sizes`: see `layout.bounds`."""
+    def setting(
+        self,
+        parameters: Mapping[str, int] | None = None,
+        sizes: Bounds | None = None,
+        exact: Bounds | None = None,
+    ) -> Setting:
+        """What runs with the same parameters of the plan, by name, have in common.
+
+        `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
+        """
         code = self.code.given(parameters) if parameters else self.code
-        return Setting(code.initial, sizes or bounds(self.plan))
+        exact = exact or bounds(self.plan)
+        return Setting(code.initial, sizes or exact, dense_bytes(self.plan, exact))
 
     def run(
         self,
@@ -63,17 +72,18 @@ class Engine:
 
         Raises the Fault that a run meets; KeyboardInterrupt and the like end it, too. No task continues after that.
         """
-        registers, sizes = setting or self._usual
+        registers, sizes, least = setting or self._usual
         how = ordering(mode)
         try:
-            lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes)
+            lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, least=least)
             for name, reg in self.code.plan.roots:
                 registers = self.code.put(registers, reg, lease.root(name))
             registers, fault = self._program.run(lease.memory, registers, *how, seed % 2**64)
         except MemoryError:
-            raise exhausted() from None
+            raise exhausted(self.plan) from None
         if fault is not None:
-            raise explain(self.code, *fault)
+            lease.abandon(fault[0])
+            raise explain(self.code, lease.limits.reservation, *fault)
         return Results(lease.arrays, *self.code.left(registers))
 
     @cached_property

@@ -23,8 +23,11 @@ def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
-def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
-    """Why a run stopped at an instruction, -1 being before the first: `kind` with its two values."""
+def explain(code: Code, reservation: int, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
+    """Why a run stopped at an instruction, -1 being before the first: `kind` with its two values.
+
+    `reservation` is the address space that each buffer should have.
+    """
     s = code.statements[pc] if pc >= 0 else None
     x, y = struct.unpack("<2q", values)
     match kind, s:
@@ -32,4 +35,5 @@ def explain(code: Code, kind: int, values: bytes, pc: int, registers: bytes) -> 
             return operator(s, op, [x, y])
         case (faults.OPERATOR | faults.CHECK, _):
             return undefined(code, s, registers)
-    return at(s, *limit(kind, x, s.ref.buffer if s is not None and hasattr(s, "ref") else None))
+    buffer = s.ref.buffer if s is not None and hasattr(s, "ref") else None
+    return at(s, *limit(kind, x, buffer, code.plan.groups, reservation))

@@ -169,6 +169,8 @@ class Buffer:
     """if the bound is an extent or a number of threads that is left open, or a product of such: that, where all cells
     may be had at once
     """
+    whole: bool = False
+    """whether it holds the elements of a tensor that is Dense throughout: whoever declares that writes all cells"""
     pairs: bool = False
     """whether its cells are the words of pairs (`lang.pairs`)"""
 

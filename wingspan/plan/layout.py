@@ -14,6 +14,7 @@ from wingspan.lang.devices import THREADS
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
+from wingspan.levels.dense import Dense
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
 
@@ -167,6 +168,13 @@ def bounds(made: Plan, towers: Mapping[str, Tower] | None = None) -> Bounds:
     return (*found, *bounds(made)[len(found) :])
 
 
+def dense_bytes(made: Plan, sizes: Bounds) -> int:
+    """The bytes that the tensors of a run that are Dense throughout take together, inputs apart, with these bounds."""
+    found = (b for group in made.groups for b in group.buffers)
+    each = zip(found, (size for group in sizes for size in group), strict=True)
+    return sum(size * DTYPES[b.width].itemsize for b, size in each if b.whole and b.tensor not in made.inputs)
+
+
 def unbounded(made: Plan) -> Bounds:
     """No bounds: for runs whose tasks may race, and ask for cells that no safe run has. Exploring finds such cells."""
     return tuple((0,) * len(group.buffers) for group in made.groups)
@@ -207,7 +215,7 @@ def _buffer(
     return Buffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
-        pairs=pairs,
+        pairs=pairs, whole=made.cell == "value" and all(type(each) is Dense for each in tower.levels[:-1]),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,18 +10,48 @@ from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.algebra import INT64
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Atomic, Buffer, Stmt
+from wingspan.plan.ir import Atomic, Buffer, Group, Stmt
+from wingspan.plan.layout import DTYPES
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
 """The kinds of failures, as numbered in runtime.h."""
 
 
-def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
-    """The message and the remedy for a failure that belongs to no rule."""
+SPACE_OF_PROCESS = 2**46
+"""Bytes of address space that buffers may have together: half of what 64-bit processors give a process."""
+
+
+def affordable(groups: Sequence[Group]) -> int:
+    """A reservation for each buffer, a power of 2 in bytes, with which all have address space."""
+    counts: dict[int, int] = {}
+    for group in groups:
+        counts[group.id] = 1 if group.parent is None else counts[group.parent] * max(group.keys, 1)
+    buffers = [(counts[g.id], b.bound * DTYPES[b.width].itemsize) for g in groups for b in g.buffers if not b.hashed]
+    limits = [n // 2 for n, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if n >= 0]
+    space, found = min([SPACE_OF_PROCESS, *limits]), 2**36
+    while found > 2**12 and 2 * sum(n * (min(size, found) if size else found) for n, size in buffers) > space:
+        found //= 2  # address space is taken in pieces, each twice as large as the one before: half may stay unused
+    return found
+
+
+def limit(
+    kind: int, x: int, buffer: Buffer | None = None, groups: Sequence[Group] = (), reservation: int = 0
+) -> tuple[str, str]:
+    """The message and the remedy for a failure that belongs to no rule.
+
+    `groups` are those of the plan, and `reservation` is what each buffer should have, in bytes.
+    """
     name = "memory" if buffer is None else _name(buffer)
     racy = "tasks may race for it: see `wingspan check`"
     if kind == NO_CELL and buffer is not None and (x < 1 or 0 < buffer.bound < x):
         return f"{name} has no cell {x}", racy
+    less = affordable(groups)
+    reserve = f"reserve less for each buffer: --reserve {_size(less)}"
+    if kind == NO_CELL and buffer is not None and groups and not _shares(groups[buffer.group]):
+        need = x * DTYPES[buffer.width].itemsize
+        if 0 < need <= reservation:
+            fix = reserve if need <= less else "raise the limit of the process: ulimit -v"
+            return f"out of memory: the system has no address space left for {name} at cell {x}", fix
     messages = {
         NO_CELL: (
             f"{name} has outgrown the address space reserved for it at cell {x}",
@@ -35,9 +66,20 @@ def limit(kind: int, x: int, buffer: Buffer | None = None) -> tuple[str, str]:
         NO_CHILD: (f"there is no copy with number {x}", racy),
         THREADS: (f"the system cannot start {x} more thread{'s' * (x != 1)}", "use devices with fewer threads"),
         DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
-        SPACE: ("out of memory: the system has no address space left", "reserve less for each buffer: --reserve"),
+        SPACE: ("out of memory: the system has no address space left", reserve),
     }
     return messages[kind]
+
+
+def _shares(group: Group) -> bool:
+    """Whether the instances of a group, of which there may be very many, share what a buffer may reserve."""
+    return group.parent is not None and group.keys == 0
+
+
+def _size(n: int) -> str:
+    """A power of 2 from 4096 on, in bytes, as `--reserve` takes it."""
+    power = (n.bit_length() - 1) // 10
+    return f"{n >> 10 * power}{' KMGT'[power]}"
 
 
 def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:

@@ -6,7 +6,6 @@ Results are views of the memory, which lives as long as one of them does; then i
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,10 +16,11 @@ import numpy as np
 from wingspan.buffers.stored import Stored
 from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
+from wingspan.memory import available_memory
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
-from wingspan.runtime.faults import SPACE, limit
+from wingspan.runtime.faults import MEMORY, SPACE, limit
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
@@ -41,9 +41,10 @@ atexit.register(_memory.dismiss)
 class Limits:
     """What a run on threads may use, in bytes. InputError if a number is out of range."""
 
-    memory: int = field(default_factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4)
+    memory: int = field(default_factory=lambda: available_memory() // 5 * 4)
     """all memory, without arrays that are used in place and results of earlier runs, but with spare memory (see
-    `release`), which is freed if necessary; by default four fifths of the machine's memory
+    `release`), which is freed if necessary; by default four fifths of what the process may have: the machine's memory,
+    or less where a control group (a container) or `ulimit` says so
     """
     reservation: int = 2**36
     """address space for each buffer; only what is written takes memory"""
@@ -64,6 +65,8 @@ class Setting(NamedTuple):
     """what the parameters of the plan are at the start, as the engine takes them"""
     sizes: Bounds
     """what the buffers have room for"""
+    least: int = 0
+    """the bytes that a run needs for certain: it does not begin to fill them if it may not use so many"""
 
 
 USUAL = Limits()
@@ -77,9 +80,9 @@ def ordering(mode: Mode) -> tuple[bool, bool]:
     return mode != "plain", mode == "yields"
 
 
-def exhausted() -> Fault:
-    """What ends a run where there is no memory."""
-    message, fix = limit(SPACE, 0)
+def exhausted(plan: Plan) -> Fault:
+    """The fault of a run of a plan where there is no memory."""
+    message, fix = limit(SPACE, 0, groups=plan.groups)
     return Fault(message, fix=fix)
 
 
@@ -96,12 +99,16 @@ class Lease:
         given: Sequence[Handed],
         sizes: Bounds,
         racy: bool = True,
+        least: int = 0,
     ) -> None:
         """Take spare memory, or new memory, for buffers of at most these sizes.
 
         Other threads that run the same plan take it, too. Buffers hold what is given. All other cells are 0, except
-        in assigned buffers of a plan that is not `racy`.
+        in assigned buffers of a plan that is not `racy`. A Fault if the run needs more than its limit for certain.
         """
+        if least > limits.memory:
+            message, fix = limit(MEMORY, least)
+            raise Fault(message, fix=fix)
         self.limits, self.plan, self._racy = limits, plan, racy
         self._sizes = sizes
         self._lent = {handed.tensor: handed.lent for handed in given}
@@ -114,11 +121,12 @@ class Lease:
 
     def _open(self) -> None:
         while (kept := self._spare.take()) is not None:
-            reservation, sizes, self.memory = kept
+            reservation, sizes, memory = kept
             enough = reservation == self.limits.reservation and _holds(sizes, self._sizes)
-            if enough and self.memory.reset(self.limits.memory):
-                self._sizes, self._opened = sizes, True
+            if enough and memory.reset(self.limits.memory):
+                self.memory, self._sizes, self._opened = memory, sizes, True
                 return
+            del kept, memory  # before more is taken: address space may be what there is too little of
         groups = [
             (-1 if g.parent is None else g.parent, g.keys, self._shapes(g, sizes))
             for g, sizes in zip(self.plan.groups, self._sizes, strict=True)
@@ -141,8 +149,15 @@ class Lease:
     def _refused(self, buffer: Buffer | None) -> Fault:
         """Why the memory could not provide what was requested."""
         kind, x, _ = self.memory.fault()
-        message, fix = limit(kind, x, buffer)
+        self.abandon(kind)
+        message, fix = limit(kind, x, buffer, self.plan.groups, self.limits.reservation)
         return Fault(message, fix=fix)
+
+    def abandon(self, kind: int) -> None:
+        """Free the memory of a run that failed for lack of it: whoever keeps the exception would keep that, too."""
+        if kind in (MEMORY, SPACE):
+            self._opened = False
+            del self.memory
 
     def arrays(self, tensor: str) -> Arrays:
         """The contents of a tensor's buffers, as views of the memory; arrays may end in cells not in use."""

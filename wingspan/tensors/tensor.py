@@ -19,7 +19,9 @@ from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.numbers import axes
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Tower
+from wingspan.memory import available_memory
 from wingspan.paths import named
+from wingspan.reading import in_bytes
 from wingspan.shown import Shown
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
@@ -257,6 +259,9 @@ class Tensor(Shown):
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return own(parts[0]).reshape(self.shape, order="F")
+        if (size := prod(self.shape) * self.tower.dtype.itemsize) > LARGE and size > (most := available_memory()):
+            message = f"the dense array of {self.tower} takes {in_bytes(size)}; the limit is {in_bytes(most)}"
+            raise InputError(message, topic="memory", fix="use to_coo() or to_scipy(), or a file of what is stored")
         array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=self.tower.dtype)
         subscripts, values = self.coordinates()
         at: np.ndarray = np.zeros(len(values), dtype=np.int64)
@@ -424,6 +429,9 @@ class Tensor(Shown):
 
 LARGEST = 10_000_000
 """Positions that the levels in which every index takes room may have together, as a dictionary of cells."""
+
+LARGE = 2**26
+"""Bytes of an array that are asked for before it is made."""
 
 HUGE = 2**33
 """The same for a tensor that a program declares, which may be an array of an engine's."""
