@@ -67,7 +67,8 @@ PRINTING = [
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
-def test_whatever_is_printed_a_full_disk_is_one_error(command, monkeypatch, words):
+def test_whatever_is_printed_a_full_disk_is_one_error(command, monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
@@ -77,7 +78,8 @@ def test_whatever_is_printed_a_full_disk_is_one_error(command, monkeypatch, word
 
 
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
-def test_whatever_is_printed_a_reader_that_goes_away_is_no_error(command, monkeypatch, words):
+def test_whatever_is_printed_a_reader_that_goes_away_is_no_error(command, monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     reader, writer = os.pipe()
     os.close(reader)
