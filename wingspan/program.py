@@ -18,7 +18,7 @@ from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
 from wingspan.paths import named
-from wingspan.reading import STEP, reading
+from wingspan.reading import STEP, no_text, reading
 from wingspan.shown import Shown
 
 LONGEST = 2**20
@@ -144,6 +144,8 @@ def _contents(file: BinaryIO) -> bytearray:
 def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
     if len(contents) > LONGEST:
         raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
+    if kind := no_text(contents):
+        raise InputError(f"{name}: {kind[0]}, not UTF-8 text", fix=kind[1])
     try:
         text = contents.decode("utf-8")
     except UnicodeDecodeError as error:

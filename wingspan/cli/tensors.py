@@ -12,7 +12,7 @@ from wingspan.console import show as print_
 from wingspan.console import show_json
 from wingspan.errors import InputError
 from wingspan.lang import ir
-from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted, suffix
 from wingspan.tensors.formats import parse_format
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import json as data
@@ -43,7 +43,7 @@ def convert(source: str, target: str, form: str | None, threads: int, force: boo
     elements are stored, and thereby what a .h5 or .arrow file is like.
     """
     path = Path(target)
-    if path.suffix not in SUFFIXES:
+    if suffix(path) not in SUFFIXES:
         raise InputError(f"{target}: not a file that tensors are written to", fix=ONE_OF_THEM)
     check_output(path, [parted(Path(source))[0]])
     check_new(path, force)

@@ -9,9 +9,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from wingspan.errors import printable
+from wingspan.errors import abridge
 from wingspan.reading import InSteps, require_memory
-from wingspan.tensors.files.held import Held, library, refuse_unless
+from wingspan.tensors.files.held import Held, library, refuse_unless, some
 from wingspan.tensors.foreign import Runs, adopt
 
 COLUMN = "values"
@@ -27,11 +27,11 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
         data += step
     table = ipc.open_file(arrow.py_buffer(bytes(data))).read_all()
     table.validate(full=True)
-    names = ", ".join(printable(name[:40]) for name in table.column_names[:8])
+    names = some(table.column_names)
     if member is None and table.num_columns != 1:
         raise ValueError(f"it has {table.num_columns} columns, so name one after a colon: {names}")
     if member is not None and table.column_names.count(member) != 1:
-        raise ValueError(f"it has no column {printable(member[:40])}, but {names}")
+        raise ValueError(f"it has no column {abridge(member)}, but {names}")
     found: np.ndarray | Runs = adopt(table.column(member or 0), "it", 1, 0)
     return found
 

@@ -18,9 +18,9 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, printable
+from wingspan.errors import InputError, abridge
 from wingspan.levels import MOST_AXES
-from wingspan.reading import InSteps, require_memory
+from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library
 from wingspan.tensors.foreign import Filled
 from wingspan.tensors.pack import Entries
@@ -51,9 +51,6 @@ STRUCTURES = {
 }
 """What is to be done with the entries on the other side of the diagonal."""
 
-DEFLATE = 1032
-"""A byte inflates to so many at most."""
-
 
 def read_h5(file: InSteps, member: str | None = None) -> Any:
     """The tensor in a file, or in the group that is named. ValueError or InputError if it is not in order."""
@@ -68,14 +65,14 @@ def _group(h5py: Any, root: Any, member: str | None) -> Any:
     for name in filter(None, (member or "").split("/")):
         found = _inside(h5py, found, name)
     if not isinstance(found, h5py.Group) or "binsparse" not in found.attrs:
-        where = f"the group {printable(member[:40])}" if member else "it"
+        where = f"the group {abridge(member)}" if member else "it"
         raise ValueError(f"{where} has no attribute `binsparse`")
     return found
 
 
 def _inside(h5py: Any, group: Any, name: str) -> Any:
     if name not in group or not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise ValueError(f"it holds no {printable(name[:40])}")
+        raise ValueError(f"it holds no {abridge(name)}")
     return group[name]
 
 
@@ -105,7 +102,7 @@ class _Group:
         self.shape = tuple(_found(self.described, "shape", list))
         self.types = _found(self.described, "data_types", dict)
         if not 1 <= len(self.shape) <= MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in self.shape):
-            raise ValueError(f"its shape is {printable(str(self.shape))[:80]}")
+            raise ValueError(f"its shape is {abridge(str(self.shape))}")
 
     def array(self, name: str) -> np.ndarray:
         """An array of numbers. ValueError if it is none, or declares more than the file can hold."""
@@ -141,7 +138,7 @@ class _Group:
                 level = _found(level, "level", dict)
             order = _found(custom, "transpose", list) if "transpose" in custom else [*range(len(self.shape))]
         else:
-            raise ValueError(f"its format is {printable(str(form)[:40])}")
+            raise ValueError(f"its format is {abridge(str(form))}")
         known = all(kind in ("dense", "sparse") and rank >= 1 for kind, rank in levels)
         known = known and sum(rank for _, rank in levels) == len(self.shape)
         if not known or {*map(type, order)} != {int} or sorted(order) != [*range(len(self.shape))]:
@@ -244,7 +241,7 @@ class _Group:
         if structure is None:
             return matrix
         if not isinstance(structure, str) or structure not in STRUCTURES or len(set(self.shape)) > 1:
-            raise ValueError(f"its structure is {printable(str(structure)[:40])}")
+            raise ValueError(f"its structure is {abridge(str(structure))}")
         coo = scipy.sparse.coo_array(matrix)
         row, column = coo.coords
         off = row != column

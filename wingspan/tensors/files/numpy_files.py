@@ -19,15 +19,12 @@ import numpy as np
 import scipy.sparse
 from numpy.lib import format as npy
 
-from wingspan.errors import printable
-from wingspan.reading import STEP, InSteps, require_memory
-from wingspan.tensors.files.held import Held, entries, require_zeros
+from wingspan.errors import abridge
+from wingspan.reading import DEFLATE, STEP, InSteps, require_memory
+from wingspan.tensors.files.held import Held, entries, require_zeros, some
 
 HEADER = 4096
 """The longest header in bytes; one of an array of numbers takes about 120."""
-
-DEFLATE = 1032
-"""A byte inflates to so many at most (https://zlib.net/zlib_tech.html)."""
 
 INDEX, NUMBER, TEXT = "iu", "biuf", "SU"
 """Kinds of elements, as NumPy names them."""
@@ -93,9 +90,9 @@ def _array(name: str, stream: IO[bytes], size: int, kinds: str) -> _Array:
     except Exception:  # NumPy evaluates the text, and raises whatever it meets
         raise ValueError(f"{name} does not start with the header of an array of numbers") from None
     if dtype.kind not in kinds or not 0 < dtype.itemsize <= (LONGEST_WORD if kinds == TEXT else 8):
-        raise ValueError(f"{name} has {printable(str(dtype))[:40]} elements")
+        raise ValueError(f"{name} has {abridge(str(dtype))} elements")
     if any(n < 0 for n in shape) or max(shape, default=0) >= 2**63:
-        raise ValueError(f"{name} has the shape {printable(str(shape))[:80]}")
+        raise ValueError(f"{name} has the shape {abridge(str(shape))}")
     found = _Array(name, stream, begun[head.tell() :], shape, dtype, by_columns)
     if head.tell() + found.bytes != size:
         has = "×".join(map(str, shape)) or "1"
@@ -184,7 +181,7 @@ def read_npz(file: InSteps, member: str | None = None) -> Any:
             return _one(archive, member)
         form = archive.word("format")
         if form not in PARTS:
-            raise ValueError(f"it holds no sparse array: its format is `{printable(form[:40])}`")
+            raise ValueError(f"it holds no sparse array: its format is `{abridge(form)}`")
         kinds = {"coords": INDEX, "data": NUMBER} if form == "coo" and archive.has("coords") else PARTS[form]
         shape = archive.array("shape", INDEX)
         if not 1 <= math.prod(shape.shape) <= 64:
@@ -207,8 +204,8 @@ def _one(archive: _Archive, member: str | None) -> np.ndarray:
     """The array that is named, or the only one."""
     names = archive.names
     if len(names) != 1 if member is None else member not in names:
-        what = "it holds no sparse array" if member is None else f"it has no array {printable(member[:40])}"
-        there = ", ".join(printable(name[:40]) for name in names[:8]) or "nothing"
+        what = "it holds no sparse array" if member is None else f"it has no array {abridge(member)}"
+        there = some(names) or "nothing"
         raise ValueError(f"{what}, but {there}; name one after a colon, as in two.npz:a")
     found = archive.array(names[0] if member is None else member, NUMBER)
     _require_memory([found])
