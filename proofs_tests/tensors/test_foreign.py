@@ -188,6 +188,20 @@ def test_parts_of_runs_are_runs(first):
         assert Tensor.from_arrow("RunList(Element(0))", part).to_numpy().tolist() == expected[first : first + length]
 
 
+def test_only_nulls_within_a_part_matter():
+    """A part of a run that is null has nulls, and no other part has; so with plain arrays."""
+    array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 4, 6]), pyarrow.array([7, None, 9]))
+    plain = pyarrow.array([7, 7, None, None, 9, 9])
+    for first, length in ((first, length) for first in range(6) for length in range(7 - first)):
+        expected = plain.to_pylist()[first : first + length]
+        for form, whole in (("RunList(Element(0))", array), ("SparseList(Element(0))", plain)):
+            if None in expected:
+                with pytest.raises(InputError, match="it has nulls"):
+                    Tensor.from_arrow(form, whole.slice(first, length))
+            else:
+                assert Tensor.from_arrow(form, whole.slice(first, length)).to_numpy().tolist() == expected
+
+
 def test_runs_of_arrow_are_not_copied():
     """A trillion elements in three runs; neighbours that are equal are joined."""
     ends, values = np.array([5, 10**6, 10**12]), np.array([7, 0, 9])

@@ -150,8 +150,9 @@ class Tensor(Shown):
         Args:
             form: the format; None for the one that an input has if it is given none: the last axis Dense, the others
                 SparseList, and elements as wide as those in the file.
-            path: a file with the suffix `.mtx .tns .npy .npz .h5 .arrow .png .pgm .ppm`, also `.mtx.gz` and `.tns.gz`,
-                or a member of it after a colon: `two.npz:a`, `page.png:red`. A matrix of one column and a plane of an image are also vectors.
+            path: a file with the suffix `.mtx .tns .npy .npz .h5 .arrow .arrows .png .pgm .ppm`, also `.mtx.gz` and
+                `.tns.gz`, or a member of it after a colon: `two.npz:a`, `page.png:red`. A matrix of one column and a plane of an
+                image are also vectors.
             devices: as for `from_numpy`.
 
         Raises:

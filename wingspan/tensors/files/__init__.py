@@ -65,6 +65,9 @@ FORMATS = {
     ".npz": FileFormat(read_npz, write_npz, "write it again by scipy.sparse.save_npz or numpy.savez", "an array"),
     ".h5": FileFormat(read_h5, write_h5, "write it again as binsparse 0.1", "a group"),
     ".arrow": FileFormat(read_arrow, write_arrow, "write it again by pyarrow.feather.write_feather", "a column"),
+    ".arrows": FileFormat(
+        read_arrow, partial(write_arrow, stream=True), "write it again by pyarrow.ipc.new_stream", "a column"
+    ),
     ".png": FileFormat(read_png, write_png, "write the image again", PLANE, _image),
     ".pgm": FileFormat(read_netpbm, partial(write_netpbm, kind=5), "write it again as P5", PLANE, _image),
     ".ppm": FileFormat(read_netpbm, partial(write_netpbm, kind=6), "write it again as P6", PLANE, _image),
