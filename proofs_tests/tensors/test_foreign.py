@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from types import SimpleNamespace
 
 import numpy as np
@@ -192,8 +193,8 @@ def test_only_nulls_within_a_part_matter():
     """A part of a run that is null has nulls, and no other part has; so with plain arrays."""
     array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 4, 6]), pyarrow.array([7, None, 9]))
     plain = pyarrow.array([7, 7, None, None, 9, 9])
-    for first, length in ((first, length) for first in range(6) for length in range(7 - first)):
-        expected = plain.to_pylist()[first : first + length]
+    for first, end in combinations_with_replacement(range(7), 2):
+        expected, length = plain.to_pylist()[first:end], end - first
         for form, whole in (("RunList(Element(0))", array), ("SparseList(Element(0))", plain)):
             if None in expected:
                 with pytest.raises(InputError, match="it has nulls"):

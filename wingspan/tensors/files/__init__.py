@@ -137,15 +137,25 @@ def _values(data: Any) -> Any:
     return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
 
 
-def write_file(path: Path, tensor: Held) -> None:
-    """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this."""
+def write_file(path: Path, tensor: Held, binsparse_version: str | None = None) -> None:
+    """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this.
+
+    A `.h5` file says that it is of a version of binsparse; no other file has one.
+    """
     kind = suffix(named(path))
     if kind not in FORMATS:
         raise InputError(f"{path}: cannot write a {kind or 'nameless'} file", fix=ONE_OF_THEM)
     if tensor.tower.kind == "pair":
         raise InputError(f"{path}: files hold no pairs", fix="keep the first and the second in a tensor each")
+    write = FORMATS[kind].write
+    if binsparse_version is not None:
+        if write is not write_h5:
+            raise InputError(
+                f"{path}: a {kind} file has no version of binsparse", fix="leave it out, or write a .h5 file"
+            )
+        write = partial(write_h5, version=binsparse_version)
     with replacing(path) as file:
         try:
-            FORMATS[kind].write(file, tensor)
+            write(file, tensor)
         except InputError as error:
             raise InputError(f"{path}: a {kind} file {error.message}", fix=error.fix) from None

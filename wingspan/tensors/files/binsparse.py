@@ -1,5 +1,8 @@
 """Binsparse 0.1 in HDF5 (`.h5`; https://graphblas.org/binsparse-specification), by h5py.
 
+The specification writes its version as 0.1. The reference implementations of 2026, in Python and in C, take three
+numbers only, 0.1.0, which is what is written; those before take either. Finch.jl takes 0.1 only.
+
 A group has an attribute `binsparse`, a JSON text that says how its arrays make a tensor. All predefined formats are
 read, and custom ones of the levels dense, sparse and element; values of one kind (`iso`), fill values, and matrices of
 which one triangle is stored. What HDF5 itself does with a spoiled container is not in our hands: read only those that
@@ -10,6 +13,7 @@ fibers in fibers (CVEC, DCSC, custom).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from io import BytesIO
 from math import prod
@@ -43,6 +47,9 @@ PREDEFINED: dict[str, tuple[Levels, bool]] = {
     "COOC": ([("sparse", 2)], True),
 }
 """The levels of each format, and whether the last axis is the outermost one."""
+
+VERSIONS = ("0.1.0", "0.1")
+"""How a file may say that it is binsparse 0.1, the usual way first."""
 
 STRUCTURES = {
     f"{kind}_{triangle}": sign
@@ -101,6 +108,11 @@ class _Group:
         self.described = _found(whole, "binsparse", dict) if nested else whole
         self.shape = tuple(_found(self.described, "shape", list))
         self.types = _found(self.described, "data_types", dict)
+        version, self.base = self.described.get("version", VERSIONS[0]), self.described.get("index_base", 0)
+        if not re.fullmatch(r"0\.1(\.\d.*)?", str(version)):
+            raise ValueError(f"its version is {abridge(str(version))}, and 0.1 is read")
+        if type(self.base) is not int or self.base not in (0, 1):
+            raise ValueError(f"its indices count from {abridge(str(self.base))}, and not from 0 or 1")
         if not 1 <= len(self.shape) <= MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in self.shape):
             raise ValueError(f"its shape is {abridge(str(self.shape))}")
 
@@ -121,6 +133,8 @@ class _Group:
         found = self.array(name)
         if found.dtype.kind not in "iu":
             raise ValueError(f"{name} holds no integers")
+        if self.base:
+            return found.astype(np.int64) - self.base
         return found.astype(np.int64) if found.dtype not in (np.int32, np.int64) else found
 
     def layout(self) -> tuple[Levels, list[int]]:
@@ -252,8 +266,10 @@ class _Group:
         return scipy.sparse.coo_array((values, coords), shape=self.shape)
 
 
-def write_h5(file: IO[bytes], tensor: Held) -> None:
-    """Write any tensor. InputError if it has no axes."""
+def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:
+    """Write any tensor, as one of `VERSIONS`. InputError if it has no axes."""
+    if version not in VERSIONS:
+        raise InputError(f"is not written as binsparse {version}", fix=f"use {' or '.join(VERSIONS)}")
     h5py = library("h5py", "h5py", "hdf5")
     described, arrays = _described(tensor)
     if tensor.fill != 0:
@@ -263,7 +279,7 @@ def write_h5(file: IO[bytes], tensor: Held) -> None:
     }
     memory = BytesIO()  # HDF5 also reads what it writes
     with h5py.File(memory, "w") as root:
-        root.attrs["binsparse"] = np.bytes_(json.dumps({"binsparse": {"version": "0.1", **described}}))
+        root.attrs["binsparse"] = np.bytes_(json.dumps({"binsparse": {"version": version, **described}}))
         for name, array in arrays.items():
             root[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
     file.write(memory.getbuffer())
