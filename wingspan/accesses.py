@@ -78,6 +78,10 @@ def read_log(path: str | os.PathLike[str]) -> list[Access]:
 
     InputError if the file cannot be read or holds no access; it has the first `MOST` bad lines.
     """
+    if isinstance(path, str) and "\n" in path:
+        raise InputError(
+            "this is the text of a log, not the path of one", fix="read it by wingspan.accesses.parse_log(text)"
+        )
     path = named(path)
     with reading(path, fix=FIX) as file:
         log = parse_log((_table if path.suffix == ".npy" else _text)(file, path), str(path))
