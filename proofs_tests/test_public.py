@@ -92,3 +92,23 @@ def test_a_tensor_is_an_array_and_one_without_axes_a_number() -> None:
     assert float(wingspan.Tensor.from_numpy("Atomic(false)", True)) == 1.0
     with pytest.raises(TypeError, match="2×2"):
         float(matrix)
+
+
+@pytest.mark.parametrize("path", ["file.ws", "a folder/file.ws", Path("file.ws"), Path("file")])
+def test_a_path_in_place_of_a_text_names_load(path):
+    """And other objects that are no text say so; a text may end in a comment that names a file."""
+    with pytest.raises(wingspan.InputError) as error:
+        wingspan.parse(path)
+    assert error.value.message == "this is the path of a program, not its text"
+    assert error.value.fix == "read it by wingspan.load(path)"
+    for wrong, name in ((None, "NoneType"), (b"x = 1", "bytes"), (wingspan.parse("x = 1"), "Program")):
+        with pytest.raises(wingspan.InputError, match=f"a program is text, and this is a {name}"):
+            wingspan.parse(wrong)
+    assert str(wingspan.parse("x = 1 # as in file.ws")).strip() == "x = 1"
+
+
+def test_a_text_in_place_of_the_path_of_a_log_names_parse_log():
+    with pytest.raises(wingspan.InputError) as error:
+        wingspan.judge("1 write c\n2 write c\n")
+    assert error.value.message == "this is the text of a log, not the path of one"
+    assert error.value.fix == "read it by wingspan.accesses.parse_log(text)"

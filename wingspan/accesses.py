@@ -36,7 +36,7 @@ from wingspan.explorer.machine import Effect, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.paths import named
-from wingspan.reading import STEP, reading
+from wingspan.reading import STEP, no_text, reading
 
 HEADER = Path(__file__).with_name("accesses.h")
 """A C header that records such a log."""
@@ -78,6 +78,10 @@ def read_log(path: str | os.PathLike[str]) -> list[Access]:
 
     InputError if the file cannot be read or holds no access; it has the first `MOST` bad lines.
     """
+    if isinstance(path, str) and "\n" in path:
+        raise InputError(
+            "this is the text of a log, not the path of one", fix="read it by wingspan.accesses.parse_log(text)"
+        )
     path = named(path)
     with reading(path, fix=FIX) as file:
         log = parse_log((_table if path.suffix == ".npy" else _text)(file, path), str(path))
@@ -87,10 +91,14 @@ def read_log(path: str | os.PathLike[str]) -> list[Access]:
 
 
 def _text(file: BufferedReader, path: Path) -> str:
+    contents = b"".join(iter(lambda: file.read(STEP), b""))
+    if kind := no_text(contents):
+        raise InputError(f"{path}: {kind[0]}, not UTF-8 text", fix=kind[1])
     try:
-        return b"".join(iter(lambda: file.read(STEP), b"")).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text", fix=FIX) from None
+        return contents.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = contents.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line} is not UTF-8 text", fix="save the log as UTF-8") from None
 
 
 def _table(file: BufferedReader, path: Path) -> str:
@@ -120,6 +128,7 @@ def parse_log(text: str, name: str = "<log>") -> list[Access]:
     >>> [access.cell for access in parse_log("1 read c[3]\\n2 write c[3]")]
     ['c[3]', 'c[3]']
     """
+    text = text.removeprefix("\ufeff")
     source, mistakes = Source(name, text), Mistakes()
     log: list[Access] = []
     holders: dict[str, str] = {}

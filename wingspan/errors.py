@@ -181,6 +181,17 @@ def printable(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+def abridge(text: str | bytes, most: int = 80) -> str:
+    r"""Cut foreign text for a message: one line, `visible`, with an ellipsis if more follows. Bytes are UTF-8.
+
+    >>> abridge("coordinate", 6), abridge("naïve".encode()), abridge("naïve".encode("latin-1"))
+    ('coord…', 'naïve', 'na\\xefve')
+    """
+    if isinstance(text, bytes):
+        text = text[: 4 * most + 4].decode("utf-8", "backslashreplace")
+    return visible(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
 def width(text: str) -> int:
     """The columns of a terminal that a text takes."""
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

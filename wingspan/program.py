@@ -18,7 +18,7 @@ from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
 from wingspan.paths import named
-from wingspan.reading import STEP, reading
+from wingspan.reading import STEP, no_text, reading
 from wingspan.shown import Shown
 
 LONGEST = 2**20
@@ -88,10 +88,21 @@ def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()
         functions: made by `function`; the program uses them as if it declared them in its first lines.
 
     Raises:
-        InputError: one of the functions is not made by `function`.
+        InputError: one of the functions is not made by `function`; or the text is the path of a program.
         ParseError: the text is not a program. It has all independent mistakes, with their places.
     """
+    _require_text(text)
     return Program(parser.parse(text, name, [f.declared for f in listed(functions)]), name)
+
+
+def _require_text(text: Any) -> None:
+    """InputError if this is no text, or the path of a program."""
+    if isinstance(text, os.PathLike) or (
+        isinstance(text, str) and text.endswith(".ws") and not re.search(r"[\n;=#]", text)
+    ):
+        raise InputError("this is the path of a program, not its text", fix="read it by wingspan.load(path)")
+    if not isinstance(text, str):
+        raise InputError(f"a program is text, and this is a {type(text).__name__}", fix="give its text, as a str")
 
 
 def listed(functions: Sequence[Function]) -> tuple[Function, ...]:
@@ -144,6 +155,8 @@ def _contents(file: BinaryIO) -> bytearray:
 def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
     if len(contents) > LONGEST:
         raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
+    if kind := no_text(contents):
+        raise InputError(f"{name}: {kind[0]}, not UTF-8 text", fix=kind[1])
     try:
         text = contents.decode("utf-8")
     except UnicodeDecodeError as error:

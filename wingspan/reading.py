@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import io
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,9 @@ from wingspan.memory import available_memory
 
 STEP = 2**20
 """Bytes that are read at once, whatever length a file claims."""
+
+DEFLATE = 1032
+"""A byte inflates to so many at most (https://zlib.net/zlib_tech.html)."""
 
 MORE = "free memory, or raise the limit of the process (ulimit -v)"
 
@@ -36,6 +42,35 @@ class InSteps(io.BufferedReader):
     def size(self) -> int:
         """The number of bytes in the file."""
         return os.fstat(self.fileno()).st_size
+
+    @property
+    def most(self) -> int:
+        """An upper bound on the number of bytes that can be read."""
+        return self.size
+
+
+class Unpacked(InSteps):
+    """The contents of a file that gzip packed. Its `size` is that of the file: how much follows, nobody can trust."""
+
+    def __init__(self, file: InSteps) -> None:
+        super().__init__(_Gunzip(fileobj=file))  # type: ignore[arg-type]
+
+    @property
+    def most(self) -> int:
+        """An upper bound on the number of bytes that can be read."""
+        return DEFLATE * self.size
+
+
+class _Gunzip(gzip.GzipFile):
+    """Inflates no more than is asked for. Its errors say what to do."""
+
+    def readinto(self, buffer: object, /) -> int:
+        try:
+            return super().readinto(buffer)  # type: ignore[arg-type]
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            if str(error).startswith("Not a gzipped file") and not self.tell():
+                raise InputError("it is not packed by gzip", fix="name it without .gz, or pack it: gzip FILE") from None
+            raise InputError("it is cut short, or damaged", fix="pack it again: gzip FILE") from None
 
 
 @contextmanager
@@ -95,3 +130,21 @@ def in_bytes(size: int) -> str:
         if size >= 1000**power:
             return f"{size / 1000**power:.3g} {unit}"
     return f"{size} bytes"
+
+
+MARKS = {
+    codecs.BOM_UTF16_LE: ("UTF-16 text", "save it as UTF-8"),
+    codecs.BOM_UTF16_BE: ("UTF-16 text", "save it as UTF-8"),
+    b"\x1f\x8b": ("packed by gzip", "unpack it: gunzip FILE.gz"),
+    b"PK\x03\x04": ("a zip file", "unpack it: unzip FILE"),
+}
+"""How files begin that are no UTF-8 text, with what they are, and what to do."""
+
+
+def no_text(begin: bytes) -> tuple[str, str] | None:
+    """The kind of a file that begins so, and what to do, if its first bytes say that it is no UTF-8 text.
+
+    >>> no_text("1".encode("utf-16"))
+    ('UTF-16 text', 'save it as UTF-8')
+    """
+    return next((kind for mark, kind in MARKS.items() if begin.startswith(mark)), None)

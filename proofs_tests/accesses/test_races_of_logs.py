@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,11 @@ def test_a_log_is_read_from_text_and_from_an_array(tmp_path: Path) -> None:
     assert read_log(tmp_path / "a.npy")[1].span.line == 2
 
 
+def test_a_byte_order_mark_is_no_part_of_a_log(tmp_path: Path) -> None:
+    (tmp_path / "marked.log").write_bytes("1 write c\n2 write c\n".encode("utf-8-sig"))
+    assert cells(races(read_log(tmp_path / "marked.log"))) == {"c"}
+
+
 def test_a_log_is_read_to_its_end(tmp_path: Path) -> None:
     """Files are read in steps, and the only race is in the last one."""
     (tmp_path / "long.log").write_text("1 read c[1]\n" * (STEP // 12 + 1) + "2 write c[1]\n")
@@ -128,7 +134,9 @@ BAD = {
     "none.log": (None, "no such file"),
     "none.npy": (None, "no such file"),
     "empty.log": (b"# nothing\n\n", "a log without accesses"),
-    "binary.log": (bytes(range(256)), "not UTF-8 text"),
+    "binary.log": (bytes(range(256)), "line 2 is not UTF-8 text"),
+    "wide.log": ("1 read c[1]\n".encode("utf-16"), "UTF-16 text, not UTF-8 text\n  fix  save it as UTF-8"),
+    "packed.log": (gzip.compress(b"1 read c[1]\n"), "packed by gzip, not UTF-8 text\n  fix  unpack it"),
     "empty.npy": (b"", "not an array that NumPy saved"),
     "cut.npy": (saved([["1", "read", "c[1]"]])[:-1], "not an array that NumPy saved"),
     "objects.npy": (saved(np.array([["1", "read", 7]], object)), "not an array that NumPy saved"),

@@ -273,6 +273,14 @@ ITEMS = {
               │            ^
           fix  save the program as UTF-8
     """),
+    "UTF-16": Bad("x = 1\n".encode("utf-16"), [], {}, """
+        error[input]: p.ws: UTF-16 text, not UTF-8 text
+          fix  save it as UTF-8
+    """),
+    "packed by gzip": Bad(b"\x1f\x8b\x08\x00", [], {}, """
+        error[input]: p.ws: packed by gzip, not UTF-8 text
+          fix  unpack it: gunzip FILE.gz
+    """),
     "nested 10,000 deep": Bad("x = " + "(" * 10_000 + "1" + ")" * 10_000, [], {}, f"""
         error[syntax]: this is nested more than 100 deep
           p.ws:1:105

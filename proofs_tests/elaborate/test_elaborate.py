@@ -227,10 +227,10 @@ def test_a_parameter_that_does_not_fit_is_told(name, value):
     assert mistake(text, InputError, params={"nm": 1, name: value}) == PARAMETER_MISTAKES[name, value]
 
 
-@pytest.mark.parametrize("threads", [0, 1001])
+@pytest.mark.parametrize("threads", [0, 1001, "2", 1.5, True])
 def test_a_device_has_a_thread_and_not_too_many(threads):
     assert mistake("x = 1", InputError, threads=threads) == Mistake(
-        "", f"a device has from 1 to 1000 threads, not {threads}", "--threads 2"
+        "", f"a device has from 1 to 1000 threads, not {threads!r}", "threads=2; on the command line, --threads 2"
     )
 
 
@@ -302,7 +302,7 @@ INPUT_MISTAKES: dict[str, tuple[type[InputError | ProgramError], dict, Mistake]]
         "1:40", "d: the input has <U1 elements", "use integers, doubles or booleans"
     )),
     "x = d[1 + 0]": (InputError, {"d": [[1], [1, 2]]}, Mistake(
-        "1:40", "d: not an array", "give rows of one length"
+        "1:40", "d: not an array: row 2 has 2 elements, and row 1 has 1 element", "give rows of one length"
     )),
     "x = d[1 * 1]": (InputError, {"d": [1], "e": [1]}, Mistake("", "the program has no tensor e", "it has d, v")),
 }  # fmt: skip

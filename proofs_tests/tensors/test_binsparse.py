@@ -80,6 +80,52 @@ def test_binsparse_matrices_are_read_in_every_format(tmp_path, form):
     assert np.array_equal(tensor.to_numpy(), MATRIX)
 
 
+@pytest.mark.parametrize("form", ["CSR", "DCSC", "COOC"])
+def test_indices_and_pointers_may_count_from_one(tmp_path, form):
+    """They do if the metadata say so; a pointer or an index 0 is out of order then."""
+    made = {name: array + (name != "values") for name, array in parts(form).items()}
+    path = h5(tmp_path / "m.h5", described(form, made, index_base=1), **made)
+    assert np.array_equal(Tensor.from_file("Dense(SparseList(Element(0.0)))", path).to_numpy(), MATRIX)
+    refused(h5(tmp_path / "z.h5", described(form, parts(form), index_base=1), **parts(form)), "not a .h5 file in order")
+    refused(h5(tmp_path / "t.h5", described(form, made, index_base=2), **made), "its indices count from 2, and not")
+
+
+@pytest.mark.parametrize("version", ["0.1", "0.1.0", "0.1.3", "0.1.0-alpha.1", 0.1, None])
+def test_every_spelling_of_the_version_is_read(tmp_path, version):
+    """Also none; another version is refused."""
+    text = described("CSC", parts("CSC"), version=version)
+    if version is None:
+        del text["version"]
+    assert np.array_equal(read_file(h5(tmp_path / "m.h5", text, **parts("CSC"))).array.toarray(), MATRIX)
+    for other in ("0.2", "0.10", "1.0.0", "0.1.x", "", [1]):
+        refused(h5(tmp_path / "o.h5", text | {"version": other}, **parts("CSC")), "and 0.1 is read")
+
+
+def test_the_version_that_a_file_names_is_chosen(tmp_path, command):
+    """By default as the reference implementations name it; others have no such choice."""
+    tensor, path = Tensor.from_numpy("Dense(SparseList(Element(0.0)))", MATRIX), tmp_path / "m.h5"
+    for chosen, version in (
+        ({}, "0.1.0"),
+        ({"binsparse_version": "0.1"}, "0.1"),
+        ({"binsparse_version": "0.1.0"}, "0.1.0"),
+    ):
+        tensor.save(path, **chosen)
+        with h5py.File(path) as root:
+            assert json.loads(root.attrs["binsparse"])["binsparse"]["version"] == version
+        assert np.array_equal(Tensor.from_file("Dense(SparseList(Element(0.0)))", path).to_numpy(), MATRIX)
+    with pytest.raises(InputError, match=r"m.h5: a .h5 file is not written as binsparse 2.0") as raised:
+        tensor.save(path, binsparse_version="2.0")
+    assert raised.value.fix == "use 0.1.0 or 0.1"
+    with pytest.raises(InputError, match=r"m.npz: a .npz file has no version of binsparse"):
+        tensor.save(tmp_path / "m.npz", binsparse_version="0.1")
+    done = command("convert", str(path), str(tmp_path / "n.h5"), "--binsparse-version", "0.1")
+    with h5py.File(tmp_path / "n.h5") as root:
+        assert done.status == 0 and json.loads(root.attrs["binsparse"])["binsparse"]["version"] == "0.1"
+    done = command("convert", str(path), str(tmp_path / "n.tns"), "--binsparse-version", "0.1")
+    assert done.status == 2 and "fix  leave it out, or write a .h5 file" in done.err
+    assert not (tmp_path / "n.tns").exists()
+
+
 def test_binsparse_vectors_and_tensors_are_read(tmp_path):
     """Also in groups, with one value for all, booleans, fill values, one triangle, and levels in any order."""
     dense = {"values": np.arange(3)}

@@ -71,7 +71,7 @@ def test_whatever_fails_while_a_file_is_read_is_what_the_message_says(suffix, tm
     path = tmp_path / f"A{suffix}"
     monkeypatch.setattr(io, "FileIO", Raw)
     form, array = "Dense(SparseList(Element(0.0)))", np.array([[1.5, 0], [0, 2]])
-    if suffix == ".arrow":
+    if suffix in (".arrow", ".arrows"):
         form, array = "RunList(Element(0.0))", array[0]
     elif suffix in (".png", ".pgm", ".ppm"):
         form, array = "Dense(Dense(Element(0)))", array.astype(int)
@@ -104,8 +104,10 @@ def outputs(folder: Path) -> dict[str, bytes]:
 SQUARES = "y = Tensor(SparseList(SparseList(Element(0.0))), 30, 30)\ny .= 0\nfor i = _\n    for j = _\n" \
           "        y[j, i] += i * j / 7\n    end\nend\nreturn y\n"  # fmt: skip
 PIXELS = SQUARES.replace("Element(0.0)", "Element(0)").replace("i * j / 7", "i * i * j * j * j % 251")
+VECTOR = "y = Tensor(Dense(Element(0.0)), 900)\ny .= 0\nfor i = _\n    y[i] += i / 7\nend\nreturn y\n"
 LARGE = {
-    ".arrow": "y = Tensor(Dense(Element(0.0)), 900)\ny .= 0\nfor i = _\n    y[i] += i / 7\nend\nreturn y\n",
+    ".arrow": VECTOR,
+    ".arrows": VECTOR,
     ".png": PIXELS.replace("30", "60"),
     ".pgm": PIXELS.replace("30", "60"),
     ".ppm": PIXELS.replace(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pyarrow
 import pyarrow.feather
 import pytest
+import sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from proofs_tests.effort import many
 from proofs_tests.tensors.refusals import refused
+from proofs_tests.tensors.spoiled import archive
 from wingspan import InputError, Tensor, api
 from wingspan.tensors.files import FORMATS, read_file
 
@@ -111,6 +115,87 @@ def test_arrow_files_of_others(tmp_path):
     refused(tmp_path / "half.arrow", "not a .arrow file in order: ")
 
 
+def test_a_stream_of_arrow_is_read_under_either_suffix(tmp_path):
+    """In several batches; what is cut short, even between two of them, is refused."""
+    table = pyarrow.table({"x": pyarrow.array([1.5, 2, 0])})
+    stream = io.BytesIO()
+    with pyarrow.ipc.new_stream(stream, table.schema) as out:
+        out.write_table(table)
+        first = stream.tell()
+        out.write_table(table)
+    for suffix in (".arrow", ".arrows"):
+        path = tmp_path / f"t{suffix}"
+        path.write_bytes(stream.getvalue())
+        assert Tensor.from_file("Dense(Element(0.0))", path).to_numpy().tolist() == [1.5, 2, 0] * 2
+        assert Tensor.from_file("Dense(Element(0.0))", f"{path}:x").shape == (6,)
+        for end in (first, len(stream.getvalue()) - 8, 100):
+            path.write_bytes(stream.getvalue()[:end])
+            refused(path, f"not a {suffix} file in order: it is a stream without the mark of its end")
+        path.write_bytes(b"FEA1" + bytes(40))
+        refused(path, "it begins neither as a file nor as a stream of Arrow does")
+    Tensor.from_numpy("RunList(Element(0))", [7, 7, 0]).save(tmp_path / "r.arrows")
+    with pyarrow.ipc.open_stream((tmp_path / "r.arrows").read_bytes()) as opened:
+        assert opened.read_all()["values"].chunk(0).run_ends.to_pylist() == [2, 3]
+
+
+# -------------------------------------------------------------------------------------------------------- pydata/sparse
+
+
+@settings(derandomize=True, deadline=None, max_examples=many(40))
+@given(data=st.data())
+def test_gcxs_files_of_pydata_are_read(tmp_path_factory, data):
+    """Of rank 1 to 4, with any compressed axes, extents 0 and 1, and a fill value that the format must have."""
+    path = tmp_path_factory.mktemp("gcxs") / "t.npz"
+    shape = tuple(data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4)))
+    rank, fill = len(shape), data.draw(st.sampled_from([0.0, 1.0, np.inf]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    array = np.where(rng.random(shape) < 0.5, fill, rng.integers(0, 4, shape).astype(float))
+    axes = data.draw(st.sets(st.integers(0, rank - 1), min_size=1, max_size=max(rank - 1, 1)))
+    made = sparse.COO.from_numpy(array, fill_value=fill)
+    made = sparse.GCXS.from_coo(made, compressed_axes=tuple(sorted(axes)) if rank > 1 else None)
+    sparse.save_npz(path, made, compressed=data.draw(st.booleans()))
+    form = f"{'SparseList(' * rank}Element({'Inf' if fill == np.inf else fill}){')' * rank}"
+    tensor = Tensor.from_file(form, path)
+    assert tensor.to_numpy().tolist() == array.tolist()
+    assert tensor.nnz == (array != fill).sum()
+    with pytest.raises(InputError, match="fill value"):
+        Tensor.from_file(form.replace("Inf" if fill == np.inf else str(fill), "2.0"), path)
+
+
+GCXS = {
+    "format": np.array("gcxs"), "shape": np.array([3, 2, 2]), "data": np.ones(2), "indices": np.array([0, 5]),
+    "indptr": np.array([0, 1, 2]), "compressed_axes": np.array([1]), "fill_value": np.array(0.0),
+}  # fmt: skip
+"""A tensor whose second axis is compressed; the other two have six places together."""
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"indices": np.array([0, 6])}, "indices has elements that are not in 0:5"),
+        ({"indices": np.array([0, -1])}, "indices has elements that are not in 0:5"),
+        ({"indptr": np.array([0, 3, 2])}, "indptr has elements that are not in 0:2"),
+        ({"indptr": np.array([0, 2, 1])}, "its pointers"),
+        ({"indptr": np.array([0, 1])}, r"its shape is \(3, 2, 2\), and those of its arrays are"),
+        ({"compressed_axes": np.array([0])}, r"its shape is \(3, 2, 2\), and those of its arrays are"),
+        ({"compressed_axes": np.array([3])}, r"its shape is \(3, 2, 2\), and its compressed axes are \(3,\)"),
+        ({"compressed_axes": np.array([1, 1])}, r"its compressed axes are \(1, 1\)"),
+        ({"compressed_axes": np.array([-1])}, r"its compressed axes are \(-1,\)"),
+        ({"shape": np.array([3, 2, -2])}, r"its shape is \(3, 2, -2\)"),
+        ({"fill_value": None}, "it holds no sparse array: fill_value is missing"),
+        ({"fill_value": np.zeros(2)}, r"'fill_value': \(2,\)"),
+        ({"shape": np.array([2**40, 2, 2**40]), "indptr": np.array([0, 1, 2])}, "not a .npz file in order: "),
+        ({"data": np.ones(2, dtype=complex)}, "data has complex128 elements"),
+    ],
+)
+def test_a_gcxs_file_out_of_order_is_refused(members, message, tmp_path):
+    """And read if nothing is changed."""
+    assert Tensor.from_file(None, archive(tmp_path / "t.npz", **GCXS)).nnz == 2
+    with pytest.raises(InputError, match=message) as raised:
+        Tensor.from_file(None, archive(tmp_path / "t.npz", **(GCXS | members)))
+    assert raised.value.message.startswith(f"{tmp_path / 't.npz'}: ") and raised.value.fix
+
+
 # ------------------------------------------------------------------------------------------------- what cannot be held
 
 
@@ -131,7 +216,7 @@ def test_nothing_but_bytes_of_the_file_decides(tmp_path_factory, data):
     """Files with a few bytes changed, cut or doubled are read, or refused by one message that says what to do."""
     suffix = data.draw(st.sampled_from([suffix for suffix in FORMATS if suffix not in (".h5", ".ppm")]))
     form, array = "Dense(Dense(Element(0)))", np.array([[7, 0, 0], [7, 7, 255]])
-    if suffix == ".arrow":
+    if suffix in (".arrow", ".arrows"):
         form, array = "RunList(Element(0))", array.ravel()
     path = tmp_path_factory.mktemp("spoiled") / f"t{suffix}"
     Tensor.from_numpy(form, array).save(path)

@@ -24,7 +24,7 @@ BANNER = "%%MatrixMarket matrix coordinate real general\n"
 
 
 @settings(derandomized, max_examples=many(40))
-@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx", ".tns", ".h5", ".arrow"]))
+@given(made=tensors(), suffix=st.sampled_from([".npy", ".npz", ".mtx", ".tns", ".h5", ".arrow", ".arrows"]))
 def test_files_go_there_and_back(tmp_path_factory, made, suffix):
     """Or are refused with what to do instead; nothing else is left in the folder."""
     form, array = made
@@ -39,6 +39,7 @@ def test_files_go_there_and_back(tmp_path_factory, made, suffix):
         ".tns": zeros and numbers,
         ".h5": rank > 0,
         ".arrow": rank == 1,
+        ".arrows": rank == 1,
     }[suffix]
     if held:
         tensor.save(path)

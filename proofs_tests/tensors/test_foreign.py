@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from types import SimpleNamespace
 
 import numpy as np
@@ -186,6 +187,20 @@ def test_parts_of_runs_are_runs(first):
     for length in range(7 - first):
         part = array.slice(first).slice(0, length)
         assert Tensor.from_arrow("RunList(Element(0))", part).to_numpy().tolist() == expected[first : first + length]
+
+
+def test_only_nulls_within_a_part_matter():
+    """A part of a run that is null has nulls, and no other part has; so with plain arrays."""
+    array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 4, 6]), pyarrow.array([7, None, 9]))
+    plain = pyarrow.array([7, 7, None, None, 9, 9])
+    for first, end in combinations_with_replacement(range(7), 2):
+        expected, length = plain.to_pylist()[first:end], end - first
+        for form, whole in (("RunList(Element(0))", array), ("SparseList(Element(0))", plain)):
+            if None in expected:
+                with pytest.raises(InputError, match="it has nulls"):
+                    Tensor.from_arrow(form, whole.slice(first, length))
+            else:
+                assert Tensor.from_arrow(form, whole.slice(first, length)).to_numpy().tolist() == expected
 
 
 def test_runs_of_arrow_are_not_copied():

@@ -29,7 +29,7 @@ MANY = 2_000_000
         ({"data": np.zeros(MANY), "indices": np.full(MANY, -1)}, r"indices has elements that are not in 0:2"),
         ({"indptr": np.zeros(MANY, dtype=int)}, r"its indptr has the shape \(2000000,\)"),
         ({"shape": np.array([1, MANY - 1]), "indptr": np.full(MANY, 9)}, r"indptr has elements that are not in 0:2"),
-        ({"shape": np.zeros(MANY, dtype=int)}, "its shape is no list of extents"),
+        ({"shape": np.zeros(MANY, dtype=int)}, "its shape is no list of 1 to 64 integers"),
         ({"shape": np.array([3, -1])}, r"its shape is \(3, -1\)"),
         ({"format": np.full(MANY, b"csc")}, "format is no word"),
         ({"data": b"\x93NUMPY\2\0\0\0\0\x0f" + b" " * MANY}, "data does not start with the header"),

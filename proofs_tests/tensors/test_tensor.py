@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -452,3 +453,37 @@ def test_columns_that_one_instance_has_in_order_are_not_copied(order: list[int])
     columns = np.array([[0.0, 0, 2], [1, 0, 0], [0, 0, 3]])
     assert np.array_equal(found.toarray(), columns[:, [k - 1 for k in order]])
     assert np.shares_memory(found.data, values) == (order == [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[1, 2], [3]], "row 2 has 1 element, and row 1 has 2 elements"),
+        ([[], [3]], "row 2 has 1 element, and row 1 has 0 elements"),
+        ([[1, 2], 3], "row 2 is no row, and row 1 has 2 elements"),
+        ((1, [2]), "row 2 has 1 element, and row 1 is no row"),
+        ([[[1, 2], [3, 4]], [[5, 6], [7]]], "row 2, 2 has 1 element, and row 1, 1 has 2 elements"),
+        ([[[1]], [[2], [3]]], "row 2 has 2 elements, and row 1 has 1 element"),
+        ([np.ones(2), np.ones(3)], "row 2 has 3 elements, and row 1 has 2 elements"),
+        ([np.ones((2, 2)), [[1, 2], np.ones(3)]], "row 2, 2 has 3 elements, and row 1, 1 has 2 elements"),
+    ],
+)
+def test_rows_of_several_lengths_are_named_with_their_lengths(rows, message):
+    with pytest.raises(InputError) as error:
+        Tensor.from_numpy("Dense(Dense(Element(0)))", rows)
+    assert error.value.message == f"not an array: {message}" and error.value.fix == "give rows of one length"
+
+
+def test_what_holds_itself_is_no_array():
+    rows: list = [[], []]
+    rows[0].append(rows)
+    rows[1].append(rows)
+    with pytest.raises(InputError, match=r"^not an array$"):
+        Tensor.from_numpy("Dense(Dense(Element(0)))", rows)
+
+
+@pytest.mark.parametrize("path", ["A.npy", Path("A.npy")])
+def test_a_path_is_no_array(path):
+    with pytest.raises(InputError) as error:
+        Tensor.from_numpy("Dense(Element(0))", path)
+    assert error.value.render() == "error[input]: a path is no array\n  fix  use Tensor.from_file"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.tensors.refusals import refused
+from proofs_tests.tensors.spoiled import BANNER
 from wingspan import Tensor, reading
 from wingspan.tensors import files
 from wingspan.tensors.files import read_file
@@ -148,8 +150,8 @@ def test_frostt_tensors(tmp_path):
         ("1 2 3\n\n1 2\n", "line 3 is `1 2`"),
         ("1 2 3\n0 2 3\n", "line 2 is `0 2 3`"),
         ("1 2.5 3\n", "line 1 is `1 2.5 3`"),
-        ("5\n", "its first entry has 0 subscripts"),
-        ("1 " * 17 + "5\n", "its first entry has 17 subscripts, and a tensor has 1 to 16 axes"),
+        ("# one\n5\n", "line 2 is `5`, and should be 1 to 16 subscripts from 1 and a number\n"),
+        ("1 " * 17 + "5\n", "1 5`, and should be 1 to 16 subscripts from 1 and a number"),
         ("# extents 2 2\n1 3 5\n", "its extents are said to be (2, 2), and its entries have subscripts up to (1, 3)"),
         ("# extents 2\n1 1 5\n", "its extents are said to be (2,)"),
         ("1 1 inf\n1 1 1e400\n", "line 2 is `1 1 1e400`, and should be 2 subscripts from 1 and a number"),
@@ -158,3 +160,82 @@ def test_frostt_tensors(tmp_path):
 def test_a_frostt_file_out_of_order_is_refused(tmp_path, text, message):
     (tmp_path / "t.tns").write_text(text)
     refused(tmp_path / "t.tns", message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2,4.5\n3,1,7\n",
+        "1, 2, 4.5\r\n# words, more\r\n 3 ,1\t, 7 \r\n",
+        "# extents 3 2\n1,2,4.5\n3,1,7",
+        "2\n3 2\n1 2 4.5\n3 1 7\n",
+        "# ParTI\n\n  2\r\n# words\r\n3 2\r\n1 2 4.5\r\n3 1 7\r\n",
+        "; extended FROSTT format\n2 2\n3 2 \n1 2 4.5\n3 1 7\n",
+    ],
+)
+def test_frostt_files_of_others_are_read(tmp_path, text):
+    """With commas, or with lines for the rank and the extents: as ParTI and MLIR write them."""
+    (tmp_path / "t.tns").write_text(text, newline="")
+    assert read_file(tmp_path / "t.tns").toarray().tolist() == [[0, 4.5], [0, 0], [7, 0]]
+
+
+def test_lines_that_could_be_entries_are_entries(tmp_path):
+    """A rank with a number of entries, and extents: only a third line of another length tells them from a vector."""
+    path = tmp_path / "t.tns"
+    path.write_text("2 0\n3 4\n")
+    assert read_file(path).todense().tolist() == [0, 0, 4]
+    path.write_text("2 5\n3 4\n1 7\n")
+    assert read_file(path).todense().tolist() == [7, 5, 4]
+    path.write_text("2\n3 4\n")
+    assert read_file(path).toarray().tolist() == [[0] * 4] * 3
+    path.write_text("1\n3\n")
+    assert read_file(path).todense().tolist() == [0] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2 3,5\n", "line 1 is `1 2 3,5`, and should be 2 subscripts from 1 and a number, separated by blanks"),
+        ("1;2;3.5\n", "line 1 is `1;2;3.5`, and should be 1 to 16 subscripts from 1 and a number, separated by blanks"),
+        (
+            "1,2,3.5\n1,,2 3\n",
+            "line 2 is `1,,2 3`, and should be 2 subscripts from 1 and a number, separated by blanks",
+        ),
+        ("1,2,3\n1 2 3\n", "line 2 is `1 2 3`"),
+        ("2 3\n3 2\n1 2 4\n", "its first line announces 3 entries, and 1 follow"),
+        ("2\n3 2\n\n1 3 4\n", "its extents are said to be (3, 2)"),
+        ("2\n3 2\n1 2 4\n0 2 4\n", "line 4 is `0 2 4`"),
+        ("17\n" + "2 " * 17, "line 1 is `17`, and should be 1 to 16 subscripts"),
+        ("1 2 " + "3" * 100 + "é\n", f"line 1 is `1 2 {'3' * 75}…`, and"),
+        ("1 2 é\n", "line 1 is `1 2 é`"),
+    ],
+)
+def test_a_line_that_could_mean_two_things_is_refused(tmp_path, text, message):
+    """A comma may be a decimal point; what is quoted is cut at 80 characters, visibly, and no letter is changed."""
+    (tmp_path / "t.tns").write_text(text, encoding="utf-8")
+    refused(tmp_path / "t.tns", message)
+
+
+def test_a_banner_is_quoted_whole(tmp_path):
+    banner = "%%MatrixMarket matrix coordinate réal general symmetric"
+    (tmp_path / "t.mtx").write_text(f"{banner}\n1 1 0\n", encoding="utf-8")
+    refused(tmp_path / "t.mtx", f"line 1 is `{banner}`, and should be `%%MatrixMarket matrix")
+    (tmp_path / "t.mtx").write_bytes(b"%%MatrixMarket matrix coordinate r\xe9al general\n1 1 0\n")
+    refused(tmp_path / "t.mtx", r"line 1 says `r\xe9al`, and should say")
+
+
+@pytest.mark.parametrize(("suffix", "text"), [(".mtx", BANNER + "1 1 1\n1 1 2.5\n"), (".tns", "1 1 2.5\n")])
+def test_text_of_another_encoding_is_read_where_it_does_not_matter_and_else_named(tmp_path, suffix, text):
+    """A byte order mark is skipped, and comments may be in any encoding; UTF-16 and packed files are not guessed at."""
+    path = tmp_path / f"t{suffix}"
+    for data in (
+        text.encode("utf-8-sig"),
+        text.replace("\n", "\n% é\n".replace("%", "#%"[suffix == ".mtx"]), 1).encode("latin-1"),
+    ):
+        path.write_bytes(data)
+        assert read_file(path).toarray().tolist() == [[2.5]]
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes("\ufeff".encode(encoding) + text.encode(encoding))
+        refused(path, "it is UTF-16 text, not UTF-8 text\n  fix  save it as UTF-8")
+    path.write_bytes(gzip.compress(text.encode()))
+    refused(path, "it is packed by gzip, not UTF-8 text")

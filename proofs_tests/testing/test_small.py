@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs_tests.places import EXAMPLES
-from wingspan import api
+from wingspan import PAIR, api, testing
 from wingspan.errors import InputError
 from wingspan.testing import kernels
 from wingspan.testing.small import small
@@ -80,6 +80,41 @@ def test_the_commands_that_are_printed_draw_the_same_again(command, written) -> 
     assert see is not None
     replayed = command(*shlex.split(see[1]))
     assert replayed.err == found.err and "replay  " in replayed.out and "mismatch" not in replayed.out
+
+
+LEAST = """dev = cpu(:t, 2)
+A = Tensor({})
+m = Scalar((Inf, 0))
+m .= (Inf, 0)
+for i = parallel(_, dev)
+    m[] <<minby>>= A[i]
+end
+return m
+"""
+
+
+@pytest.mark.parametrize("form", ["SparseList(Element((Inf, 0)))", "Dense(Element((0.0, 0)))"])
+def test_pairs_are_drawn_too(command, written, form: str) -> None:
+    """One at least is stored; the command that is printed takes what was drawn."""
+    drawn = small(api.parse(LEAST.format(form))).inputs["A"]
+    assert drawn.dtype == PAIR and {0.0, 0.5, 1.0} & {*drawn["first"].tolist()} and {*drawn["second"].tolist()} & {1, 2}
+    found = command("explore", written(LEAST.format(form)), "--small")
+    assert found.status == 1 and f"A = {drawn.tolist()}" in found.err and "1 race" in found.out
+
+
+@pytest.mark.parametrize(
+    "form", ["SparseList(Element((Inf, 0)))", "Dense(Element((0.0, 0)))", "SparsePoint(Element((Inf, 0)))"]
+)
+def test_campaigns_draw_pairs_too(form: str) -> None:
+    text = LEAST.format(form).replace("parallel(_, dev)", "_")
+    tally = testing.campaign(["reference"], ["semantics", "native"], examples=2, programs=st.just(text))
+    assert tally.cases > 1 and tally.runs == 3 * tally.cases
+
+
+def test_campaigns_draw_what_fits_an_infinite_fill_value() -> None:
+    text = LEAST.format("SparseInterval(Element(Inf))").replace("parallel(_, dev)", "_").replace("(Inf, 0)", "Inf")
+    text = text.replace("minby", "min")
+    assert testing.campaign(["reference"], ["semantics"], examples=2, programs=st.just(text)).cases > 1
 
 
 def test_a_program_that_leaves_nothing_open_says_so(command) -> None:

@@ -22,6 +22,7 @@ from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
 from wingspan.errors import InputError
 from wingspan.lang import ir
+from wingspan.lang.devices import thread_count
 from wingspan.program import Function, Program, listed, parse
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
@@ -128,6 +129,8 @@ def evaluated(
     """As `einsum`, with inputs under any names."""
     if engine not in (AUTO, *ON_THREADS):
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
+    if threads is not None:
+        threads = thread_count(threads)
     functions = listed(functions)
     found, operands = read(_parsed(expression, functions), inputs, init)
     key = expression, functions, format, repr(init), engine, *(operand.traits for operand in operands.values())

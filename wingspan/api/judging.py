@@ -78,7 +78,7 @@ def judge(
     found = races(accesses)
     tasks = len({access.task for access in accesses})
     if program is None:
-        if inputs or params or threads:
+        if inputs or params or threads is not None:
             raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
         return Judged(len(accesses), tasks, tuple(Sighted(race, None) for race in found), (), None)
     bound = bind(program, inputs=inputs, params=params, threads=threads)

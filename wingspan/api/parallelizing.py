@@ -16,6 +16,7 @@ from wingspan.compiled import build
 from wingspan.dependence import Test
 from wingspan.dependence.changes import headers
 from wingspan.errors import InputError
+from wingspan.lang.devices import thread_counts
 from wingspan.program import Program, load
 from wingspan.shown import Shown
 from wingspan.tensors.parallel import processors
@@ -127,10 +128,7 @@ def parallelize(
         raise InputError(f"{test} is no test to rely on", fix=f"use {' or '.join(TESTS)}")
     if top < 1:
         raise InputError(f"{top} placements cannot be measured", fix="use 1 or more")
-    threads = processors() if threads is None else threads
-    devices = (threads,) if isinstance(threads, int) else tuple(threads)
-    if not devices or min(devices) < 1:
-        raise InputError(f"devices of {devices} threads", fix="give each device 1 thread or more")
+    devices = thread_counts(processors() if threads is None else threads)
     written = program if isinstance(program, Program) else load(program)
     if not headers(written.tree):
         raise InputError(f"{written.name} has no loop", fix="write one: only loops run in parallel")

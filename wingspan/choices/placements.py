@@ -37,7 +37,7 @@ from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
-from wingspan.lang.devices import THREADS
+from wingspan.lang.devices import THREADS, thread_counts
 from wingspan.lang.printer import show
 from wingspan.program import Program
 
@@ -183,7 +183,7 @@ class _Search:
         test: Test,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.devices = (threads,) if isinstance(threads, int) else tuple(threads)
+        self.devices = thread_counts(threads)
         self.threads = max(*self.devices, min(prod(self.devices), THREADS))
         elaborate(program.tree, program.folder, inputs, params, self.threads, symbolic=True)  # with its own mistakes
         self.program, self.progress = program, progress

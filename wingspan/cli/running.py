@@ -29,7 +29,7 @@ from wingspan.errors import InputError
 from wingspan.explorer import RunFault
 from wingspan.paths import named
 from wingspan.runtime.lease import Limits, Mode
-from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, suffix
 from wingspan.views import json as data
 from wingspan.views import progress, terminal
 from wingspan.views.incident import incident
@@ -99,7 +99,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
         if name not in there:
             fix = f"use {', '.join(there)}" if there else "there is nothing to write"
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)
-        if Path(path).suffix not in SUFFIXES:
+        if suffix(Path(path)) not in SUFFIXES:
             raise InputError(f"-o {name}={path}: not a file that tensors are written to", fix=ONE_OF_THEM)
         check_output(Path(path), used)
         check_new(Path(path), force)

@@ -12,7 +12,8 @@ from wingspan.console import show as print_
 from wingspan.console import show_json
 from wingspan.errors import InputError
 from wingspan.lang import ir
-from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted, suffix
+from wingspan.tensors.files.binsparse import VERSIONS
 from wingspan.tensors.formats import parse_format
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import json as data
@@ -34,21 +35,28 @@ THREADS = click.option(
 @FORMAT
 @THREADS
 @LOAD
+@click.option(
+    "--binsparse-version",
+    type=click.Choice(VERSIONS),
+    help="How a .h5 file names its version: Finch.jl reads 0.1 only.  [default: 0.1.0]",
+)
 @FORCE
 @JSON
-def convert(source: str, target: str, form: str | None, threads: int, force: bool, as_json: bool) -> None:
+def convert(
+    source: str, target: str, form: str | None, threads: int, binsparse_version: str | None, force: bool, as_json: bool
+) -> None:
     """Write the tensor in the file IN to the file OUT.
 
     The suffixes say what the files are. A member is named after a colon: two.npz:a, page.png:red. FORMAT says which
     elements are stored, and thereby what a .h5 or .arrow file is like.
     """
     path = Path(target)
-    if path.suffix not in SUFFIXES:
+    if suffix(path) not in SUFFIXES:
         raise InputError(f"{target}: not a file that tensors are written to", fix=ONE_OF_THEM)
     check_output(path, [parted(Path(source))[0]])
     check_new(path, force)
     tensor = read(source, form, threads)
-    tensor.save(path)
+    tensor.save(path, binsparse_version=binsparse_version)
     if as_json:
         show_json(data.convert(target, tensor))
     else:

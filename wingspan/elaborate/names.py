@@ -19,7 +19,7 @@ from wingspan.elaborate.parameters import (
 )
 from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
-from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device
+from wingspan.lang.devices import SERIAL, STATIC, Device, thread_count
 
 ELSEWHERE = {
     "True": "true", "False": "false", "inf": "Inf", "nan": "NaN", "None": "missing", "nothing": "missing",
@@ -54,8 +54,8 @@ def resolve_names(
     """Resolve all names but those of tensors. An idle parameter is a mistake, and so is an unknown name, except that a
     parameter without a value is a symbol if the program is bound symbolically.
     """
-    if threads is not None and not (isinstance(threads, int) and 1 <= threads <= THREADS):
-        raise InputError(f"a device has from 1 to {THREADS} threads, not {threads}", fix="--threads 2")
+    if threads is not None:
+        threads = thread_count(threads)
     given = read_parameters(params, mistakes)
     definitions = _definitions(tree, given.definitions, mistakes)
     meanings = _meanings(tree, definitions, mistakes)

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
+from typing import Any
+
+from wingspan.errors import InputError
 
 THREADS = 1000
 """The threads that a device has at most."""
 
 OPEN = -1
 """A number of threads, or of the iterations of a chunk, that is left open."""
+
+
+def thread_count(threads: Any) -> int:
+    """A number of threads that a user gives a device. InputError if no device has so many."""
+    try:
+        count = 0 if isinstance(threads, bool) else index(threads)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= THREADS:
+        fix = "threads=2; on the command line, --threads 2"
+        raise InputError(f"a device has from 1 to {THREADS} threads, not {threads!r}", fix=fix)
+    return count
+
+
+def thread_counts(threads: Any) -> tuple[int, ...]:
+    """The same of several devices, or of one. InputError if there is none."""
+    counts = tuple(
+        map(thread_count, threads if isinstance(threads, Iterable) and not isinstance(threads, str) else [threads])
+    )
+    if not counts:
+        raise InputError("there are no numbers of threads", fix="threads=2, or several: threads=[2, 2]")
+    return counts
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from wingspan.lang.algebra import apply, convert, exact, one_nan, show
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
-from wingspan.levels import Tower
+from wingspan.levels import MOST_AXES, Tower
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.element import Element
 from wingspan.levels.run_list import RunList
@@ -34,12 +35,44 @@ LARGEST = 2**63 - 1
 
 def as_array(data: Any) -> np.ndarray:
     """What is given, as an array, which may share its memory; an InputError if it is none, or some of it is masked."""
-    if _masked(data):
-        raise InputError("some elements are masked, and every element of a tensor has a value", fix="use .filled(0)")
+    if isinstance(data, str | os.PathLike):
+        raise InputError("a path is no array", fix="use Tensor.from_file")
     try:
+        if _masked(data):
+            fix = "use .filled(0)"
+            raise InputError("some elements are masked, and every element of a tensor has a value", fix=fix)
         return np.asarray(data)
-    except (ValueError, TypeError):
-        raise InputError("not an array", fix="give rows of one length") from None
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(f"not an array{_uneven(data)}", fix="give rows of one length") from None
+
+
+def _uneven(data: Any) -> str:
+    """The first row of nested lists that is not as long as the first one at its depth, if there is one."""
+    rows: list[tuple[tuple[int, ...], Any]] = [((), data)]
+    for _ in range(MOST_AXES):
+        sizes = [_length(row) for _, row in rows]
+        for size, (at, _) in zip(sizes, rows, strict=True):
+            if size != sizes[0]:
+                return f": {_row(at, size)}, and {_row(rows[0][0], sizes[0])}"
+        rows = [((*at, k), each) for at, row in rows for k, each in enumerate(row if sizes[0] >= 0 else (), start=1)]
+        if not rows:
+            break
+    return ""
+
+
+def _length(row: Any) -> int:
+    """The number of elements; -1 if it has no axis."""
+    return len(row) if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim) else -1
+
+
+def _row(at: tuple[int, ...], size: int) -> str:
+    """The place of a row, and how many elements it has.
+
+    >>> _row((2, 1), 3), _row((2,), -1)
+    ('row 2, 1 has 3 elements', 'row 2 is no row')
+    """
+    has = "is no row" if size < 0 else f"has {size} element{'' if size == 1 else 's'}"
+    return f"row {', '.join(map(str, at))} {has}"
 
 
 def _masked(data: Any) -> bool:

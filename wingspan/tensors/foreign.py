@@ -84,7 +84,8 @@ def _pydata(data: Any) -> Filled:
         if data.ndim == 0:
             return Filled(np.asarray(data.todense()), fill)
         if data.ndim > 1 and hasattr(data, "compressed_axes"):
-            return Filled(_compressed(data), fill)
+            parts = data.data, data.indices, data.indptr
+            return Filled(compressed(parts, data.shape, tuple(data.compressed_axes)), fill)
         if not hasattr(data, "coords"):
             data = data.to_coo() if hasattr(data, "to_coo") else data.tocoo()
         return Filled(scipy.sparse.coo_array((data.data, tuple(data.coords)), shape=data.shape), fill)
@@ -94,20 +95,22 @@ def _pydata(data: Any) -> Filled:
         raise InputError(f"not a sparse array in order: {reason(error)}", fix="make it anew") from None
 
 
-def _compressed(array: Any) -> Any:
-    """An array in GCXS: a matrix whose rows stand for the compressed axes, and its columns for the others."""
-    if any(np.asarray(places).dtype.kind not in "iu" for places in (array.indices, array.indptr)):
+def compressed(parts: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, ...], rows: tuple[int, ...]) -> Any:
+    """An array in GCXS, by its elements, indices and pointers: a matrix, whose rows stand for the axes `rows`.
+
+    Its columns stand for the other axes. A vector has a single row. ValueError or InputError if it is not in order.
+    """
+    if any(np.asarray(places).dtype.kind not in "iu" for places in parts[1:]):
         raise ValueError("its indices and pointers are no integers")
-    parts = array.data, array.indices, array.indptr
-    rows, shape = tuple(array.compressed_axes), array.shape
-    if array.ndim == 2:
+    if len(shape) == 2 and len(rows) == 1:
         return (scipy.sparse.csr_array if rows == (0,) else scipy.sparse.csc_array)(parts, shape=shape)
-    columns = tuple(axis for axis in range(array.ndim) if axis not in rows)
+    rows = rows if len(shape) > 1 else ()
+    columns = tuple(axis for axis in range(len(shape)) if axis not in rows)
     sides = [tuple(shape[axis] for axis in axes) for axes in (rows, columns)]
     matrix = in_order(scipy.sparse.csr_array(parts, shape=tuple(map(prod, sides))), scipy.sparse.coo_array)
-    places = [np.unravel_index(at, side) for at, side in zip(matrix.coords, sides, strict=True)]
+    places = [np.unravel_index(at, side) if side else () for at, side in zip(matrix.coords, sides, strict=True)]
     coords = dict(zip((*rows, *columns), chain(*places), strict=True))
-    return scipy.sparse.coo_array((matrix.data, tuple(coords[axis] for axis in range(array.ndim))), shape=shape)
+    return scipy.sparse.coo_array((matrix.data, tuple(coords[axis] for axis in range(len(shape)))), shape=shape)
 
 
 def _blocks(matrix: Any) -> Any:
@@ -143,20 +146,20 @@ def _runs(data: Any) -> Any:
 
 
 def _piece(chunk: Any) -> Runs:
-    """The runs of one array, or of the part of it that it is."""
-    ends, values = np.asarray(chunk.run_ends), _plain(chunk.values)
+    """The runs of one array, or of the part of it that it is; there may be nulls outside of that."""
+    ends, values = np.asarray(chunk.run_ends), chunk.values
     if len(ends) != len(values) or (len(ends) and ends[0] < 1) or (ends[1:] <= ends[:-1]).any():
         raise InputError("not a run-end array in order: its run ends do not ascend", fix="make it anew")
     first, length = int(chunk.offset), len(chunk)
     if (int(ends[-1]) if len(ends) else 0) < first + length:
         raise InputError("not a run-end array in order: its last run ends too early", fix="make it anew")
     if first == 0 and len(ends) and ends[-1] == length:
-        return Runs(ends, values)
+        return Runs(ends, _plain(values))
     if not length:
-        return Runs(ends[:0], values[:0])
+        return Runs(ends[:0], _plain(values[:0]))
     begin, end = np.searchsorted(ends, [first, first + length - 1], side="right")
     part = slice(begin, end + 1)
-    return Runs(np.minimum(ends[part] - first, length), values[part])
+    return Runs(np.minimum(ends[part] - first, length), _plain(values[part]))
 
 
 def _plain(data: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 from wingspan.errors import InputError
 from wingspan.lang import ir, parser
-from wingspan.lang.devices import Device
+from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import Level, resolve
 from wingspan.tensors.foreign import Filled, Runs
@@ -35,7 +35,7 @@ def outermost(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level
     form = parse_format(form) if isinstance(form, str) else form
     if not isinstance(form, ir.Format):
         raise InputError(f"{form!r} is not a format", fix='give its text: "Dense(SparseList(Element(0.0)))"')
-    return resolve(form, {name: Device(name, n) for name, n in (devices or {}).items()})
+    return resolve(form, {name: Device(name, thread_count(n)) for name, n in (devices or {}).items()})
 
 
 def parse_format(text: str) -> ir.Format:

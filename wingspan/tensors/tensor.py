@@ -156,9 +156,9 @@ class Tensor(Shown):
         Args:
             form: the format; None for the one that an input has if it is given none: the last axis Dense, the others
                 SparseList, and elements as wide as those in the file.
-            path: a file with the suffix `.mtx .tns .npy .npz .h5 .arrow .png .pgm .ppm`, or a member of it after a
-            colon:
-                `two.npz:a`, `page.png:red`. A matrix of one column and a plane of an image are also vectors.
+            path: a file with the suffix `.mtx .tns .npy .npz .h5 .arrow .arrows .png .pgm .ppm`, also `.mtx.gz` and
+                `.tns.gz`, or a member of it after a colon: `two.npz:a`, `page.png:red`. A matrix of one column and a
+                plane of an image are also vectors.
             devices: as for `from_numpy`.
 
         Raises:
@@ -336,17 +336,19 @@ class Tensor(Shown):
         """A vector in runs, those of the fill value included; None for other tensors."""
         return runs(self.data, self.fill) if isinstance(self.data, Frozen) else None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, binsparse_version: str | None = None) -> None:
         """Write this tensor to a file, which is replaced in one step.
 
         Args:
             path: a file with a suffix that `from_file` reads. `.npy` holds all elements, the others what is stored;
                 `.npz` and `.h5` hold any rank, and `.h5` any fill value.
+            binsparse_version: how a `.h5` file names its version: `"0.1.0"`, by default, as the reference
+                implementations of binsparse do, or `"0.1"`, which Finch.jl takes.
 
         Raises:
             InputError: such a file cannot hold this tensor, or cannot be written.
         """
-        write_file(named(path), self)
+        write_file(named(path), self, binsparse_version)
 
     def validate(self) -> None:
         """Check that the buffers satisfy the invariants of their levels.

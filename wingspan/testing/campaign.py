@@ -28,6 +28,7 @@ from wingspan.api.machines import evaluate
 from wingspan.comparison import Ending, Engine, difference, ending
 from wingspan.elaborate import Elaborated, refill
 from wingspan.errors import Fault, InputError
+from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
@@ -119,8 +120,8 @@ def campaign(
         InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown.
     """
     asked = Campaign(
-        tuple(oracles), tuple(subjects), programs, inputs, examples, tuple(threads), tuple(schedules), dealt, repeat,
-        tolerance, first_seed, frozenset(special), collect,
+        tuple(oracles), tuple(subjects), programs, inputs, examples, thread_counts(threads), tuple(schedules), dealt,
+        repeat, tolerance, first_seed, frozenset(special), collect,
     )  # fmt: skip
     asked.require()
     kept = None if keep is None else Kept(keep / f"campaign-{asked.key}.jsonl", asked.mark())

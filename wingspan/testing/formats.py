@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -119,7 +120,8 @@ def arrays(
 def worth(fill: str) -> Any:
     """A fill value as a Python number, whatever its width."""
     text = fill.partition(",")[0]
-    return {"true": True, "false": False}[text] if text.isalpha() else float(text) if "." in text else int(text)
+    words = {"true": True, "false": False, "Inf": math.inf, "-Inf": -math.inf, "NaN": math.nan}
+    return words[text] if text in words else float(text) if "." in text else int(text)
 
 
 def dtype_of(fill: str) -> np.dtype[Any]:

@@ -17,7 +17,9 @@ from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.algebra import exact, show
+from wingspan.lang.pairs import Pair
 from wingspan.levels import Tower
+from wingspan.tensors.pairs import pairs
 from wingspan.testing.formats import BOUNDED, fitted
 from wingspan.testing.schedules import opened
 from wingspan.testing.special import LARGE, with_zeros
@@ -26,14 +28,16 @@ VALUES: dict[str, list[Any]] = {
     "int": sorted(range(-3, 4), key=lambda n: abs(n - 1)),
     "float": sorted((n / 4 for n in range(-6, 7)), key=lambda x: abs(x - 1)),
     "bool": [True, False],
+    "pair": [Pair.of(x, i) for x, i in ((1.0, 1), (1.0, 2), (-0.5, 2), (0.0, -1), (0.0, 0), (math.inf, 0), (2.0, 3))],
 }
 """Elements of inputs. Doubles represent them and small sums of their products exactly.
 
 The simplest is first, which Hypothesis often draws: 1, as zeros leave outputs all fill.
 """
 
-NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_}
-WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_, "pair": np.int64}
+WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_, "pair": np.int64}
+"""Types of elements by their kinds; pairs are drawn as words."""
 
 BEYOND = [math.inf, -math.inf, math.nan]
 """Elements that only floats have."""
@@ -98,17 +102,19 @@ def made_of(
     size, made = room(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
         first, *others = given[number * size : (number + 1) * size]
-        kinds = SPARSE if tower.fill == 0 and len(shape) == 2 else DENSE
+        pair = tower.kind == "pair"
+        kinds = SPARSE if tower.fill == 0 and len(shape) == 2 and not pair else DENSE
         elements, types, layout = kinds[first % len(kinds)]
         large = LARGE if "large" in special and types is WIDE and tower.dtype == np.int64 else []
         among = elements(exact(tower.fill), VALUES[tower.kind] + large)
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
         if any(level.name in BOUNDED for level in tower.levels):
-            array = fitted(str(tower.levels[0]), array, show(tower.fill))
-        elif "zeros" in special and shape and tower.fill == 0:
+            array = fitted(str(tower.levels[0]), array, int.__repr__(tower.fill) if pair else show(tower.fill))
+        elif "zeros" in special and shape and tower.fill == 0 and not pair:
             made[name] = with_zeros(array)
             continue
+        array = pairs(array) if pair else array
         dense = layout in ("C", "F")
         made[name] = np.asarray(array, order=layout) if dense else scipy.sparse.coo_array(array).asformat(layout)
     return made

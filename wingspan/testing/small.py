@@ -15,6 +15,8 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
+from wingspan.lang.pairs import Pair
+from wingspan.tensors.pairs import pairs
 from wingspan.testing.open_inputs import WIDE, axes
 from wingspan.testing.schedules import SCHEDULES
 
@@ -59,6 +61,7 @@ def small(
         arrays = _inputs(program, bound, scope, rng)
         if any(np.all(array == bound.towers[name].fill) for name, array in arrays.items()):
             continue
+        arrays = {name: pairs(array) if bound.towers[name].kind == "pair" else array for name, array in arrays.items()}
         drawn = Small(scope, seed, arrays, _params(program, bound, scope, rng))
         try:
             _run(program, scope, {name: {**given[name], **getattr(drawn, name)} for name in given})
@@ -81,13 +84,17 @@ def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
 
 
 def _inputs(program: api.Program, bound: Elaborated, scope: int, rng: Random) -> dict[str, np.ndarray]:
-    """Arrays with few elements, and mostly with extent `scope`. Axes that share an index have the same extent."""
+    """Arrays with few elements, and mostly with extent `scope`. Axes that share an index have the same extent.
+
+    Pairs are words.
+    """
     names = axes(program.tree)
     extents: dict[Any, int] = {}
     elements: dict[str, list[Any]] = {
         "int": list(range(scope + 1)),
         "float": [n / 2 for n in range(2 * scope + 1)],
         "bool": [False, True],
+        "pair": [Pair.of(n / 2, k) for n in range(scope + 1) for k in range(1, scope + 1)],
     }
     arrays: dict[str, np.ndarray] = {}
     for name in sorted(bound.open):

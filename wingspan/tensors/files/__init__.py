@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +15,7 @@ import scipy.sparse
 from wingspan.errors import InputError, Span
 from wingspan.once import alone
 from wingspan.paths import named
-from wingspan.reading import reading
+from wingspan.reading import InSteps, Unpacked, reading
 from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
@@ -38,13 +40,34 @@ def _image(array: Any) -> bool:
     return bool(array.ndim == 2)
 
 
+def _packed(form: FileFormat) -> FileFormat:
+    """The same format, of files that gzip packs."""
+
+    def read(file: InSteps, member: str | None) -> Any:
+        return form.read(Unpacked(file), member)
+
+    def write(file: IO[bytes], tensor: Held) -> None:
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            form.write(packed, tensor)
+
+    return replace(form, read=read, write=write)
+
+
+MTX = FileFormat(read_mtx, write_mtx, "correct it, or write it again by scipy.io.mmwrite", flat=_column)
+TNS = FileFormat(read_tns, write_tns, "correct it: a line has subscripts from 1 and a number")
+
 FORMATS = {
-    ".mtx": FileFormat(read_mtx, write_mtx, "correct it, or write it again by scipy.io.mmwrite", flat=_column),
-    ".tns": FileFormat(read_tns, write_tns, "correct it: a line has subscripts from 1 and a number"),
+    ".mtx": MTX,
+    ".mtx.gz": _packed(MTX),
+    ".tns": TNS,
+    ".tns.gz": _packed(TNS),
     ".npy": FileFormat(read_npy, write_npy, "write it again by numpy.save"),
     ".npz": FileFormat(read_npz, write_npz, "write it again by scipy.sparse.save_npz or numpy.savez", "an array"),
     ".h5": FileFormat(read_h5, write_h5, "write it again as binsparse 0.1", "a group"),
     ".arrow": FileFormat(read_arrow, write_arrow, "write it again by pyarrow.feather.write_feather", "a column"),
+    ".arrows": FileFormat(
+        read_arrow, partial(write_arrow, stream=True), "write it again by pyarrow.ipc.new_stream", "a column"
+    ),
     ".png": FileFormat(read_png, write_png, "write the image again", PLANE, _image),
     ".pgm": FileFormat(read_netpbm, partial(write_netpbm, kind=5), "write it again as P5", PLANE, _image),
     ".ppm": FileFormat(read_netpbm, partial(write_netpbm, kind=6), "write it again as P6", PLANE, _image),
@@ -55,12 +78,22 @@ SUFFIXES = tuple(FORMATS)
 ONE_OF_THEM = f"use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
+def suffix(path: Path) -> str:
+    """The suffix of a file, with that of what gzip packed.
+
+    >>> suffix(Path("a.b.mtx")), suffix(Path("a.mtx.gz")), suffix(Path(".mtx"))
+    ('.mtx', '.mtx.gz', '')
+    """
+    last = path.suffix
+    return path.with_suffix("").suffix + last if last == ".gz" else last
+
+
 def parted(path: Path) -> tuple[Path, str | None]:
     """A file, and the member of it that is named after a colon: `two.npz:a`."""
     text = str(path)
-    colons = (k for k, letter in enumerate(text) if letter == ":" and Path(text[:k]).suffix in FORMATS)
+    colons = (k for k, letter in enumerate(text) if letter == ":" and suffix(Path(text[:k])) in FORMATS)
     first = next(colons, len(text))
-    if path.suffix in FORMATS or not text[first + 1 :]:
+    if suffix(path) in FORMATS or not text[first + 1 :]:
         return path, None
     return Path(text[:first]), text[first + 1 :]
 
@@ -72,11 +105,12 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
     cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
     """
     file_, member = parted(named(path, span))
-    if file_.suffix not in FORMATS:
+    kind = suffix(file_)
+    if kind not in FORMATS:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
-    form = FORMATS[file_.suffix]
+    form = FORMATS[kind]
     if member is not None and form.members is None:
-        raise InputError(f"{path}: a {file_.suffix} file has no members", span, fix=f"write {file_}")
+        raise InputError(f"{path}: a {kind} file has no members", span, fix=f"write {file_}")
     with reading(file_, span) as file:
         try:
             with alone(), warnings.catch_warnings():
@@ -92,7 +126,7 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
             if file.failure is not None:
                 raise file.failure from None
             reason = str(error).partition("\n")[0] or type(error).__name__
-            raise InputError(f"{path}: not a {file_.suffix} file in order: {reason}", span, fix=form.again) from None
+            raise InputError(f"{path}: not a {kind} file in order: {reason}", span, fix=form.again) from None
     return data.reshape(-1, order="F") if rank == 1 and form.flat(data) else data
 
 
@@ -103,14 +137,25 @@ def _values(data: Any) -> Any:
     return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
 
 
-def write_file(path: Path, tensor: Held) -> None:
-    """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this."""
-    if named(path).suffix not in FORMATS:
-        raise InputError(f"{path}: cannot write a {path.suffix or 'nameless'} file", fix=ONE_OF_THEM)
+def write_file(path: Path, tensor: Held, binsparse_version: str | None = None) -> None:
+    """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this.
+
+    A `.h5` file says that it is of a version of binsparse; no other file has one.
+    """
+    kind = suffix(named(path))
+    if kind not in FORMATS:
+        raise InputError(f"{path}: cannot write a {kind or 'nameless'} file", fix=ONE_OF_THEM)
     if tensor.tower.kind == "pair":
         raise InputError(f"{path}: files hold no pairs", fix="keep the first and the second in a tensor each")
+    write = FORMATS[kind].write
+    if binsparse_version is not None:
+        if write is not write_h5:
+            raise InputError(
+                f"{path}: a {kind} file has no version of binsparse", fix="leave it out, or write a .h5 file"
+            )
+        write = partial(write_h5, version=binsparse_version)
     with replacing(path) as file:
         try:
-            FORMATS[path.suffix].write(file, tensor)
+            write(file, tensor)
         except InputError as error:
-            raise InputError(f"{path}: a {path.suffix} file {error.message}", fix=error.fix) from None
+            raise InputError(f"{path}: a {kind} file {error.message}", fix=error.fix) from None

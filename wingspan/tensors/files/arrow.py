@@ -1,4 +1,5 @@
-"""Arrow: run-end encoded arrays and plain ones, and files that hold them (`.arrow`, also called Feather).
+"""Arrow: run-end encoded arrays and plain ones, and files that hold them (`.arrow`, also called Feather), or streams
+(`.arrows`). Either is read under either name.
 
 The runs of a RunList are Arrow's: the last index of a run, counted from 1, is where it ends, counted from 0.
 """
@@ -9,10 +10,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from wingspan.errors import printable
+from wingspan.errors import abridge
 from wingspan.reading import InSteps, require_memory
-from wingspan.tensors.files.held import Held, library, refuse_unless
+from wingspan.tensors.files.held import Held, library, refuse_unless, some
 from wingspan.tensors.foreign import Runs, adopt
+
+FILE, STREAM, END = b"ARROW1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
+"""How a file and a stream begin, and how a stream ends
+(https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format)."""
 
 COLUMN = "values"
 """The column that is written."""
@@ -25,13 +30,18 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
     data = bytearray()
     while step := file.read():
         data += step
-    table = ipc.open_file(arrow.py_buffer(bytes(data))).read_all()
+    if not data.startswith((FILE, STREAM)):
+        raise ValueError("it begins neither as a file nor as a stream of Arrow does")
+    if data.startswith(STREAM) and not data.endswith(END):
+        raise ValueError("it is a stream without the mark of its end, so it may be cut short")
+    opened = ipc.open_file if data.startswith(FILE) else ipc.open_stream
+    table = opened(arrow.py_buffer(bytes(data))).read_all()
     table.validate(full=True)
-    names = ", ".join(printable(name[:40]) for name in table.column_names[:8])
+    names = some(table.column_names)
     if member is None and table.num_columns != 1:
         raise ValueError(f"it has {table.num_columns} columns, so name one after a colon: {names}")
     if member is not None and table.column_names.count(member) != 1:
-        raise ValueError(f"it has no column {printable(member[:40])}, but {names}")
+        raise ValueError(f"it has no column {abridge(member)}, but {names}")
     found: np.ndarray | Runs = adopt(table.column(member or 0), "it", 1, 0)
     return found
 
@@ -45,8 +55,8 @@ def array_of(tensor: Held) -> Any:
     return arrow.RunEndEncodedArray.from_arrays(arrow.array(runs.ends), arrow.array(runs.values))
 
 
-def write_arrow(file: IO[bytes], tensor: Held) -> None:
-    """Write a vector as a file of one column. InputError if it is none."""
+def write_arrow(file: IO[bytes], tensor: Held, stream: bool = False) -> None:
+    """Write a vector as a file or a stream of one column. InputError if it is none."""
     refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
     array, arrow, ipc = (
         array_of(tensor),
@@ -54,5 +64,5 @@ def write_arrow(file: IO[bytes], tensor: Held) -> None:
         library("pyarrow.ipc", "pyarrow", "arrow"),
     )
     table = arrow.table({COLUMN: array})
-    with ipc.new_file(file, table.schema) as out:
+    with (ipc.new_stream if stream else ipc.new_file)(file, table.schema) as out:
         out.write_table(table)

@@ -1,5 +1,8 @@
 """Binsparse 0.1 in HDF5 (`.h5`; https://graphblas.org/binsparse-specification), by h5py.
 
+The specification writes its version as 0.1. The reference implementations of 2026, in Python and in C, take three
+numbers only, 0.1.0, which is what is written; those before take either. Finch.jl takes 0.1 only.
+
 A group has an attribute `binsparse`, a JSON text that says how its arrays make a tensor. All predefined formats are
 read, and custom ones of the levels dense, sparse and element; values of one kind (`iso`), fill values, and matrices of
 which one triangle is stored. What HDF5 itself does with a spoiled container is not in our hands: read only those that
@@ -10,6 +13,7 @@ fibers in fibers (CVEC, DCSC, custom).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from io import BytesIO
 from math import prod
@@ -18,9 +22,9 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, printable
+from wingspan.errors import InputError, abridge
 from wingspan.levels import MOST_AXES
-from wingspan.reading import InSteps, require_memory
+from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library
 from wingspan.tensors.foreign import Filled
 from wingspan.tensors.pack import Entries
@@ -44,15 +48,15 @@ PREDEFINED: dict[str, tuple[Levels, bool]] = {
 }
 """The levels of each format, and whether the last axis is the outermost one."""
 
+VERSIONS = ("0.1.0", "0.1")
+"""How a file may say that it is binsparse 0.1, the usual way first."""
+
 STRUCTURES = {
     f"{kind}_{triangle}": sign
     for kind, sign in (("symmetric", 1), ("hermitian", 1), ("skew_symmetric", -1))
     for triangle in ("lower", "upper")
 }
 """What is to be done with the entries on the other side of the diagonal."""
-
-DEFLATE = 1032
-"""A byte inflates to so many at most."""
 
 
 def read_h5(file: InSteps, member: str | None = None) -> Any:
@@ -68,14 +72,14 @@ def _group(h5py: Any, root: Any, member: str | None) -> Any:
     for name in filter(None, (member or "").split("/")):
         found = _inside(h5py, found, name)
     if not isinstance(found, h5py.Group) or "binsparse" not in found.attrs:
-        where = f"the group {printable(member[:40])}" if member else "it"
+        where = f"the group {abridge(member)}" if member else "it"
         raise ValueError(f"{where} has no attribute `binsparse`")
     return found
 
 
 def _inside(h5py: Any, group: Any, name: str) -> Any:
     if name not in group or not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise ValueError(f"it holds no {printable(name[:40])}")
+        raise ValueError(f"it holds no {abridge(name)}")
     return group[name]
 
 
@@ -104,8 +108,13 @@ class _Group:
         self.described = _found(whole, "binsparse", dict) if nested else whole
         self.shape = tuple(_found(self.described, "shape", list))
         self.types = _found(self.described, "data_types", dict)
+        version, self.base = self.described.get("version", VERSIONS[0]), self.described.get("index_base", 0)
+        if not re.fullmatch(r"0\.1(\.\d.*)?", str(version)):
+            raise ValueError(f"its version is {abridge(str(version))}, and 0.1 is read")
+        if type(self.base) is not int or self.base not in (0, 1):
+            raise ValueError(f"its indices count from {abridge(str(self.base))}, and not from 0 or 1")
         if not 1 <= len(self.shape) <= MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in self.shape):
-            raise ValueError(f"its shape is {printable(str(self.shape))[:80]}")
+            raise ValueError(f"its shape is {abridge(str(self.shape))}")
 
     def array(self, name: str) -> np.ndarray:
         """An array of numbers. ValueError if it is none, or declares more than the file can hold."""
@@ -124,6 +133,8 @@ class _Group:
         found = self.array(name)
         if found.dtype.kind not in "iu":
             raise ValueError(f"{name} holds no integers")
+        if self.base:
+            return found.astype(np.int64) - self.base
         return found.astype(np.int64) if found.dtype not in (np.int32, np.int64) else found
 
     def layout(self) -> tuple[Levels, list[int]]:
@@ -141,7 +152,7 @@ class _Group:
                 level = _found(level, "level", dict)
             order = _found(custom, "transpose", list) if "transpose" in custom else [*range(len(self.shape))]
         else:
-            raise ValueError(f"its format is {printable(str(form)[:40])}")
+            raise ValueError(f"its format is {abridge(str(form))}")
         known = all(kind in ("dense", "sparse") and rank >= 1 for kind, rank in levels)
         known = known and sum(rank for _, rank in levels) == len(self.shape)
         if not known or {*map(type, order)} != {int} or sorted(order) != [*range(len(self.shape))]:
@@ -244,7 +255,7 @@ class _Group:
         if structure is None:
             return matrix
         if not isinstance(structure, str) or structure not in STRUCTURES or len(set(self.shape)) > 1:
-            raise ValueError(f"its structure is {printable(str(structure)[:40])}")
+            raise ValueError(f"its structure is {abridge(str(structure))}")
         coo = scipy.sparse.coo_array(matrix)
         row, column = coo.coords
         off = row != column
@@ -255,8 +266,10 @@ class _Group:
         return scipy.sparse.coo_array((values, coords), shape=self.shape)
 
 
-def write_h5(file: IO[bytes], tensor: Held) -> None:
-    """Write any tensor. InputError if it has no axes."""
+def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:
+    """Write any tensor, as one of `VERSIONS`. InputError if it has no axes."""
+    if version not in VERSIONS:
+        raise InputError(f"is not written as binsparse {version}", fix=f"use {' or '.join(VERSIONS)}")
     h5py = library("h5py", "h5py", "hdf5")
     described, arrays = _described(tensor)
     if tensor.fill != 0:
@@ -266,7 +279,7 @@ def write_h5(file: IO[bytes], tensor: Held) -> None:
     }
     memory = BytesIO()  # HDF5 also reads what it writes
     with h5py.File(memory, "w") as root:
-        root.attrs["binsparse"] = np.bytes_(json.dumps({"binsparse": {"version": "0.1", **described}}))
+        root.attrs["binsparse"] = np.bytes_(json.dumps({"binsparse": {"version": version, **described}}))
         for name, array in arrays.items():
             root[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
     file.write(memory.getbuffer())

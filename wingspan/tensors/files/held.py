@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,7 +11,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError
+from wingspan.errors import InputError, abridge
 from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
@@ -48,6 +48,15 @@ class FileFormat:
     """what the members of a file are, if it has any"""
     flat: Callable[[np.ndarray], bool] = lambda array: False
     """whether an array is also a vector, the first axis innermost"""
+
+
+def some(names: Sequence[str], most: int = 8) -> str:
+    """The first of the names of what a file holds.
+
+    >>> some(["a", "b", "c"], 2)
+    'a, b, …'
+    """
+    return ", ".join([*map(abridge, names[:most]), *(["…"] if len(names) > most else [])])
 
 
 def refuse_unless(fits: bool, what: str, fix: str = "use .npy") -> None:

@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from wingspan.errors import InputError, printable
+from wingspan.errors import InputError, abridge
 from wingspan.lang.algebra import KINDS
-from wingspan.reading import InSteps, require_memory
+from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library, refuse_unless
 
 PLANES = {1: ("grey",), 2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
@@ -25,15 +25,12 @@ HEADER = re.compile(
 )
 """The width, the height and the largest value come after the kind; comments may stand between them."""
 
-DEFLATE = 1032
-"""A byte inflates to so many at most."""
-
 
 def plane(pixels: np.ndarray, member: str | None) -> np.ndarray:
     """An image as a tensor, given its scan lines, with a last axis for the planes; or one plane of it."""
     names = PLANES[pixels.shape[2]]
     if member is not None and member not in names:
-        raise InputError(f"it has no plane {printable(member[:40])}", fix=f"use {', '.join(names)}")
+        raise InputError(f"it has no plane {abridge(member)}", fix=f"use {', '.join(names)}")
     whole = pixels.transpose(1, 0, 2)
     if member is None and len(names) > 1:
         return whole

@@ -16,11 +16,11 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, printable
+from wingspan.errors import InputError, abridge
 from wingspan.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
 from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
-from wingspan.tensors.files.text import blocks, from_zero, write_entries
+from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries
 from wingspan.tensors.parallel import each
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
@@ -65,8 +65,9 @@ class _Header:
 
 def read_mtx(file: InSteps, member: str | None = None) -> Any:
     """The matrix in a file: a NumPy array, or a SciPy COO array. ValueError or InputError if it is not in order."""
+    skip_mark(file)
     number, head = _head(file)
-    entries = min(head.announced, file.size)
+    entries = min(head.announced, file.most)
     wide = 1 if head.symmetry == "general" else 2
     if head.form == "array":
         require_memory(8 * wide * entries, f"its header announces {head.rows}×{head.columns} elements")
@@ -106,7 +107,7 @@ def _head(file: InSteps) -> tuple[int, _Header]:
     """The header, and the number of the line after it."""
     lines = _head_lines(file)
     _, banner = next(lines, (1, b""))
-    words = banner.decode("latin-1").split()
+    words = [word.decode("utf-8", "backslashreplace") for word in banner.split()]
     kinds = [word.lower() for word in words[1:]]
     if len(words) != 5 or words[0].lower() not in ("%%matrixmarket", "%matrixmarket") or kinds[0] != "matrix":
         raise ValueError(f"line 1 is {_quoted(banner)}, and should be `{_BANNER}`")
@@ -115,7 +116,7 @@ def _head(file: InSteps) -> tuple[int, _Header]:
         raise InputError("its numbers are complex", fix="write their real parts, or their absolute values")
     for word, known in ((form, ("coordinate", "array")), (field, (*_FIELDS,)), (symmetry, _SYMMETRIES)):
         if word not in known:
-            raise ValueError(f"line 1 says {_quoted(word.encode('latin-1'))}, and should say {' or '.join(known)}")
+            raise ValueError(f"line 1 says {_quoted(word)}, and should say {' or '.join(known)}")
     if form == "array" and field == "pattern":
         raise ValueError("an array has values, and a pattern has none")
     number, line = next(((k, text) for k, text in lines if text and not text.startswith(b"%")), (2, b""))
@@ -140,7 +141,7 @@ def _head_lines(file: InSteps) -> Iterator[tuple[int, bytes]]:
         number += 1
         if len(line) == STEP:
             raise ValueError(f"line {number} is longer than {STEP} characters")
-        yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").strip()
+        yield number, line.strip()
 
 
 # --------------------------------------------------------------------------------------------------------------- body
@@ -177,8 +178,8 @@ def _first_wrong(block: bytes, number: int, head: _Header) -> str:
     raise AssertionError("no line is wrong")
 
 
-def _quoted(text: bytes) -> str:
-    return f"`{printable(text[:40].decode('latin-1'))}`"
+def _quoted(text: str | bytes) -> str:
+    return f"`{abridge(text)}`"
 
 
 # ------------------------------------------------------------------------------------------------------------- matrix

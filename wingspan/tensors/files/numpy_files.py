@@ -1,4 +1,4 @@
-"""NumPy arrays (`.npy`) and SciPy sparse ones (`.npz`), read as they were written, or refused.
+"""NumPy arrays (`.npy`), and sparse ones of SciPy and pydata/sparse (`.npz`), read as they were written, or refused.
 
 Headers come first: kinds, shapes and lengths must agree with each other, with the file and with the memory before
 anything is inflated or allocated. Then exactly as many bytes are read. Nothing is unpickled.
@@ -19,15 +19,13 @@ import numpy as np
 import scipy.sparse
 from numpy.lib import format as npy
 
-from wingspan.errors import printable
-from wingspan.reading import STEP, InSteps, require_memory
-from wingspan.tensors.files.held import Held, entries, require_zeros
+from wingspan.errors import abridge
+from wingspan.reading import DEFLATE, STEP, InSteps, require_memory
+from wingspan.tensors.files.held import Held, entries, require_zeros, some
+from wingspan.tensors.foreign import Filled, compressed
 
 HEADER = 4096
 """The longest header in bytes; one of an array of numbers takes about 120."""
-
-DEFLATE = 1032
-"""A byte inflates to so many at most (https://zlib.net/zlib_tech.html)."""
 
 INDEX, NUMBER, TEXT = "iu", "biuf", "SU"
 """Kinds of elements, as NumPy names them."""
@@ -93,9 +91,9 @@ def _array(name: str, stream: IO[bytes], size: int, kinds: str) -> _Array:
     except Exception:  # NumPy evaluates the text, and raises whatever it meets
         raise ValueError(f"{name} does not start with the header of an array of numbers") from None
     if dtype.kind not in kinds or not 0 < dtype.itemsize <= (LONGEST_WORD if kinds == TEXT else 8):
-        raise ValueError(f"{name} has {printable(str(dtype))[:40]} elements")
+        raise ValueError(f"{name} has {abridge(str(dtype))} elements")
     if any(n < 0 for n in shape) or max(shape, default=0) >= 2**63:
-        raise ValueError(f"{name} has the shape {printable(str(shape))[:80]}")
+        raise ValueError(f"{name} has the shape {abridge(str(shape))}")
     found = _Array(name, stream, begun[head.tell() :], shape, dtype, by_columns)
     if head.tell() + found.bytes != size:
         has = "×".join(map(str, shape)) or "1"
@@ -172,9 +170,16 @@ class _Archive:
         text = found.read().item()
         return text.decode("ascii") if isinstance(text, bytes) else str(text)
 
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The integers in an array of 1 to 64."""
+        found = self.array(name, INDEX)
+        if not 1 <= math.prod(found.shape) <= 64:
+            raise ValueError(f"its {name} is no list of 1 to 64 integers")
+        return tuple(found.read().ravel().tolist())
+
 
 def read_npz(file: InSteps, member: str | None = None) -> Any:
-    """The SciPy sparse array in a file, the only array, or the one that is named.
+    """The sparse array in a file, of SciPy or pydata/sparse, the only array, or the one that is named.
 
     ValueError or InputError if it is not in order.
     """
@@ -183,13 +188,12 @@ def read_npz(file: InSteps, member: str | None = None) -> Any:
         if member is not None or not archive.has("format"):
             return _one(archive, member)
         form = archive.word("format")
-        if form not in PARTS:
-            raise ValueError(f"it holds no sparse array: its format is `{printable(form[:40])}`")
+        if form not in PARTS and form != "gcxs":
+            raise ValueError(f"it holds no sparse array: its format is `{abridge(form)}`")
+        extents = archive.integers("shape")
+        if form == "gcxs":
+            return _gcxs(archive, extents)
         kinds = {"coords": INDEX, "data": NUMBER} if form == "coo" and archive.has("coords") else PARTS[form]
-        shape = archive.array("shape", INDEX)
-        if not 1 <= math.prod(shape.shape) <= 64:
-            raise ValueError("its shape is no list of extents")
-        extents = tuple(shape.read().ravel().tolist())
         parts = {name: archive.array(name, kind) for name, kind in kinds.items()}
         _check_lengths(form, extents, {name: part.shape for name, part in parts.items()})
         _require_memory(list(parts.values()))
@@ -203,12 +207,31 @@ def read_npz(file: InSteps, member: str | None = None) -> Any:
     return getattr(scipy.sparse, f"{form}_array")((data, *places), shape=extents)
 
 
+def _gcxs(archive: _Archive, extents: tuple[int, ...]) -> Filled:
+    """A sparse array of pydata/sparse in its format GCXS: a matrix, each side of which stands for some of the axes."""
+    rows = archive.integers("compressed_axes") if len(extents) > 1 else ()
+    if min(extents) < 0 or len({*rows}) < len(rows) or not {*rows} <= {*range(len(extents))}:
+        raise ValueError(f"its shape is {extents}, and its compressed axes are {rows}")
+    parts = {name: archive.array(name, kind) for name, kind in PARTS["csr"].items()}
+    fill = archive.array("fill_value", NUMBER)
+    fibers = math.prod(extents[axis] for axis in rows) if len(extents) > 1 else 1
+    stored = math.prod(parts["data"].shape)
+    wanted = {"indptr": (fibers + 1,), "indices": (stored,), "data": (stored,)}
+    if (shapes := {name: part.shape for name, part in parts.items()}) != wanted or math.prod(fill.shape) != 1:
+        raise ValueError(f"its shape is {extents}, and those of its arrays are {shapes | {'fill_value': fill.shape}}")
+    _require_memory(list(parts.values()))
+    require_memory(8 * stored * len(extents), f"it declares {stored} elements of {len(extents)} axes")
+    bounds = {"indptr": stored + 1, "indices": math.prod(extents) // max(fibers, 1)}
+    indptr, indices, data = (part.read(bounds.get(name)) for name, part in parts.items())
+    return Filled(compressed((data, indices, indptr), extents, rows), fill.read().item())
+
+
 def _one(archive: _Archive, member: str | None) -> np.ndarray:
     """The array that is named, or the only one."""
     names = archive.names
     if len(names) != 1 if member is None else member not in names:
-        what = "it holds no sparse array" if member is None else f"it has no array {printable(member[:40])}"
-        there = ", ".join(printable(name[:40]) for name in names[:8]) or "nothing"
+        what = "it holds no sparse array" if member is None else f"it has no array {abridge(member)}"
+        there = some(names) or "nothing"
         raise ValueError(f"{what}, but {there}; name one after a colon, as in two.npz:a")
     found = archive.array(names[0] if member is None else member, NUMBER)
     _require_memory([found])

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import IO
 
 import numpy as np
 
 from wingspan.buffers.stored import narrow
-from wingspan.reading import STEP, InSteps
+from wingspan.errors import InputError
+from wingspan.reading import STEP, InSteps, no_text
 from wingspan.tensors.files._text import ended, lines
 from wingspan.tensors.parallel import each
 
 ROWS = 1 << 15
 """Lines that are written at once: about as many as are read."""
+
+
+def skip_mark(file: InSteps) -> None:
+    """Skip the byte order mark with which a text may begin. InputError if the file is no UTF-8 text."""
+    begin = file.peek(4)[:4]
+    if kind := no_text(begin):
+        raise InputError(f"it is {kind[0]}, not UTF-8 text", fix=kind[1])
+    if begin.startswith(BOM_UTF8):
+        file.read(len(BOM_UTF8))
 
 
 def blocks(file: InSteps) -> Iterator[tuple[int, bytes]]:
