@@ -21,6 +21,7 @@ from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.missing import settle_missing
 from wingspan.elaborate.names import resolve_names
 from wingspan.elaborate.short_circuits import settle_short_circuits
+from wingspan.elaborate.updates import join_sums
 from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
@@ -91,6 +92,7 @@ def elaborate(
                 tensors[name] = sources[name].load(towers[name])
     plain = settle_kinds(plain, towers, mistakes)
     plain = settle_short_circuits(plain, names.short, towers, mistakes)
+    plain = join_sums(plain, read)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()
