@@ -78,7 +78,6 @@ def elaborate(
     devices and schedules are as `devices.SOME` and `devices.ANY` say.
     """
     mistakes = Mistakes()
-    check_functions(tree, mistakes)
     names = resolve_names(tree, params, threads, mistakes, symbolic)
     names = replace(names, body=settle_missing(names.body, mistakes))
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
@@ -90,7 +89,8 @@ def elaborate(
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
-    plain = settle_kinds(plain, towers, mistakes)
+    plain, calls = settle_kinds(plain, towers, mistakes)
+    check_functions(tree, calls, mistakes)
     plain = settle_short_circuits(plain, names.short, towers, mistakes)
     plain = join_sums(plain, read)
     outputs = outputs_of(plain, read, tree, mistakes)

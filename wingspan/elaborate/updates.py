@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from wingspan.lang import algebra, ir
 from wingspan.lang.algebra import MERGING, algebra_of, any_order
@@ -67,18 +68,15 @@ def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
             known.add(s.tensor)
         mixed = {T for T, ops in operators_of(s).items() if T in known and {MERGING.get(op) for op in ops} & ops}
         if mixed:
-            s = s.map(lambda node, mixed=mixed: _added(node) if _takes(node, mixed) else node)
+            s = s.map(partial(_joined, mixed))
         out.append(replace(s, body=join_sums(s.body)) if isinstance(s, ir.For | ir.If) else s)
     return ir.seq(*out)
 
 
-def _takes(node: ir.Node, tensors: set[str]) -> bool:
-    """Whether this takes something away from an element of one of the tensors."""
-    return isinstance(node, ir.Assign) and node.op in MERGING and node.access.fiber.tensor in tensors
-
-
-def _added(s: ir.Assign) -> ir.Assign:
-    """`A += -e` in place of `A -= e`."""
+def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
+    """`A += -e` in place of `A -= e`, if A is one of the tensors; all else as it is."""
+    if not (isinstance(s, ir.Assign) and s.op in MERGING and s.access.fiber.tensor in tensors):
+        return s
     args = (s.value,) if s.op == "-" else (ir.Literal(0), s.value)
     negated = algebra.simplify_expression(ir.Call(s.op, args, span=s.value.span), typed=True)
     return replace(s, op=MERGING[s.op], value=negated)
