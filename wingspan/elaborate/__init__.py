@@ -20,6 +20,7 @@ from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.missing import settle_missing
 from wingspan.elaborate.names import resolve_names
+from wingspan.elaborate.presence import require_values
 from wingspan.elaborate.short_circuits import settle_short_circuits
 from wingspan.elaborate.updates import join_sums
 from wingspan.errors import Mistakes
@@ -79,9 +80,11 @@ def elaborate(
     """
     mistakes = Mistakes()
     names = resolve_names(tree, params, threads, mistakes, symbolic)
-    names = replace(names, body=settle_missing(names.body, mistakes))
+    written, doubts = settle_missing(names.body, mistakes)
+    names = replace(names, body=written)
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
     plain, towers, extents = settle_extents(names.body, sources, names.symbols, mistakes)
+    require_values(plain, extents, doubts, mistakes)
     tensors: dict[str, Tensor] = {}
     read = [name for name, source in sources.items() if not source.declared]
     given = [name for name in read if sources[name].data is not None]
