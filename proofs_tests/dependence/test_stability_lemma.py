@@ -184,7 +184,6 @@ def refuted(form: str) -> Iterator[str]:
     """For each entry of the figure's S that the rules refute, what goes wrong; of which ours has none."""
     printed, ours = vector(form, figure), vector(form)
     for number in printed:
-        assert ours[number] <= printed[number], form
         for kind in printed[number] - ours[number]:
             these = [subscripts for subscripts in truths(form) if kinds(subscripts)[number] == kind]
             accepted = [subscripts for subscripts in these if not missing(printed, subscripts)]
@@ -194,19 +193,30 @@ def refuted(form: str) -> Iterator[str]:
                 yield reason(bad[0]) if accepted else "refused for another level"
 
 
+def denied(form: str) -> Iterator[tuple[str, Dependence]]:
+    """The level and the kind of each entry that the rules support and the figure lacks."""
+    printed, ours, made = vector(form, figure), vector(form), built(form)
+    for number in printed:
+        for kind in ours[number] - printed[number]:
+            yield made.levels[made.depths[number]].name, kind
+
+
 def test_what_the_figure_promises_and_the_rules_refute() -> None:
-    """P18: 891 of the 7,724 entries of the figure's S, in all these formats with up to two modifiers.
+    """P18: 891 of the 7,700 entries of the figure's S, in all these formats with up to two modifiers.
 
     It is too large wherever Isolate or Shard keep node and sibling of what they wrap or are wrapped in, and for a Mutex
     around an ordered level, a point or an interval. In 74 entries no program shows it here, since a level further down
-    lacks that kind anyway.
+    lacks that kind anyway. It lacks cousin of points and intervals, where ours has it.
     """
     every = [form for word in WORDS if len(word) < 3 for form in everywhere(word)]
-    assert sum(len(supported) for form in every for supported in vector(form, figure).values()) == 7_724
+    assert sum(len(supported) for form in every for supported in vector(form, figure).values()) == 7_700
     counts = Counter(what for form in every for what in refuted(form))
     assert counts == {
         "another's claim": 362, "loaded twice": 249, "appended out of order": 170, "what it cannot hold": 36,
         "refused for another level": 74,
+    }  # fmt: skip
+    assert Counter(each for form in every for each in denied(form)) == {
+        ("SparsePoint", "cousin"): 12, ("SparseInterval", "cousin"): 12,
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import wingspan
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.exploring import steps
 from wingspan import api
@@ -67,6 +68,54 @@ def test_a_declaration_that_a_small_value_refutes_is_a_mistake(text: str) -> Non
 def test_what_is_declared_rightly_is_accepted(text: str) -> None:
     """Also where a side has no value, as after a division by zero, or for doubles of what is of integers."""
     assert refuted(function(text)) is None
+
+
+GCD = """
+function g1(x, y) = ifelse(y == 0, x, y)
+function g2(x, y) = ifelse(y == 0, x, g1(y, x % y))
+function g3(x, y) = ifelse(y == 0, x, g2(y, x % y))
+function gcd(x, y; commutative, annihilator = 1) = g3(max(abs(x), abs(y)), min(abs(x), abs(y)))
+"""
+"""The greatest common divisor of numbers up to 9, whose annihilator among doubles 1 is not: gcd(0.5, 1) is 0.5."""
+USES = {
+    "n[i] = gcd(A[i], 8)": [1, 4, 1],
+    "n[i] = 2 * gcd(A[i], gcd(8, i))": [2, 4, 2],
+    "n[i] <<gcd>>= A[i]": [1, 4, 1],
+    "n[i] = h(A[i])": [1, 4, 1],
+}
+FALSE_OF_DOUBLES = "gcd is declared to have the annihilator 1, but gcd(0.5, 1) = 0.5"
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_declaration_is_tried_on_the_kinds_that_are_in_use(use: str) -> None:
+    """Where only integers are, 1 annihilates; with doubles, also by way of another function, it does not."""
+    text = f"""{GCD}
+function h(x) = gcd(x, 8)
+A = Tensor(SparseList(Element(1)), [1, 4, 1])
+n = Tensor(Dense(Element(0)), 3)
+n .= 0
+for i = 1:3
+{use}
+end
+return n
+"""
+    results = compare(api.bind(api.parse(text)), [api.engine(name) for name in ENGINES])
+    assert results.difference is None and not results.left_out
+    assert api.run(api.parse(text))["n"].to_numpy().tolist() == USES[use]
+    assert mistake(text.replace("Element(0)", "Element(0.0)").replace("Element(1)", "Element(1.0)")).message == (
+        FALSE_OF_DOUBLES
+    )
+
+
+def test_what_no_program_calls_is_tried_on_all_kinds() -> None:
+    assert mistake(f"{GCD}x = g1(1, 2)").message == FALSE_OF_DOUBLES
+
+
+def test_a_function_made_in_python_is_tried_on_doubles_where_a_program_has_doubles() -> None:
+    gcd = wingspan.function("gcd(x, y) = ifelse(x % 1 == 0 && y % 1 == 0, min(abs(x), abs(y), 1), x)", annihilator=0)
+    with pytest.raises(ProgramError, match="declared to have the annihilator 0, but gcd"):
+        api.bind(wingspan.parse("x = gcd(0.5, 0.0)", functions=[gcd]))
+    assert api.bind(wingspan.parse("x = gcd(4, 0)", functions=[gcd]))
 
 
 KINDS = {

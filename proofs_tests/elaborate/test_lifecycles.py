@@ -104,8 +104,8 @@ MISTAKES = {
     "c .= 0; for i = 1:2; c[i] = c[i] + 1; end": Mistake(
         "2:29", "c is read and updated in one statement of the scope that declares it", "write c[i] += 1",
     ),
-    "c .= 0; for i = 1:2; c[i] += 1; c[i] -= 1; end": Mistake(
-        "2:33", "c is updated by + and by - in one statement of the scope that declares it",
+    "c .= 0; for i = 1:2; c[i] += 1; c[i] *= 2; end": Mistake(
+        "2:33", "c is updated by + and by * in one statement of the scope that declares it",
         "write a statement for each, such as a loop of its own",
     ),
     "c .= 0; x = c[1]; c .= 0": Mistake(

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from importlib import import_module
 from itertools import chain, count
 from math import prod
+from operator import mul
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +42,11 @@ OPERATORS = 60
 
 Axis = int | Sequence[int] | None
 """The axes that are reduced; None for all."""
+
+OF_BOOLEANS = {"+": "||", "*": "&&", "min": "&&", "max": "||"}
+"""Operators that NumPy has for booleans, too, as those of the language."""
+UNSIGNED = "booleans have no sign, and no difference"
+"""Why NumPy has no `-` of booleans."""
 
 INDICES = "ijklmnpqr"
 """What the first indices of an expression are called."""
@@ -137,8 +144,14 @@ class LazyTensor(Operators):
     def _joined(self, op: str, *arrays: Any) -> LazyTensor:
         return joined(op, *arrays)
 
-    def _ones(self) -> LazyTensor:
-        return filled(self, 1.0 if self._kind == "float" else 1)
+    def _power(self, exponent: int) -> LazyTensor:
+        base = _number(self)
+        return reduce(mul, [base] * exponent) if exponent else filled(base, 1.0 if base._kind == "float" else 1)
+
+    def __pos__(self) -> LazyTensor:
+        if self._kind == "bool":
+            raise InputError(UNSIGNED, fix="use astype(x, int64)")
+        return self
 
     def _multiplied(self, x: Any, y: Any) -> LazyTensor:
         return matmul(x, y)
@@ -166,20 +179,20 @@ class LazyTensor(Operators):
         return reduced("*", self, axis, keepdims, out)
 
     def min(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
-        """The least element; of none, Inf or the largest integer."""
-        return reduced("min", self, axis, keepdims, out)
+        """The least element; of none, Inf, the largest integer or true."""
+        return reduced("&&" if self._kind == "bool" else "min", self, axis, keepdims, out)
 
     def max(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
-        """The greatest element; of none, -Inf or the smallest integer."""
-        return reduced("max", self, axis, keepdims, out)
+        """The greatest element; of none, -Inf, the smallest integer or false."""
+        return reduced("||" if self._kind == "bool" else "max", self, axis, keepdims, out)
 
     def any(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether an element is true, or a number that is not 0."""
-        return reduced("||", self if self._kind == "bool" else self != 0, axis, keepdims, out)
+        return reduced("||", truth(self), axis, keepdims, out)
 
     def all(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether all elements are."""
-        return reduced("&&", self if self._kind == "bool" else self != 0, axis, keepdims, out)
+        return reduced("&&", truth(self), axis, keepdims, out)
 
 
 # -------------------------------------------------------------------------------------------------- to and from arrays
@@ -308,13 +321,43 @@ def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, s
 
 
 def joined(op: str, *arrays: Any) -> LazyTensor:
-    """An operator applied to the elements of arrays and numbers, which broadcast. InputError if their shapes differ."""
-    return _elementwise(lambda *args: ir.Call(op, args), arrays)
+    """An operator applied to the elements of arrays and numbers, which broadcast. Sums and products of booleans are
+    booleans. InputError if shapes differ, or if booleans have no such operator.
+    """
+    terms = [_term(array) for array in arrays]
+    if all(term._kind == "bool" for term in terms):
+        if op == "abs":
+            return terms[0]
+        if op == "-":
+            raise InputError(UNSIGNED, fix="use logical_not, logical_xor, or astype(x, int64)")
+        op = OF_BOOLEANS.get(op, op)
+    return _elementwise(lambda *args: ir.Call(op, args), terms)
+
+
+def logical(op: str, *arrays: Any) -> LazyTensor:
+    """An operator on booleans applied to arrays, of which numbers that are not 0 are true."""
+    return joined(op, *(truth(array) for array in arrays))
+
+
+def truth(array: Any) -> LazyTensor:
+    """Whether elements are true, or numbers that are not 0."""
+    term = _term(array)
+    return term if term._kind == "bool" else term != 0
 
 
 def where(condition: Any, x: Any, y: Any) -> LazyTensor:
-    """The elements of x where a condition is true, else those of y, all of which broadcast."""
-    return _elementwise(lambda *args: ir.Choice(*args), (condition, x, y))
+    """The elements of x where a condition is true, or not 0, else those of y, all of which broadcast. Booleans beside
+    numbers are 1 and 0.
+    """
+    terms = [_term(x), _term(y)]
+    if any(term._kind != "bool" for term in terms):
+        terms = [_number(term) for term in terms]
+    return _elementwise(lambda *args: ir.Choice(*args), (truth(condition), *terms))
+
+
+def _number(array: LazyTensor) -> LazyTensor:
+    """The array, as numbers if it has booleans."""
+    return array + 0 if array._kind == "bool" else array
 
 
 def filled(array: LazyTensor, value: bool | int | float) -> LazyTensor:
@@ -389,7 +432,7 @@ def reduced(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = 
         raise InputError("a lazy array is not written to another one", fix="leave out= away")
     numbers = range(array.ndim) if axis is None else numbered(axis, array.ndim)
     if not any(array._axes[k] is not None for k in numbers):
-        term = array if array._kind != "bool" or op in ("&&", "||") else array + 0  # a number, as over other axes
+        term = array if op in ("&&", "||") else _number(array)  # as over other axes
     else:
         term = replace(array if array._op in ("=", op) else _term(array), _op=op, _value=None)
     axes = (None if k in numbers else index for k, index in enumerate(term._axes) if keepdims or k not in numbers)
@@ -424,7 +467,7 @@ def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 
     x = permute_dims(x, (*left, *(k for k in range(x.ndim) if k not in left)))
     for _ in free:
         x = expand_dims(x, x.ndim)
-    return reduced("+", x * y, range(len(left)), False)
+    return sum_of_products(x, y, range(len(left)))
 
 
 def matmul(x: Any, y: Any) -> LazyTensor:
@@ -437,4 +480,10 @@ def matmul(x: Any, y: Any) -> LazyTensor:
     rows = x.ndim > 1
     x = expand_dims(x, -1) if y.ndim > 1 else x
     y = expand_dims(y, -3) if rows and y.ndim > 1 else y
-    return reduced("+", x * y, -2 if y.ndim > 1 else -1, False)
+    return sum_of_products(x, y, -2 if y.ndim > 1 else -1)
+
+
+def sum_of_products(x: LazyTensor, y: LazyTensor, axis: Axis) -> LazyTensor:
+    """The sum of products over some axes; of booleans, whether both are true somewhere."""
+    product = x * y
+    return reduced("||" if product._kind == "bool" else "+", product, axis, False)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.elaborate.functions import falsehood
+from wingspan.elaborate.kinds import BOOL, INT
 from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import function as declared
@@ -44,7 +45,8 @@ def function(
     Raises:
         InputError: it is no text, or what is declared of it is no value.
         ParseError: the text is no such function.
-        ProgramError: some values show that it is not what it is said to be. What they do not show is believed.
+        ProgramError: some integers or booleans show that it is not what it is said to be. Doubles are tried where a
+            program calls it with doubles. What they do not show is believed.
     """
     if not isinstance(text, str):
         fix = 'write it as text: wingspan.function("f(x, y) = x + y")'
@@ -63,7 +65,7 @@ def function(
     said: dict[str, Any] = {name: bool(flag) for name, flag in flags.items()}
     said |= {"identity": _literal("identity", identity), "annihilator": _literal("annihilator", annihilator)}
     made = declared(f.name, f.parameters, {name: given for name, given in said.items() if given}, f.body, f.span)
-    if (error := falsehood(made)) is not None:
+    if (error := falsehood(made, INT | BOOL)) is not None:  # with doubles, programs that call it with doubles try it
         raise error
     return Function(made)
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.api import arrays
-from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, matmul, tensordot, where
+from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, logical, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, numbered
 from wingspan.errors import InputError
 from wingspan.tensors.tensor import Tensor
@@ -48,9 +48,9 @@ less: Operator = partial(joined, "<")
 less_equal: Operator = partial(joined, "<=")
 greater: Operator = partial(joined, ">")
 greater_equal: Operator = partial(joined, ">=")
-logical_and: Operator = partial(joined, "&&")
-logical_or: Operator = partial(joined, "||")
-logical_not: Operator = partial(joined, "!")
+logical_and: Operator = partial(logical, "&&")
+logical_or: Operator = partial(logical, "||")
+logical_not: Operator = partial(logical, "!")
 bitwise_and: Operator = partial(joined, "&")
 bitwise_or: Operator = partial(joined, "|")
 bitwise_xor: Operator = partial(joined, "⊻")
@@ -80,8 +80,8 @@ def square(x: Any, /) -> LazyTensor:
 
 
 def positive(x: Any, /) -> LazyTensor:
-    """The same array."""
-    return lazy(x)
+    """The same array. InputError if it has booleans."""
+    return +lazy(x)
 
 
 def sum(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
@@ -95,12 +95,12 @@ def prod(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor
 
 
 def min(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
-    """The least element; of none, Inf or the largest integer."""
+    """The least element; of none, Inf, the largest integer or true."""
     return lazy(x).min(axis, keepdims)
 
 
 def max(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
-    """The greatest element; of none, -Inf or the smallest integer."""
+    """The greatest element; of none, -Inf, the smallest integer or false."""
     return lazy(x).max(axis, keepdims)
 
 
@@ -148,7 +148,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> LazyTensor:
     numbered(axis, builtins.min(x.ndim, y.ndim))
     if x.shape[axis] != y.shape[axis]:
         raise InputError(f"axis {axis} of {x.shape} and {y.shape} differs", fix="give axes of equal extents")
-    return sum(joined("*", x, y), axis=axis)
+    return arrays.sum_of_products(x, y, axis)
 
 
 def isnan(x: Any, /) -> LazyTensor:
@@ -170,7 +170,7 @@ def sign(x: Any, /) -> LazyTensor:
     """1, -1 or 0, as elements are above, below or 0; NaN of NaN."""
     x = lazy(x)
     if x.dtype == bool:
-        raise InputError("booleans have no sign", fix="use astype(x, int64)")
+        raise InputError(arrays.UNSIGNED, fix="use astype(x, int64)")
     return where(x > 0, 1, where(x < 0, -1, x))
 
 

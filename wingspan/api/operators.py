@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import reduce
-from operator import mul
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -25,8 +23,8 @@ class Operators(ABC):
         """An operator of the language applied to the elements of arrays and numbers, which broadcast."""
 
     @abstractmethod
-    def _ones(self) -> Self:
-        """An array of the same shape, all of whose elements are 1."""
+    def _power(self, exponent: int) -> Self:
+        """A product of so many arrays, all of them this one; ones if there are none."""
 
     @abstractmethod
     def _multiplied(self, x: Any, y: Any) -> Self:
@@ -72,7 +70,7 @@ class Operators(ABC):
         whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
         if not whole or not 0 <= exponent.__index__() <= POWERS:
             raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 0 to {POWERS}")
-        return reduce(mul, [self] * exponent.__index__()) if exponent.__index__() else self._ones()
+        return self._power(exponent.__index__())
 
     def __matmul__(self, other: Any) -> Self:
         return self._multiplied(self, other)
@@ -131,8 +129,9 @@ class Operators(ABC):
     def __neg__(self) -> Self:
         return self._joined("-", self)
 
+    @abstractmethod
     def __pos__(self) -> Self:
-        return self
+        """The array, if its elements have signs."""
 
     def __abs__(self) -> Self:
         return self._joined("abs", self)

@@ -1,7 +1,8 @@
 """Stability vectors S^D: which dependences each level of a tensor supports, by the paper's figure and as repaired.
 
-Both start from what each storage level and leaf supports by itself and go through the modifiers from the leaf to the
-root, step by step; the theorem (docs/theorem.md) takes the same steps. `counts` says which modifiers take effect inside
+Both start from what each storage level and leaf supports by itself (by the figure's rows, or by the levels' own
+`stability`) and go through the modifiers from the leaf to the root, step by step; the theorem (docs/theorem.md) takes
+the same steps. `counts` says which modifiers take effect inside
 of the parallel loop: "only devices which unwrap, increment, or unfurl the modifier may use the modifier for stability"
 (figure "stability").
 """
@@ -14,7 +15,10 @@ from dataclasses import dataclass, replace
 from wingspan.errors import ProgramError
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
-from wingspan.levels.base import EVERY, Dependence, Level
+from wingspan.levels.atomic import Atomic
+from wingspan.levels.base import EVERY, NONE, Dependence, Level
+from wingspan.levels.dense import Dense
+from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
@@ -28,6 +32,17 @@ Counts = Callable[[int], bool]
 
 KNOWN = frozenset({Mutex, Isolate, Shard, Merge})
 """The modifiers whose effect on the levels that they wrap the test knows. Not those derived from them."""
+
+FIGURE: dict[type[Level], frozenset[Dependence]] = {
+    Dense: EVERY,
+    Element: frozenset({"sibling", "cousin"}),
+    Atomic: EVERY,
+    Mutex: frozenset({"node", "sibling"}),
+    Isolate: frozenset({"cousin"}),
+    Shard: frozenset({"cousin"}),
+    Merge: EVERY,
+}
+"""The rows of the figure "stability"; of a modifier, what it adds. All other levels support nothing: "Sparse, etc."."""
 
 
 def require_known(tower: Tower) -> None:
@@ -57,6 +72,14 @@ class Support:
         """A storage level or leaf by itself."""
         return Support(level.stability(), level.turns, level.once)
 
+    @staticmethod
+    def printed(level: Level) -> Support:
+        """A storage level or leaf by the figure's row."""
+        return replace(Support.of(level), kinds=FIGURE.get(type(level), NONE))
+
+
+Start = Callable[[Level], Support]
+"""The support of a storage level or leaf by itself."""
 
 Step = Callable[[Support, Level, bool], Support]
 """What a modifier around a level makes of its support; and whether that is the very level which it wraps, or below."""
@@ -64,7 +87,7 @@ Step = Callable[[Support, Level, bool], Support]
 
 def add(support: Support, modifier: Level, own: bool) -> Support:
     """As printed: every modifier adds to S_k for all k up to its own level."""
-    return replace(support, kinds=support.kinds | modifier.stability())
+    return replace(support, kinds=support.kinds | FIGURE[type(modifier)])
 
 
 def protect(support: Support, modifier: Level, own: bool) -> Support:
@@ -87,7 +110,7 @@ def protect(support: Support, modifier: Level, own: bool) -> Support:
 
 def figure(tower: Tower, device: Device, counts: Counts) -> Stability:
     """S^D as printed."""
-    return _through(tower, device, counts, add)
+    return _through(tower, device, counts, Support.printed, add)
 
 
 def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
@@ -100,12 +123,12 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
       something parts them there.
     - A gated level helps the tasks of its own device only.
     """
-    return _through(tower, device, counts, protect)
+    return _through(tower, device, counts, Support.of, protect)
 
 
-def _through(tower: Tower, device: Device, counts: Counts, step: Step) -> Stability:
+def _through(tower: Tower, device: Device, counts: Counts, start: Start, step: Step) -> Stability:
     """Every level's support, through the modifiers from the leaf to the root."""
-    found = {number: Support.of(tower.levels[depth]) for number, depth in tower.depths.items()}
+    found = {number: start(tower.levels[depth]) for number, depth in tower.depths.items()}
     for depth in _modifiers(tower):
         level, own = tower.levels[depth], tower.numbers[depth]
         if counts(depth) and level.device in (None, device):

@@ -20,7 +20,9 @@ from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.lifecycles import insert_lifecycles, outputs_of
 from wingspan.elaborate.missing import settle_missing
 from wingspan.elaborate.names import resolve_names
+from wingspan.elaborate.presence import require_values
 from wingspan.elaborate.short_circuits import settle_short_circuits
+from wingspan.elaborate.updates import join_sums
 from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
@@ -77,11 +79,12 @@ def elaborate(
     devices and schedules are as `devices.SOME` and `devices.ANY` say.
     """
     mistakes = Mistakes()
-    check_functions(tree, mistakes)
     names = resolve_names(tree, params, threads, mistakes, symbolic)
-    names = replace(names, body=settle_missing(names.body, mistakes))
+    written, doubts = settle_missing(names.body, mistakes)
+    names = replace(names, body=written)
     sources = load_tensors(names, folder, inputs, mistakes, symbolic)
     plain, towers, extents = settle_extents(names.body, sources, names.symbols, mistakes)
+    require_values(plain, extents, doubts, mistakes)
     tensors: dict[str, Tensor] = {}
     read = [name for name, source in sources.items() if not source.declared]
     given = [name for name in read if sources[name].data is not None]
@@ -89,8 +92,10 @@ def elaborate(
         if name in towers:
             with mistakes.noted(name):
                 tensors[name] = sources[name].load(towers[name])
-    plain = settle_kinds(plain, towers, mistakes)
+    plain, calls = settle_kinds(plain, towers, mistakes)
+    check_functions(tree, calls, mistakes)
     plain = settle_short_circuits(plain, names.short, towers, mistakes)
+    plain = join_sums(plain, read)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
     mistakes.tell()

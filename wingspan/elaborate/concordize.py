@@ -10,11 +10,16 @@ subscript with ~ may leave its axis, an access with a fill value known beforehan
     coalesce(A[~(i + 1)], z)  →  A[~(i + 1)]                             if z is A's fill value
                               →  ifelse(i <= n - 1, A[~(i + 1)], z)      if not
     ismissing(A[~(i + 1)])    →  i > n - 1
+
+And an update under ~ happens where its subscripts lie in their axes::
+
+    A[~(i + 1)] += e          →  if i <= n - 1; A[i + 1] += e; end
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from itertools import count
 
@@ -67,8 +72,11 @@ class _Concordizer:
         wrap = _Wrap(self, loops, depths)
         match s:
             case ir.Assign(access=access, op=op, value=value):
-                target, value = wrap.access(access, updated=True), wrap.expression(value)
-                return wrap.around(ir.Assign(target, op, value, span=s.span))
+                there = wrap.there(access)
+                bare = replace(access, subscripts=tuple(map(inside, access.subscripts)))
+                target, value = wrap.access(bare, updated=True), wrap.expression(value)
+                update = ir.Assign(target, op, value, span=s.span)
+                return wrap.around(update if there == ir.Literal(True) else ir.If(there, update, span=s.span))
             case ir.If(condition=condition, body=body):
                 condition = wrap.expression(condition)
                 return wrap.around(ir.If(condition, self.block(body, wrap.order, depths, bound), span=s.span))
@@ -138,7 +146,7 @@ class _Wrap:
         return ir.Choice(reduce(both, tests), access, otherwise, span=e.span)
 
     def there(self, a: ir.Access) -> ir.Expression:
-        """Whether the subscripts with ~ of an access that is not read lie in their axes."""
+        """Whether the subscripts with ~ of an access lie in their axes."""
         axes = zip(a.subscripts, self.owner.extents[a.fiber.tensor], strict=True)
         found = ((self.subscript(s.subscript, -1, False)[0], n) for s, n in axes if isinstance(s, ir.Permissive))
         tests = self.tests(found)

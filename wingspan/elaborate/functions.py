@@ -1,55 +1,59 @@
 """What is declared of functions, tried on some values: a declaration that one of them refutes is a mistake.
 
 Rules, tests and engines rely on what is declared: updates by the identity are left out, copies are merged in any order.
-So `explore` cannot show that a declaration is false. Here every equation is tried on small integers, doubles and
-booleans, and on the values that are declared themselves. Where a side has no value, as after a division by zero, there
-is nothing to compare. Beyond these values, and for Inf and NaN, declarations are trusted.
+So `explore` cannot show that a declaration is false. Here every equation is tried on small values of the kinds that the
+program calls the function with, all if it never does, and on the values that are declared themselves. Where a side has
+no value, as after a division by zero, there is nothing to compare. Beyond these values, and for Inf and NaN,
+declarations are trusted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from wingspan.elaborate.kinds import BOOL, NUMBERS, Kinds, given_by, specialized
+from wingspan.elaborate.kinds import ANY, BOOL, NUMBERS, Kinds, given_by, specialized
 from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Call, Expression, Literal, Value, Variable
 from wingspan.lang.printer import show
 
-TRIED: dict[Kinds, tuple[Value, ...]] = {
-    NUMBERS: (0, 1, -1, 2, -3, Fraction(1, 2), Fraction(-5, 4)),
-    BOOL: (False, True),
-}
-"""The values that equations are tried on, with the kinds that parameters have then."""
+WHOLE: tuple[Value, ...] = (0, 1, -1, 2, -3)
+BROKEN: tuple[Value, ...] = (Fraction(1, 2), Fraction(-5, 4))
+"""The numbers that equations are tried on, the latter of doubles alone."""
 
 Equation = tuple[str, str, Expression, Expression]
 """What is declared, also in words, and the two sides, over x, y and z."""
 
 
-def check_functions(tree: ir.Program, mistakes: Mistakes) -> None:
-    """Note a mistake for each function that is not what its declaration says."""
+def check_functions(tree: ir.Program, calls: Mapping[str, Kinds], mistakes: Mistakes) -> None:
+    """Note a mistake for each function that is not what its declaration says, for the kinds that it is called with."""
     for s in tree.body.statements:
-        if isinstance(s, ir.Define) and isinstance(s.value, ir.Function) and (error := falsehood(s.value)) is not None:
-            mistakes.note(error, s.name)
+        if isinstance(s, ir.Define) and isinstance(s.value, ir.Function):
+            error = falsehood(s.value, calls.get(s.name) or ANY)
+            if error is not None:
+                mistakes.note(error, s.name)
 
 
-def falsehood(f: ir.Function) -> ProgramError | None:
-    """The error if a value refutes what is declared of a function."""
-    if (found := refuted(f)) is None:
+def falsehood(f: ir.Function, kinds: Kinds) -> ProgramError | None:
+    """The error if a value of some kinds refutes what is declared of a function."""
+    if (found := refuted(f, kinds)) is None:
         return None
     what, message = found
     return ProgramError(message, f.span, topic="algebra", fix=f"leave {what} out, or change {f.name}")
 
 
 @lru_cache(maxsize=1 << 10)
-def refuted(f: ir.Function) -> tuple[str, str] | None:
-    """What is declared of a function although it is false, and an example; None if no value refutes it."""
+def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
+    """A false declaration of a function, with an example; None if no value of the kinds in use refutes any."""
     declared = tuple(e.value for e in (f.algebra.identity, f.algebra.annihilator) if e is not None)
-    for kinds, values in TRIED.items():
-        numeric = kinds is NUMBERS
+    for kinds in (used & NUMBERS, used & BOOL):
+        if not kinds:
+            continue
+        numeric = kinds != BOOL
+        values = (False, True) if not numeric else (*WHOLE, *BROKEN) if "float" in kinds else WHOLE
         tried = tuple(dict.fromkeys((*(v for v in declared if isinstance(v, bool) != numeric), *values)))
         known = specialized(f, (kinds,) * len(f.parameters))
         if not numeric and given_by(known, (kinds,) * len(f.parameters)) != BOOL:

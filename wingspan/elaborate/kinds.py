@@ -49,20 +49,32 @@ def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
     return walk.of(walk.expression(e))
 
 
-def settle_kinds(body: ir.Statement, towers: Mapping[str, Kinded], mistakes: Mistakes) -> ir.Statement:
-    """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use."""
+def settle_kinds(
+    body: ir.Statement, towers: Mapping[str, Kinded], mistakes: Mistakes
+) -> tuple[ir.Statement, dict[str, Kinds]]:
+    """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use. And
+    the kinds that functions are called with, by name.
+    """
     kinds = {s.name: NONE for s in body.walk() if isinstance(s, ir.Set)}
     while True:
         walk = _Walk(towers, kinds)
         walk.statement(body)
         if walk.given == kinds:
-            return _Walk(towers, kinds, mistakes).statement(body)
+            walk = _Walk(towers, kinds, mistakes)
+            return walk.statement(body), walk.calls
         kinds = walk.given
 
 
-def specialized(f: ir.Function, kinds: tuple[Kinds, ...], mistakes: Mistakes | None = None) -> ir.Function:
-    """A function for arguments of these kinds: with booleans as numbers where it needs numbers."""
-    inner = _Walk({}, dict(zip(f.parameters, kinds, strict=True)), mistakes)
+def specialized(
+    f: ir.Function,
+    kinds: tuple[Kinds, ...],
+    mistakes: Mistakes | None = None,
+    calls: dict[str, Kinds] | None = None,
+) -> ir.Function:
+    """A function for arguments of these kinds: with booleans as numbers where it needs numbers. `calls` gets the kinds
+    of the functions that it calls.
+    """
+    inner = _Walk({}, dict(zip(f.parameters, kinds, strict=True)), mistakes, calls)
     return replace(f, body=algebra.simplify_expression(inner.expression(f.body), typed=True))
 
 
@@ -74,9 +86,16 @@ def given_by(f: ir.Function, kinds: tuple[Kinds, ...]) -> Kinds:
 class _Walk:
     """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
 
-    def __init__(self, towers: Mapping[str, Kinded], kinds: Mapping[str, Kinds], mistakes: Mistakes | None = None):
+    def __init__(
+        self,
+        towers: Mapping[str, Kinded],
+        kinds: Mapping[str, Kinds],
+        mistakes: Mistakes | None = None,
+        calls: dict[str, Kinds] | None = None,
+    ) -> None:
         self.towers, self.kinds, self.mistakes = towers, kinds, mistakes
         self.given = dict(kinds)
+        self.calls: dict[str, Kinds] = {} if calls is None else calls
 
     def statement(self, s: ir.Statement) -> ir.Statement:
         match s:
@@ -113,7 +132,7 @@ class _Walk:
             case ir.Call(op=ir.Function() as f, args=args):
                 made = tuple(self.plain(self.expression(a), f"{f} takes numbers and booleans") for a in args)
                 kinds = tuple(self.of(a) - PAIR for a in made)
-                return ir.Call(specialized(f, kinds, self.mistakes), made, span=e.span)
+                return ir.Call(self.specialized(f, kinds), made, span=e.span)
             case ir.Call(op=op, args=args):
                 made = tuple(map(self.expression, args))
                 if op in ir.PARTS:
@@ -140,6 +159,11 @@ class _Walk:
                 whole = self.of(then) == self.of(otherwise) == INT
                 return ir.Choice(self.condition(condition), then, otherwise, whole, span=e.span)
         return e
+
+    def specialized(self, f: ir.Function, kinds: tuple[Kinds, ...]) -> ir.Function:
+        """A function for these kinds, which are noted."""
+        self.calls[f.name] = self.calls.get(f.name, NONE).union(*kinds)
+        return specialized(f, kinds, self.mistakes, self.calls)
 
     def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
         """What is read, or a value of its kind; a choice if the element must change to be of one."""
@@ -222,7 +246,7 @@ class _Walk:
         if not isinstance(op, ir.Function) or T not in self.towers or self.towers[T].kind == "pair":
             return op
         held: Kinds = frozenset({self.towers[T].kind})
-        f = specialized(op, (held, held), self.mistakes)
+        f = self.specialized(op, (held, held))
         made = given_by(f, (held, held))
         if made == INT and held == FLOAT:
             f = replace(f, body=_double(f.body, made))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from wingspan.elaborate.parameters import did_you_mean
-from wingspan.elaborate.updates import as_update, with_updates
+from wingspan.elaborate.updates import as_update, join_sums, operators_of, with_updates
 from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.printer import show
@@ -43,7 +43,7 @@ def _as_update(T: str, body: ir.Statement, inputs: Iterable[str], written: ir.No
         _inserted(changed, inputs, trial, lambda _: None)
         return {error.message for error in trial.errors}
 
-    if not messages(with_updates(body, T)) <= messages(body) - {_read_and_updated(T)}:
+    if not messages(join_sums(with_updates(body, T), inputs)) <= messages(body) - {_read_and_updated(T)}:
         return None
     assigns = (n for n in written.walk() if isinstance(n, ir.Assign) and n.access.fiber.tensor == T)
     return "write " + "; ".join(dict.fromkeys(show(made) for n in assigns if (made := as_update(n))))
@@ -129,7 +129,7 @@ class _Scope:
     def prepare(self, s: ir.Statement) -> None:
         """Bring the scope's own tensors into the modes that a statement needs."""
         inner = {n.tensor for n in s.walk() if isinstance(n, ir.Declare)}
-        phases = _operators(s)
+        phases = operators_of(s)
         reads: dict[str, ir.Access] = {}
         updates: dict[str, ir.Access] = {}
         for access, updated in ir.accesses(s):
@@ -167,15 +167,6 @@ class _Scope:
             case ir.If(condition=condition, body=body):
                 return ir.If(condition, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
         return s
-
-
-def _operators(s: ir.Statement) -> dict[str, set[ir.Operator]]:
-    """The operators by which a statement updates each tensor."""
-    found: dict[str, set[ir.Operator]] = {}
-    for node in s.walk():
-        if isinstance(node, ir.Assign):
-            found.setdefault(node.access.fiber.tensor, set()).add(node.op)
-    return found
 
 
 def _marks(span: Span | None) -> tuple[Mark, ...]:

@@ -18,9 +18,11 @@ which goes on as a view of A where that serves. Ours, as ~ is; the paper has nei
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from wingspan.errors import Mistakes, ProgramError
+from wingspan.errors import Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.data import NOT_STORED
 from wingspan.lang.printer import alternatives, commas, show
@@ -35,12 +37,23 @@ Present = tuple[ir.Expression, ir.Expression]
 """P(e), and e where that holds."""
 
 
-def settle_missing(body: ir.Statement, mistakes: Mistakes) -> ir.Statement:
-    """The program without missing values. It is a mistake if one may be left where a value is needed."""
+Doubts = Mapping[Span | None, Present]
+"""Expressions that may be missing, as they are written, with P(e); by the places of what is left of them."""
 
-    def settled(node: ir.Node) -> ir.Node:
+
+def settle_missing(body: ir.Statement, mistakes: Mistakes) -> tuple[ir.Statement, Doubts]:
+    """The program without missing values, and what may still be missing where a value is needed: `require_values`
+    decides when ranges and extents are known. It is a mistake if nothing ever has a value.
+    """
+    doubts: dict[Span | None, Present] = {}
+
+    def settled(node: ir.Node) -> Any:
+        if isinstance(node, ir.Assign):  # an update happens where its own access is not missing
+            subscripts = tuple(e.map_children(settled) if isinstance(e, ir.Permissive) else settled(e)
+                               for e in node.access.subscripts)  # fmt: skip
+            return replace(node, access=replace(node.access, subscripts=subscripts), value=settled(node.value))
         if not isinstance(node, ir.Expression):
-            return node.map_children(settled)  # type: ignore[no-any-return]
+            return node.map_children(settled)
         if not any(isinstance(part, FORMS) for part in node.walk()):
             return node
         there, made = _present(node)
@@ -48,12 +61,13 @@ def settle_missing(body: ir.Statement, mistakes: Mistakes) -> ir.Statement:
             message = "too much decides here whether values are missing"
             mistakes.note(ProgramError(message, node.span, fix="bind the inner conditions before: x = …"))
             return node
-        if not _is(there, True):
-            mistakes.note(_left(node, _is(there, False)))
+        if _is(there, False) or (made.span is None and not _is(there, True)):
+            mistakes.note(may_be_missing(node, _is(there, False)))
+        elif not _is(there, True):
+            doubts[made.span] = there, node
         return made
 
-    changed: ir.Statement = body.map_children(settled)
-    return changed
+    return settled(body), doubts
 
 
 def _present(e: ir.Expression) -> Present:
@@ -95,7 +109,7 @@ def _coalesced(e: ir.Coalesce, first: Present, second: Present) -> Present:
     return _choice(p, TRUE, q), made
 
 
-def _left(e: ir.Expression, always: bool) -> ProgramError:
+def may_be_missing(e: ir.Expression, always: bool = False) -> ProgramError:
     """The mistake of what is missing where a value is needed."""
     if always:
         return ProgramError(f"{show(e)} is missing, and a value is needed here", e.span, fix=NOT_STORED)

@@ -1,10 +1,12 @@
-"""Assignments that read the element which they set, and could update it instead: `c[i] = c[i] + 1` as `c[i] += 1`."""
+"""Other forms of updates: `c[i] = c[i] + 1` as `c[i] += 1`, and `c[i] -= 1` beside it as `c[i] += -1`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
 from wingspan.lang.algebra import MERGING, algebra_of, any_order
 
 
@@ -44,3 +46,37 @@ def with_updates(body: ir.Statement, tensor: str) -> ir.Statement:
 
     changed: ir.Statement = body.map(change)
     return changed
+
+
+def operators_of(s: ir.Statement) -> dict[str, set[ir.Operator]]:
+    """The operators by which a statement updates each tensor."""
+    found: dict[str, set[ir.Operator]] = {}
+    for node in s.walk():
+        if isinstance(node, ir.Assign):
+            found.setdefault(node.access.fiber.tensor, set()).add(node.op)
+    return found
+
+
+def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
+    """The program in which a statement that both adds to a tensor and takes away from it adds what is taken, negated.
+
+    So one phase has both. A statement is one of the scope that declares the tensor; `own` are declared before.
+    """
+    known, out = set(own), []
+    for s in body.statements if isinstance(body, ir.Block) else (body,):
+        if isinstance(s, ir.Declare):
+            known.add(s.tensor)
+        mixed = {T for T, ops in operators_of(s).items() if T in known and {MERGING.get(op) for op in ops} & ops}
+        if mixed:
+            s = s.map(partial(_joined, mixed))
+        out.append(replace(s, body=join_sums(s.body)) if isinstance(s, ir.For | ir.If) else s)
+    return ir.seq(*out)
+
+
+def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
+    """`A += -e` in place of `A -= e`, if A is one of the tensors; all else as it is."""
+    if not (isinstance(s, ir.Assign) and s.op in MERGING and s.access.fiber.tensor in tensors):
+        return s
+    args = (s.value,) if s.op == "-" else (ir.Literal(0), s.value)
+    negated = algebra.simplify_expression(ir.Call(s.op, args, span=s.value.span), typed=True)
+    return replace(s, op=MERGING[s.op], value=negated)

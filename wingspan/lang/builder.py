@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, count
 from typing import Any
@@ -91,7 +92,7 @@ class Builder(Definitions):
             if defines:
                 fix = "give it a name of its own: name = …"
                 self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value, fix)
-            return ir.Assign(self.updated(target), op, self.expression(value), span=self.span(tree))
+            return ir.Assign(self.access(target), op, self.expression(value), span=self.span(tree))
         token: Any = target.children[0]
         name = self.bindable(token)
         if op != "=":
@@ -132,10 +133,13 @@ class Builder(Definitions):
             self.fail(f"{name} is already the index of an enclosing loop", index, "choose another name", marks)
         made = self.range(domain)
         self.loops[name] = self.span(index)
+        if isinstance(made.range if isinstance(made, ir.Parallel) else made, ir.Whole):
+            self.whole.add(name)
         try:
             inside = self.body(body, header)
         finally:
             del self.loops[name]
+            self.whole.discard(name)
         return ir.For(name, made, inside, span=self.span(header).to(self.span(domain)))
 
     def branch(self, tree: Branch) -> ir.Statement:
@@ -313,16 +317,9 @@ class Builder(Definitions):
         return mask.expanded(given, self.span(tree))
 
     def coalesce(self, tree: Branch) -> ir.Expression:
-        """coalesce(a, b, c) is coalesce(a, coalesce(b, c))."""
+        """coalesce(a, b, c) is coalesce(a, coalesce(b, c)), and coalesce(a) is a."""
         values = [self.expression(self.tree(e)) for e in tree.children]
-        if len(values) < 2:
-            fix = f"coalesce({show(values[0])}, 0)"
-            self.fail("coalesce takes a value, and what to take where it is missing", tree, fix)
-        for e in values[:-1]:
-            if not any(isinstance(part, ir.Missing | ir.Permissive) for part in e.walk()):
-                message = f"coalesce takes another value where one is missing, and {show(e)} never is"
-                fix = "write ~ before a subscript that may leave its axis: coalesce(A[~(i + 1)], 0)"
-                raise ParseError(message, e.span, fix=fix)
+        values[:-1] = map(self.permit_leaving, values[:-1])
         for e in values[1:]:
             self.no_search(e, "coalesce evaluates this only where what stands before it is missing")
         for e in values[:-1]:
@@ -330,6 +327,18 @@ class Builder(Definitions):
                 self.no_search(e, "coalesce evaluates this only where it is not missing", open=True)
         span = self.span(tree)
         return reduce(lambda rest, e: ir.Coalesce(e, rest, span=span), reversed(values))
+
+    def permit_leaving(self, e: ir.Expression) -> ir.Expression:
+        """An access with ~ before its subscripts, if it has none: nothing else of it could be missing. An index whose
+        loop is over `_`, and so over the axis, stays bare.
+        """
+        if not isinstance(e, ir.Access) or permissive(e):
+            return e
+
+        def open_(s: ir.Expression) -> ir.Expression:
+            return s if isinstance(s, ir.Index) and s.name in self.whole else ir.Permissive(s, span=s.span)
+
+        return replace(e, subscripts=tuple(map(open_, e.subscripts)))
 
     def no_search(self, e: ir.Expression, why: str, open: bool = False) -> None:
         """ParseError if an expression that may not be evaluated has a subscript that may fail, with ~ unless `open`."""
@@ -339,16 +348,6 @@ class Builder(Definitions):
                     settled = f"coalesce({show(inner)}, 0)" if permissive(inner) else show(inner)
                     fix = f"bind it before: {self.unused('x')} = {settled}"
                     raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
-
-    def updated(self, tree: Branch) -> ir.Access:
-        """An access that is updated; ParseError if a subscript may leave its axis."""
-        access = self.access(tree)
-        if found := permissive(access):
-            e = show(found[0].subscript)
-            T = access.fiber.tensor
-            fix = f"leave ~ out, and update {T} under a condition: if 1 <= {e} && {e} <= n"
-            raise ParseError(f"~ stands before subscripts of what is read, and {T} is updated", found[0].span, fix=fix)
-        return access
 
     def subscript(self, tree: Branch) -> ir.Expression:
         first = tree

@@ -93,7 +93,7 @@ HINTS = (
     Hint("", r"(and|or)\b", "`and` and `or` are not operators", "write && for and, || for or"),
     Hint(r"\bnot\s+$", "", "`not` is not an operator", "write ! for not"),
     Hint("", r"\^(?!=)", "there is no power operator", "multiply: x * x"),
-    Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes two values or more", "coalesce(A[~(i + 1)], 0)"),
+    Hint(r"\bcoalesce\s*(\(\s*)?$", "", "coalesce takes one value or more", "coalesce(A[~(i + 1)], 0)"),
     Hint(r"\*$", r"\*", "there is no power operator", "multiply: x * x"),
     Hint(
         "", r"([/÷%^]|\*\*|//)=",

@@ -24,6 +24,7 @@ class Reader(ABC):
     def __init__(self, source: Source, given: Sequence[ir.Function] = ()) -> None:
         self.source, self.given = source, given
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
+        self.whole: set[str] = set()  # those of loops over `_`
         self.blocks = 0
         self.depth = 0
         self.conditions = 0  # how many have been given a name

@@ -18,7 +18,7 @@ from itertools import product
 from typing import Literal
 
 from wingspan.buffers.staging import definitions
-from wingspan.dependence.stability import Step, Support, add, protect
+from wingspan.dependence.stability import Start, Step, Support, add, protect
 from wingspan.levels.base import EVERY, Dependence, Level
 from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof.footprints import Context, Subject
@@ -26,6 +26,7 @@ from wingspan.proof.steps import Conflict, Place, State, Steps
 
 Rule = Literal["repaired", "printed"]
 
+STARTS: dict[Rule, Start] = {"repaired": Support.of, "printed": Support.printed}
 STEPS: dict[Rule, Step] = {"repaired": protect, "printed": add}
 
 Effects = tuple[int, ...]
@@ -89,11 +90,12 @@ class Table:
 
     levels: Sequence[Level]
     modifiers: Sequence[Level]
+    start: Start
     step: Step
     supports: list[Support] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        waiting = [Support.of(level) for level in self.levels]
+        waiting = [self.start(level) for level in self.levels]
         while waiting:
             support = waiting.pop()
             if support not in self.supports:
@@ -106,7 +108,7 @@ class Table:
 
     def support(self, effects: Effects, level: Level) -> Support:
         """The support of a level by itself, with the modifiers passed."""
-        return self.supports[effects[self.supports.index(Support.of(level))]]
+        return self.supports[effects[self.supports.index(self.start(level))]]
 
 
 class Induction:
@@ -121,7 +123,7 @@ class Induction:
         step: Step | None = None,
     ) -> None:
         self.steps, self.rule, self.levels, self.modifiers = steps, rule, levels, modifiers
-        self.table = Table(levels, modifiers, step or STEPS[rule])
+        self.table = Table(levels, modifiers, STARTS[rule], step or STEPS[rule])
         self._around: dict[tuple[Effects, str, bool], Effects] = {}
         self.came: dict[Node, tuple[Node, Passed] | None] = {}
         self.countermodels: list[Countermodel] = []

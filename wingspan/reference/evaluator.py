@@ -203,7 +203,9 @@ class _Evaluator:
         return alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _Scope) -> None:
-        """T[i…] ⊕= e"""
+        """T[i…] ⊕= e; nothing where a subscript with ~ leaves its axis."""
+        if self.missing(s.access, scope):
+            return
         value = self.value(s.value, scope)
         array, index = self.cell(s.access, scope)
         name, before = s.access.fiber.tensor, array[index]
