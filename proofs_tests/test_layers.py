@@ -26,6 +26,7 @@ CONSUMERS = {
     "native",
     "compiled",
     "accesses",
+    "happens_before",
     "comparison",
     "histogram",
 }
@@ -72,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"memory", "plan", "runtime", "signals", "written"},
     "accesses": {"errors", "paths", "reading", "explorer"},
+    "happens_before": {"accesses", "explorer"},
     "comparison": BOUND,
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,

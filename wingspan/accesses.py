@@ -1,4 +1,4 @@
-"""Logs of the accesses of any parallel kernel, and the races in them by happens-before.
+"""Logs of the accesses of any parallel kernel; `happens_before` finds the races in them.
 
 Each line of a log has a task, an operation and a cell, in the order of execution:
 
@@ -24,17 +24,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from numpy.lib import format as npy
 
 from wingspan.errors import InputError, Mistakes, Source, Span
-from wingspan.explorer.machine import Effect, Touch
 from wingspan.explorer.races import OPERATIONS
-from wingspan.explorer.verdict import AccessReport, Race
 from wingspan.paths import named
 from wingspan.reading import STEP, no_text, reading
 
@@ -42,6 +41,8 @@ HEADER = Path(__file__).with_name("accesses.h")
 """A C header that records such a log."""
 MOST = 8
 """Reading a log stops at so many mistakes: a file that is no log has one in each line."""
+ALL = (*OPERATIONS, "signal", "wait", "join")
+"""The operations; columns of a log have their places here."""
 ACCESSES = ("read", "write", "look", "atomic")
 """The operations that can race."""
 TASK = re.compile(r"0|[1-9][0-9]*(\.[1-9][0-9]*)*")
@@ -50,8 +51,11 @@ CELL = re.compile(r"([^\s\[\],⟨⟩]+)(?:⟨([^\[\]⟨⟩]*)⟩)?\s*(?:\[([^\[\
 VALUES = re.compile(r"(\.[0-9]+)?\.val$")
 """What the name of the buffer of elements has after that of the tensor."""
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-ORDERING = {"acquire": "release", "wait": "signal"}
-"""The operations that come after earlier ones on the same cell, and these."""
+LOCKING = ("acquire", "release")
+CODES = {operation: number for number, operation in enumerate(ALL)}
+BATCH = 4096
+"""Lines between two calls of `tick`, a few milliseconds."""
+Tick = Callable[[int, int], None]
 FIX = "write the path of a log: in each line a task, an operation and a cell"
 
 
@@ -70,13 +74,56 @@ class Access:
         return self.cell.partition("[")[0].partition(".")[0]
 
 
+class Log:
+    """The accesses of a log, in columns: the numbers of each one's task, operation and cell, and its line.
+
+    >>> log = parse_log("1 read c[3]\\n2 write c[3]")
+    >>> list(log.task), [ALL[k] for k in log.operation], list(log.cell), log[1].cell
+    ([1, 2], ['read', 'write'], [1, 1], 'c[3]')
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tasks = {"": 0}
+        """the number of each task; the root task is 0, whether it accesses anything or not"""
+        self.cells = {"": 0}
+        """the number of each cell; a join has cell 0"""
+        self.task, self.operation, self.cell, self.line = array("i"), array("b"), array("i"), array("i")
+        self._names: tuple[list[str], list[str]] = ([], [])
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def __iter__(self) -> Iterator[Access]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, number: int) -> Access:
+        if len(self._names[0]) < len(self.tasks) or len(self._names[1]) < len(self.cells):
+            self._names = list(self.tasks), list(self.cells)
+        tasks, cells = self._names
+        operation, line = ALL[self.operation[number]], self.line[number]
+        return Access(tasks[self.task[number]], operation, cells[self.cell[number]], self.span(line))
+
+    def span(self, line: int) -> Span:
+        """The whole of a line."""
+        return Span(self.source, line, 1, line, len(self.source.line(line)) + 1)
+
+    def add(self, task: int, operation: int, cell: int, line: int) -> None:
+        """Append an access."""
+        self.task.append(task)
+        self.operation.append(operation)
+        self.cell.append(cell)
+        self.line.append(line)
+
+
 # ---------------------------------------------------------------------------------------------------------------- logs
 
 
-def read_log(path: str | os.PathLike[str]) -> list[Access]:
+def read_log(path: str | os.PathLike[str], tick: Tick | None = None) -> Log:
     """Read a log from a text or `.npy` file (an array of strings, three columns).
 
-    InputError if the file cannot be read or holds no access; it has the first `MOST` bad lines.
+    InputError if the file cannot be read or holds no access; it has the first `MOST` bad lines. `tick` is called as in
+    `parse_log`.
     """
     if isinstance(path, str) and "\n" in path:
         raise InputError(
@@ -84,7 +131,7 @@ def read_log(path: str | os.PathLike[str]) -> list[Access]:
         )
     path = named(path)
     with reading(path, fix=FIX) as file:
-        log = parse_log((_table if path.suffix == ".npy" else _text)(file, path), str(path))
+        log = parse_log((_table if path.suffix == ".npy" else _text)(file, path), str(path), tick)
     if not log:
         raise InputError(f"{path}: a log without accesses, in which nothing can race", fix=FIX)
     return log
@@ -114,60 +161,128 @@ def _table(file: BufferedReader, path: Path) -> str:
     if table.dtype.kind != "U" or table.ndim != 2 or table.shape[1] != 3:
         raise InputError(f"{path}: not an array of strings with three columns", fix="task, operation and cell")
     rows = table.tolist()
+    lines = list(map(" ".join, rows))
+    text = "\n".join(lines)
+    if text.splitlines() == lines and "#" not in text:
+        return text
     for number, row in enumerate(rows, start=1):
         for what, text in zip(("task", "operation", "cell"), row, strict=True):
             if text.splitlines() not in ([], [text]) or "#" in text:
                 message = f"{path}: the {what} in row {number} is {text!r}, and a log has lines, and comments after #"
                 raise InputError(message, fix="write one access in each row, without line ends and #")
-    return "\n".join(map(" ".join, rows))
+    return text
 
 
-def parse_log(text: str, name: str = "<log>") -> list[Access]:
+def parse_log(text: str, name: str = "<log>", tick: Tick | None = None) -> Log:
     """Parse the text of a log, which may have comments after #. InputError has the first `MOST` bad lines.
+
+    `tick` is called now and then with the numbers of lines read and left, and may raise what ends the reading.
 
     >>> [access.cell for access in parse_log("1 read c[3]\\n2 write c[3]")]
     ['c[3]', 'c[3]']
     """
     text = text.removeprefix("\ufeff")
-    source, mistakes = Source(name, text), Mistakes()
-    log: list[Access] = []
-    holders: dict[str, str] = {}
-    first: dict[str, Access] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#")[0].split(maxsplit=2)
-        if words:
-            span = Span(source, number, 1, number, len(line) + 1)
+    parser, mistakes = Parser(Log(Source(name, text))), Mistakes()
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if tick is not None and number % BATCH == 0:
+            tick(number, len(lines) - number)
+        words = (line.partition("#")[0] if "#" in line else line).split(None, 2)
+        if words and not parser.add_alike(words, number):
             with mistakes.noted():
-                access = _access(words, span)
-                _hold(access, holders)
-                _name_alike(access, first)
-                log.append(access)
+                parser.add(words, number)
             if len(mistakes.errors) == MOST:
                 break
     mistakes.tell()
-    return log
+    return parser.log
 
 
-def _access(words: Sequence[str], span: Span) -> Access:
-    form = "write a task, an operation and a cell: 1 read c[3]"
-    operations = (*OPERATIONS, "signal", "wait", "join")
-    if len(words) < 2 or (len(words) == 2) != (words[1] == "join"):
-        raise InputError("this is not an access", span, fix=form)
-    if words[1] not in operations:
-        raise InputError(f"there is no operation {words[1]}", span, fix=f"use {', '.join(operations)}")
-    if not TASK.fullmatch(words[0]):
-        raise InputError(f"{words[0]} is not a task", span, fix="use 0 for the root task, and 1, 2, 1.2 for others")
-    cell = _spelled(words[2], span) if len(words) > 2 else ""
-    return Access("" if words[0] == "0" else words[0], words[1], cell, span)
+class Parser:
+    """Adds lines to a log. What was checked once, tasks and cells as they are spelled, is looked up from then on."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.tasks = {"0": 0}
+        self.cells: list[dict[str, int]] = [{} for _ in ALL]
+        """for each operation, its cells"""
+        self.holders: dict[int, int] = {}
+        """the task that holds each lock"""
+        self.first: dict[str, tuple[str, int]] = {}
+        """of the elements of each tensor, the first that is accessed, and its line"""
+
+    def add_alike(self, words: Sequence[str], line: int) -> bool:
+        """Add a line whose words are known, and which can have no mistake, or return False."""
+        try:
+            operation = CODES[words[1]]
+            task, cell = self.tasks[words[0]], self.cells[operation][words[2]]
+        except (KeyError, IndexError):
+            return False
+        if words[1] in LOCKING and not self._hold(task, words[1], cell):
+            return False
+        self.log.add(task, operation, cell, line)
+        return True
+
+    def add(self, words: Sequence[str], line: int) -> None:
+        """Add a line. InputError if it is no access, or cannot follow the lines before."""
+        if len(words) < 2 or (len(words) == 2) != (words[1] == "join"):
+            raise self._mistake(line, "this is not an access", "write a task, an operation and a cell: 1 read c[3]")
+        name, operation, *rest = words
+        if operation not in ALL:
+            raise self._mistake(line, f"there is no operation {operation}", f"use {', '.join(ALL)}")
+        if not TASK.fullmatch(name):
+            raise self._mistake(line, f"{name} is not a task", "use 0 for the root task, and 1, 2, 1.2 for others")
+        spelling = _spelling(rest[0]) if rest else ""
+        if spelling is None:
+            fix = "write a name and whole numbers: C[1, 2], c.val[3]"
+            raise self._mistake(line, f"{rest[0].strip()} is not a cell", fix)
+        task = self.tasks[name] = self.log.tasks.setdefault("" if name == "0" else name, len(self.log.tasks))
+        cell = self.log.cells.setdefault(spelling, len(self.log.cells))
+        if operation in LOCKING and not self._hold(task, operation, cell):
+            raise self._misuse(line, task, operation, cell)
+        if operation in ACCESSES:
+            self._name_alike(line, spelling)
+        if rest:
+            self.cells[CODES[operation]][rest[0]] = cell
+        self.log.add(task, CODES[operation], cell, line)
+
+    def _mistake(self, line: int, message: str, fix: str) -> InputError:
+        return InputError(message, self.log.span(line), fix=fix)
+
+    def _hold(self, task: int, operation: str, cell: int) -> bool:
+        """Record which task holds a lock, or return False if that is impossible."""
+        allowed = self.holders.get(cell) == (None if operation == "acquire" else task)
+        if allowed and operation == "acquire":
+            self.holders[cell] = task
+        elif allowed:
+            del self.holders[cell]
+        return allowed
+
+    def _misuse(self, line: int, task: int, operation: str, cell: int) -> InputError:
+        """The error of taking a lock that is held, or releasing one that the task does not hold."""
+        tasks, lock = list(self.log.tasks), list(self.log.cells)[cell]
+        if operation == "acquire":
+            holder = tasks[self.holders[cell]] or "0"
+            return self._mistake(line, f"task {holder} holds {lock}", "record a release before it is given back")
+        fix = "record an acquisition after it is taken; what is no lock has signal and wait"
+        return self._mistake(line, f"task {tasks[task] or 0} does not hold {lock}", fix)
+
+    def _name_alike(self, line: int, cell: str) -> None:
+        """InputError if the elements of a tensor have names of two forms, so that one could go by two names."""
+        name, subscripts = parts(cell)
+        other, since = self.first.setdefault(VALUES.sub("", name), (cell, line))
+        others_name, others_subscripts = parts(other)
+        if (name, len(subscripts)) != (others_name, len(others_subscripts)):
+            message = f"{cell} is named otherwise than {other} in line {since}"
+            raise self._mistake(line, message, "give all elements of a tensor names of one form")
 
 
-def _spelled(text: str, span: Span) -> str:
-    """A cell in its usual spelling. InputError if it is none."""
+def _spelling(text: str) -> str | None:
+    """The usual spelling of a cell, None if it is none."""
     found = CELL.fullmatch(text.strip())
     name, copy, inside = found.groups("") if found else ("", "", "")
     numbers = [number.strip() for number in inside.split(",")] if inside.strip() else []
     if not found or not all(map(WHOLE.fullmatch, numbers)):
-        raise InputError(f"{text.strip()} is not a cell", span, fix="write a name and whole numbers: C[1, 2], c.val[3]")
+        return None
     return spelled(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
 
 
@@ -184,97 +299,3 @@ def parts(cell: str) -> tuple[str, tuple[int, ...]]:
     """
     name, _, inside = cell.partition("[")
     return name, tuple(map(int, inside[:-1].split(","))) if inside else ()
-
-
-def _hold(access: Access, holders: dict[str, str]) -> None:
-    """Record which task holds a lock. InputError if that is impossible."""
-    task, holder = f"task {access.task or 0}", holders.get(access.cell)
-    if access.operation == "acquire":
-        if holder:
-            fix = "record a release before it is given back"
-            raise InputError(f"{holder} holds {access.cell}", access.span, fix=fix)
-        holders[access.cell] = task
-    if access.operation == "release":
-        if holder != task:
-            fix = "record an acquisition after it is taken; what is no lock has signal and wait"
-            raise InputError(f"{task} does not hold {access.cell}", access.span, fix=fix)
-        del holders[access.cell]
-
-
-def _name_alike(access: Access, first: dict[str, Access]) -> None:
-    """InputError if the elements of a tensor have names of two forms, so that one could go by two names."""
-    if access.operation not in ACCESSES:
-        return
-    name, subscripts = parts(access.cell)
-    other = first.setdefault(VALUES.sub("", name), access)
-    others_name, others_subscripts = parts(other.cell)
-    if (name, len(subscripts)) != (others_name, len(others_subscripts)):
-        message = f"{access.cell} is named otherwise than {other.cell} in line {other.span.line}"
-        raise InputError(message, access.span, fix="give all elements of a tensor names of one form")
-
-
-# ------------------------------------------------------------------------------------------------------ happens-before
-
-Clock = dict[str, int]
-"""A vector clock: the number of earlier accesses of each task."""
-
-
-@dataclass
-class History:
-    """The log so far: the clock of each task and of each cell that orders tasks; the last accesses to each cell."""
-
-    clocks: dict[str, Clock] = field(default_factory=dict)
-    passed: dict[str, Clock] = field(default_factory=dict)
-    """what comes before the next acquisition or wait"""
-    last: dict[str, dict[tuple[str, str], tuple[int, Access]]] = field(default_factory=dict)
-
-    def add(self, access: Access) -> Iterator[tuple[Access, Access]]:
-        """The earlier accesses with which this one races, each with this one."""
-        task, clock = access.task, self.clocks.setdefault(access.task, {})
-        for other, theirs in self.clocks.items():
-            if _descends(task, other) or _descends(other, task):
-                _merge(clock, theirs)
-        if access.operation in ORDERING:
-            _merge(clock, self.passed.get(access.cell, {}))
-        clock[task] = clock.get(task, 0) + 1
-        if access.operation in ORDERING.values():
-            _merge(self.passed.setdefault(access.cell, {}), clock)
-        if access.operation in ACCESSES:
-            seen = self.last.setdefault(access.cell, {})
-            for (other, _), (time, earlier) in seen.items():
-                if other != task and clock.get(other, 0) < time and _touch(earlier).races(_touch(access)):
-                    yield earlier, access
-            seen[task, access.operation] = clock[task], access
-
-
-def _touch(access: Access) -> Touch:
-    effect: Effect = access.operation  # type: ignore[assignment]
-    return Touch(access.cell, effect, access.tensor)
-
-
-def _descends(task: str, other: str) -> bool:
-    return task != other and (not other or task.startswith(f"{other}."))
-
-
-def _merge(clock: Clock, other: Clock) -> None:
-    for task, time in other.items():
-        clock[task] = max(time, clock.get(task, 0))
-
-
-def races(log: Sequence[Access]) -> tuple[Race, ...]:
-    """The races of a log: two accesses to one cell, at least one of them a write and one not atomic, in no order.
-
-    Each cell and pair of operations counts once, with the first two accesses.
-    """
-    history, found = History(), dict[tuple[str, frozenset[str]], Race]()
-    for access in log:
-        for earlier, later in history.add(access):
-            key = later.cell, frozenset((earlier.operation, later.operation))
-            if key not in found:
-                sides = (_report(earlier), _report(later))
-                found[key] = Race(later.tensor, None, "", "", "", later.cell, *sides, interleaving="")
-    return tuple(found.values())
-
-
-def _report(access: Access) -> AccessReport:
-    return AccessReport(access.task, "", OPERATIONS[_touch(access).effect], None, None, access.span, ())

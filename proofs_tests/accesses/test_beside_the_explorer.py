@@ -68,7 +68,15 @@ DENSE, LIST = "Dense(Dense(Element(0)))", "Dense(SparseDict(Element(0)))"
         (LIST, "C[1, 1]", True, False),
         (LIST, "C[2, 4]", False, True),
         (LIST, "C.val[1]", True, False),
-        (LIST, "C.val[9]", False, False),
+        (LIST, "C.val[6]", False, False),
+        (LIST, "C.val[7]", False, True),
+        (LIST, "C.val[0]", False, True),
+        (LIST, "C.val[-1]", False, True),
+        (LIST, "C.ptr[0]", False, True),
+        (LIST, "C.ptr[7]", False, False),
+        (LIST, "C.ptr[8]", False, True),
+        (LIST, "C.fill[2]", False, True),
+        (LIST, "C.tbl[99]", False, False),
         (LIST, "C.val", True, False),
     ],
 )
@@ -119,6 +127,26 @@ def test_two_locks_of_a_tensor_are_two() -> None:
         api.judge(parse_log("1 acquire C.lock[1]\n1 write C[1]\n1 release C.lock[1]"), program)
     log = "1 acquire C.2.lock[1]\n1 write C[1]\n1 release C.2.lock[1]\n2 acquire C.1.lock[1]\n2 write C[1]"
     assert len(api.judge(parse_log(log), program).races) == 1
+
+
+@pytest.mark.parametrize("position", [0, -1, 99])
+def test_a_position_that_cannot_be_is_not_predicted_where_cells_are_not_known(position: int) -> None:
+    """A search that is cut short finds the race of the tensor, but not which cells race."""
+    program = api.parse(ONE.format(form=LIST, op="+="))
+    log = "\n".join(f"{k} write C.val[{n}]" for n in (1, position) for k in (1, 2))
+    made = api.judge(parse_log(log), program, max_states=20)
+    assert made.verdict and not made.verdict.complete
+    assert [(one.predicted, one.outside) for one in made.races] == [(True, False), (False, True)]
+    extents = "C.val has at most 6 cells" if position > 0 else "C.val begins at position 1"
+    assert f"not predicted: the program has no C.val[{position}]: {extents}" in str(made)
+
+
+def test_a_cell_outside_of_its_tensor_is_reported_without_a_race_too() -> None:
+    """Subscripts that count from 0 would be compared with other cells than they are."""
+    program = api.parse(ONE.format(form=DENSE, op="+="))
+    made = api.judge(parse_log("1 write C[1, 1]\n1 read C[0, 1]\n2 read C[0, 1]\n0 join\n0 write C[2, 3]"), program)
+    assert not made.races and "line 2: the program has no C[0, 1]: C has extents 2×3" in str(made)
+    assert made.to_dict()["beyond"] == [{"cell": "C[0, 1]", "line": 2, "extents": "C has extents 2×3"}]
 
 
 def test_outside_of_a_tensor_nothing_is_predicted_even_if_the_search_is_cut_short() -> None:

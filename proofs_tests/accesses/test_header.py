@@ -13,8 +13,9 @@ import pytest
 from proofs_tests.accesses.logs import DEPENDENT
 from proofs_tests.accesses.test_explored_logs import cells
 from wingspan import api
-from wingspan.accesses import HEADER, races, read_log
+from wingspan.accesses import HEADER, read_log
 from wingspan.compiled import build
+from wingspan.happens_before import races
 
 FRAME = """
 #include "accesses.h"

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from wingspan.accesses import ACCESSES, Access, parts, races, read_log, spelled
+from wingspan.accesses import ACCESSES, Access, Log, Tick, parts, read_log, spelled
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.errors import InputError
+from wingspan.explorer.bounds import Bounds, Stopped
+from wingspan.explorer.interrupts import Interrupts, Terminated
 from wingspan.explorer.machine import Touch
+from wingspan.explorer.states import Status
 from wingspan.explorer.verdict import Race, StateGraph, Verdict
+from wingspan.happens_before import Detector
 from wingspan.levels import Tower
 from wingspan.shown import Shown
 
 DRAWN = 1_000
 """For programs with at most this many states, races are predicted cell by cell."""
+
+Judging = Callable[[str, int, int], None]
+"""The progress of `judge`: `reading` (lines), `judging` (accesses) or `exploring` (states), how many, and how many are
+left or planned.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,18 @@ class Sighted:
     predicted: bool | None
     """None without a program, or if its search was cut short"""
     outside: bool = False
-    """whether the cell lies outside of the extents of its tensor in the program"""
+    """whether the tensor of the program has no such cell"""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A cell in a log that the program's tensor does not have."""
+
+    cell: str
+    line: int
+    """where the log first names it"""
+    extents: str
+    """what the tensor has instead"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,22 +60,33 @@ class Judged(Shown):
     """The races of a log, beside those that exploring a program predicts."""
 
     accesses: int
+    """the number of accesses in the log, or of those that were read before a bound was reached"""
     tasks: int
     races: tuple[Sighted, ...]
     unseen: tuple[str, ...]
     """tensors and variables with predicted races, of which the log shows none"""
     verdict: Verdict | None
-    """what exploring the program finds, if there is one"""
+    """what exploring the program finds, if there is one, and if the log was examined to its end"""
+    examined: int
+    """the number of accesses that were examined: `accesses`, unless a bound or a signal ended that"""
+    stopped_by: str | None = None
+    """the bound or signal that ended the examination of the log"""
+    beyond: tuple[Beyond, ...] = ()
+    """the cells in the log that the tensors of the program do not have, each once"""
 
 
 def judge(
-    log: Sequence[Access] | str | os.PathLike[str],
+    log: Log | str | os.PathLike[str],
     program: Runnable | None = None,
     *,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     max_states: int = 100_000,
+    max_seconds: float | None = None,
+    max_memory: int | None = None,
+    progress: Judging | None = None,
+    began: float | None = None,
 ) -> Judged:
     """Find the races of a log by happens-before, and compare them with those that exploring a program predicts.
 
@@ -62,43 +94,112 @@ def judge(
     the tensor have such a buffer (`C.2.ptr[1]`), and an element of a tensor also that of its subscripts, `C[2, 1]`.
     Which cells race is known for cells named as in the reports, and for elements in dense levels. A race on another
     cell (`C[2, 1]` in a sparse level, or a buffer that the program does not have) is predicted if there is one anywhere
-    in the tensor; so is every race if the program has more than `DRAWN` states. Outside of the extents of a tensor, no
-    race is predicted.
+    in the tensor; so is every race if the program has more than `DRAWN` states. On a cell that its tensor cannot have,
+    no race is predicted: subscripts and positions count from 1, up to the extents or the product of these.
 
     Args:
         log: the path of a log, or what `wingspan.accesses.parse_log` makes of its text.
         program, inputs, params, threads: as for `wingspan.api.bind`; what the logged kernel computes.
         max_states: bound of the search.
+        max_seconds: bound of all that is done, in seconds from `began`, which is now by default.
+        max_memory: bound of the memory of the process, in bytes.
+        progress: called now and then with what is being done, how much is done, and how much is left.
+
+    Returns:
+        The races. If `stopped_by` names a bound, `interrupt` (Ctrl-C) or `signal`, they are those of the accesses
+        examined so far, and are not compared with the program.
 
     Raises:
         InputError: the log cannot be read, has an element with more or fewer subscripts than its tensor has axes, or a
             buffer that could be that of several levels; or there are inputs, but no program.
     """
-    accesses = read_log(log) if isinstance(log, str | os.PathLike) else log
-    found = races(accesses)
-    tasks = len({access.task for access in accesses})
-    if program is None:
-        if inputs or params or threads is not None:
-            raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
-        return Judged(len(accesses), tasks, tuple(Sighted(race, None) for race in found), (), None)
+    if program is None and (inputs or params or threads is not None):
+        raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
+    bounds = Bounds(max_seconds, max_memory, began)
+    bounds.finish()
+    if isinstance(log, Log):
+        accesses = log
+    else:
+        try:
+            accesses = read_log(log, _ticking("reading", bounds, progress))
+        except Stopped as stopped:
+            return Judged(0, 0, (), (), None, 0, stopped.bound)
+    detector = Detector(accesses)
+    stopped_by = _examine(detector, bounds, progress)
+    found = tuple(Sighted(race, None) for race in detector.found.values())
+    tasks = len(set(accesses.task))
+    made = Judged(len(accesses), tasks, found, (), None, detector.examined, stopped_by)
+    if program is None or stopped_by:
+        return made
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    for access in accesses:
+    firsts = _first_accesses(accesses)
+    for access in firsts:
         _require_level(access, bound.towers)
         _require_rank(access, bound.towers)
-    verdict = explore(bound, strategy="graph", graph=True, max_states=min(max_states, DRAWN)).verdict
+    search = partial(
+        explore, bound, strategy="graph", max_seconds=max_seconds, max_memory=max_memory, began=bounds.began,
+        progress=None if progress is None else partial(_show_status, progress),
+    )  # fmt: skip
+    verdict = search(graph=True, max_states=min(max_states, DRAWN)).verdict
     cells = _cells(bound.towers, verdict.graph) if verdict.complete else None
-    if not verdict.complete and max_states > DRAWN:
-        verdict = explore(bound, strategy="graph", max_states=max_states).verdict
+    if verdict.stopped_by == "max-states" and max_states > DRAWN:
+        verdict = search(max_states=max_states).verdict
+    beyond = {
+        access.cell: Beyond(access.cell, access.span.line, extents)
+        for access in firsts
+        if (extents := _extents_without(access.cell, bound.towers)) and not (cells and access.cell in cells.accessed)
+    }
     tensors = {race.tensor for race in verdict.races}
 
     def sighted(race: Race) -> Sighted:
-        if _outside(race.cell, bound.towers):
+        if race.cell in beyond:
             return Sighted(race, False, outside=True)
         sure = race.cell in cells.racing if cells and cells.named(race.cell) else race.tensor in tensors
         return Sighted(race, sure or (False if verdict.complete else None))
 
-    unseen = sorted(tensors - {race.tensor for race in found})
-    return Judged(len(accesses), tasks, tuple(map(sighted, found)), tuple(unseen), verdict)
+    unseen = tuple(sorted(tensors - {one.race.tensor for one in found}))
+    races = tuple(sighted(one.race) for one in found)
+    return replace(made, races=races, unseen=unseen, verdict=verdict, beyond=tuple(beyond.values()))
+
+
+def _examine(detector: Detector, bounds: Bounds, progress: Judging | None) -> str | None:
+    """Find races until the end of the log, a bound or a signal, which is returned by name. Ctrl-C is one."""
+    interrupts, within = Interrupts(), _ticking("judging", bounds, progress)
+
+    def tick(done: int, left: int) -> None:
+        if interrupts.count:
+            raise interrupts.error()
+        within(done, left)
+
+    try:
+        with interrupts.noted():
+            detector.run(tick)
+    except Stopped as stopped:
+        return stopped.bound
+    except KeyboardInterrupt as interrupt:
+        return "signal" if isinstance(interrupt, Terminated) else "interrupt"
+    return None
+
+
+def _ticking(doing: str, bounds: Bounds, progress: Judging | None) -> Tick:
+    def tick(done: int, left: int) -> None:
+        bounds.tick()
+        if progress is not None:
+            progress(doing, done, left)
+
+    return tick
+
+
+def _show_status(progress: Judging, status: Status) -> None:
+    progress("exploring", status.explored, status.planned)
+
+
+def _first_accesses(log: Log) -> list[Access]:
+    """The first access to each cell and the first of each operation to it, in the order of the log."""
+    firsts: dict[tuple[int, int], int] = {}
+    for number, key in enumerate(zip(log.cell, log.operation, strict=True)):
+        firsts.setdefault(key, number)
+    return [log[number] for number in firsts.values()]
 
 
 @dataclass(frozen=True)
@@ -190,11 +291,28 @@ def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
         raise InputError(message, access.span, fix="write a subscript for each axis")
 
 
-def _outside(cell: str, towers: Mapping[str, Tower]) -> bool:
-    """Whether the subscripts of an element, or its position in dense levels, exceed the extents of the tensor."""
+ROOM: dict[str, tuple[int, int]] = {
+    "1": (0, 1), "positions": (1, 0), "positions + 1": (1, 1), "entries": (1, 0), "children": (1, 0),
+}  # fmt: skip
+"""The most cells of buffers of such lengths, whatever is stored: so many for each element, and some more."""
+
+
+def _extents_without(cell: str, towers: Mapping[str, Tower]) -> str:
+    """The extents of a cell's tensor, or the cells that its buffer can have, if these exclude it; else nothing."""
     name, subscripts = parts(cell)
-    shape: Sequence[int] = towers[name].shape if name in towers else ()
-    tower = towers.get(name.removesuffix(".val"))
-    if name not in towers and tower is not None and _dense(tower, tower.rank):
-        shape = (prod(tower.shape),)
-    return len(subscripts) == len(shape) and not all(1 <= i <= n for i, n in zip(subscripts, shape, strict=True))
+    if name in towers:
+        shape: tuple[int, ...] = towers[name].shape
+        if len(subscripts) != len(shape) or all(1 <= i <= n for i, n in zip(subscripts, shape, strict=True)):
+            return ""
+        return f"{name} has extents {'×'.join(map(str, shape))}"
+    if len(subscripts) != 1 or not _is_buffer(name, towers):
+        return ""
+    if subscripts[0] < 1:
+        return f"{name} begins at position 1"
+    tensor, *_, buffer = name.partition("⟨")[0].split(".")
+    lengths = {each.length for level in towers[tensor].levels for each in level.buffers if each.name == buffer}
+    if not lengths <= ROOM.keys():
+        return ""
+    elements = prod(max(n, 1) for n in towers[tensor].shape)
+    most = max(each * elements + more for each, more in map(ROOM.__getitem__, lengths))
+    return f"{name} has at most {most} cell{'' if most == 1 else 's'}" if subscripts[0] > most else ""

@@ -10,10 +10,12 @@ import click
 
 from wingspan import api
 from wingspan.cli.group import main
-from wingspan.cli.options import FILE, beside_program
-from wingspan.console import show, show_json
+from wingspan.cli.options import FILE, beside_program, limit, size
+from wingspan.console import began, show, show_json
+from wingspan.explorer.interrupts import terminating
 from wingspan.views import json as data
-from wingspan.views import terminal
+from wingspan.views import progress, terminal
+from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation
 
 
@@ -21,7 +23,10 @@ from wingspan.views.view import Invocation
 @click.argument("log", type=FILE)
 @beside_program
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop exploring after N states.")
-def judge(told: Invocation | None, as_json: bool, log: Path, max_states: int | None) -> None:
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
+@click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when memory use reaches SIZE, e.g. 512M or 2G.")
+@terminating()
+def judge(told: Invocation | None, as_json: bool, log: Path, max_states: int | None, **bounds: Any) -> None:
     """Find the races in LOG, the accesses of a parallel kernel of yours.
 
     A line is a task, an operation and a cell: `1 read c[3]`. With --program, each race is compared with those that
@@ -29,11 +34,14 @@ def judge(told: Invocation | None, as_json: bool, log: Path, max_states: int | N
     """
     if told is None and max_states is not None:
         raise click.UsageError("--max-states is for --program.")
-    bounds: dict[str, Any] = {} if max_states is None else {"max_states": max_states}
-    given = {} if told is None else {"program": told.runnable, **told.binding}
-    made = api.judge(log, **given, **bounds)
+    given: dict[str, Any] = bounds if max_states is None else {"max_states": max_states, **bounds}
+    if told is not None:
+        given |= {"program": told.runnable, **told.binding}
+    with spinner(progress.judging, sys.stderr) as line:
+        made = api.judge(log, **given, progress=line, began=began())
     if as_json:
         show_json(data.judge(made))
     else:
         show(terminal.judge(made, str(log)), colours=True)
-    sys.exit(1 if made.races else 0 if made.verdict is None or made.verdict.complete else 3)
+    short = made.stopped_by or (made.verdict and not made.verdict.complete)
+    sys.exit(1 if made.races else 3 if short else 0)

@@ -328,6 +328,9 @@ def judge(made: Judged) -> dict[str, Any]:
         ],
         "unseen": list(made.unseen),
         "complete": made.verdict and made.verdict.complete,
+        "examined": made.examined,
+        "stopped_by": made.stopped_by,
+        "beyond": [{"cell": one.cell, "line": one.line, "extents": one.extents} for one in made.beyond],
     }
 
 

@@ -87,6 +87,18 @@ class Slow:
         self.note(f"{why}; --engine native takes seconds for many millions")
 
 
+def judging(doing: str, done: int, left: int) -> str:
+    """A log that is read or examined, or the search for what it is compared with.
+
+    >>> judging("reading", 4096, 100)
+    'reading: 4 096 lines, 100 to go'
+    """
+    unit, rest = {"reading": ("line", "to go"), "judging": ("access", "to go"), "exploring": ("state", "planned")}[
+        doing
+    ]
+    return f"{doing}: {count(done, unit)}, {digits(left)} {rest}"
+
+
 def stressing(done: int, left: int) -> str:
     """Many runs on threads."""
     return f"stress: {digits(done)} runs, {digits(left)} to go"

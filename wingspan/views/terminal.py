@@ -388,11 +388,19 @@ def _end(end: Outcome | str) -> str:
 def judge(made: Judged, file: str) -> str:
     """The races of a log, whether they are predicted, and what is predicted besides."""
     where = f"{count(made.accesses, 'access')} of {count(made.tasks, 'task')}"
-    head = f"race  {file}: {count(len(made.races), 'race')} in {where}" if made.races else f"no race  {file}: {where}"
+    if made.stopped_by:
+        where = f"the first {digits(made.examined)} of {where}"
+    none = "no race so far" if made.stopped_by else "no race"
+    head = f"race  {file}: {count(len(made.races), 'race')} in {where}" if made.races else f"{none}  {file}: {where}"
     stopped = made.verdict.stopped_by if made.verdict else None
     bound = [f"  the search was stopped by {BOUNDS[stopped]}, and predicts only what it found"] if stopped else []
+    if made.stopped_by:
+        bound = [f"  stopped by {BOUNDS[made.stopped_by]}: accesses after these are not examined, and may race"]
     unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in made.unseen]
-    return "\n".join([head, *some(made.races, "race", lambda one: _judged(one, made)), *unseen, *bound])
+    racing = {one.race.cell for one in made.races}
+    quiet = [one for one in made.beyond if one.cell not in racing]
+    beyond = some(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
+    return "\n".join([head, *some(made.races, "race", lambda one: _judged(one, made)), *beyond, *unseen, *bound])
 
 
 def _judged(one: Sighted, made: Judged) -> str:
@@ -400,7 +408,8 @@ def _judged(one: Sighted, made: Judged) -> str:
     may = VERBS[second.operation].removesuffix("s")
     text = f"  {_logged(first)} {VERBS[first.operation]} {one.race.cell} while {_logged(second)} may {may} it"
     told = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
-    beyond = f": the program has no {one.race.cell}" if one.outside else ""
+    extents = next((each.extents for each in made.beyond if each.cell == one.race.cell), "")
+    beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
     return text if made.verdict is None else f"{text}  {told}{beyond}"
 
 
