@@ -16,13 +16,14 @@ from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.errors import InputError
 from wingspan.explorer.bounds import Bounds, Stopped
-from wingspan.explorer.interrupts import Interrupts, Terminated
+from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.states import Status
 from wingspan.explorer.verdict import Race, StateGraph, Verdict
 from wingspan.happens_before import Detector
 from wingspan.levels import Tower
 from wingspan.shown import Shown
+from wingspan.signals import Terminated
 
 DRAWN = 1_000
 """For programs with at most this many states, races are predicted cell by cell."""

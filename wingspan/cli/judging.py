@@ -12,7 +12,7 @@ from wingspan import api
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, beside_program, limit, size
 from wingspan.console import began, show, show_json
-from wingspan.explorer.interrupts import terminating
+from wingspan.signals import terminating
 from wingspan.views import json as data
 from wingspan.views import progress, terminal
 from wingspan.views.paint import spinner
