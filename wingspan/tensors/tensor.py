@@ -243,7 +243,7 @@ class Tensor(Shown):
         """The dense array, of this tensor's shape: integers, doubles (the nearest ones) or booleans, as wide as the
         format; of pairs records of the type `wingspan.PAIR`.
 
-        If all levels are dense, the result of an engine is not copied.
+        If all levels are dense, the result of an engine is not copied, and the array is only to be read.
         """
         if self.tower.kind == "pair":
             return pairs(self._words())
@@ -285,6 +285,8 @@ class Tensor(Shown):
 
     def to_scipy(self) -> Any:
         """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
+
+        What a result of an engine shares with it is only to be read; `copy()` it to change it.
 
         Raises:
             InputError: the fill value is not zero, there are no axes, or the elements are pairs.
@@ -510,7 +512,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
 
 
 def _sealed(tensor: Tensor, data: Frozen) -> Tensor:
-    """The tensor, with copies in place of arrays of an engine's that `to_numpy` may have handed out."""
+    """The tensor, with copies in place of arrays of an engine's, of which others may have views."""
     writeable = {key: stored for key, stored in data.arrays.items() if stored.values.flags.writeable}
     copies = {key: replace(stored, values=stored.values.copy()) for key, stored in writeable.items()}
     for stored in copies.values():
