@@ -26,6 +26,7 @@ from .program import Function, Program, load, parse
 from .runtime.lease import Limits
 from .runtime.spare import release
 from .schemas import schema
+from .tensors.foreign import with_fill
 from .tensors.pairs import PAIR
 from .tensors.tensor import Tensor
 from .version import __version__
@@ -88,4 +89,5 @@ __all__ = [
     "step",
     "stress",
     "sweep",
+    "with_fill",
 ]

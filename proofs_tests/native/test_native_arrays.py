@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array as stdlib_array
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, product
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
 from proofs_tests.towers import same, tower
-from wingspan import InputError, Tensor, api
+from wingspan import InputError, Tensor, api, with_fill
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
+from wingspan.levels import Tower
 from wingspan.runtime.memory import buffers, result
 from wingspan.tensors.arrays import at_hand, checked, entries_of, frozen
 from wingspan.tensors.frozen import Columns, Frozen, Key, collect, disorder
@@ -80,7 +82,8 @@ def test_sparse_arrays_have_the_cells_that_the_operations_write(made, kind):
     matrix = scipy.sparse.coo_array(array)
     if array.ndim == 2 and array.size:
         matrix = matrix.asformat(kind)
-    assert Tensor.from_scipy(form, matrix).cells.values == by_cells(form, matrix).cells.values
+    filled = with_fill(matrix, tower(form).fill)
+    assert Tensor.from_scipy(form, filled).cells.values == by_cells(form, matrix).cells.values
 
 
 @derandomized
@@ -262,14 +265,50 @@ def test_whoever_changes_arrays_later_changes_no_tensor(form, data):
 
 @pytest.mark.parametrize("form", [DENSE, CSC])
 def test_a_result_that_is_bound_is_not_what_was_handed_out(form):
-    """An engine's arrays are handed out to be written; a program that has them as its input has its own."""
+    """An engine's arrays are handed out to be read; a program that has them as its input has its own."""
     text = f"C = Tensor({form}, 2, 2)\nC .= 0.0\nfor j = 1:2\nfor i = 1:2\nC[i, j] = i + 2.5 * j\nend\nend\nreturn C"
     made = api.run(api.parse(text), engine="native").tensors["C"]
     bound = binding(form, made)
     handed_out = made.to_numpy() if form == DENSE else made.to_scipy().data
-    assert handed_out.flags.writeable
+    assert not handed_out.flags.writeable
+    handed_out.flags.writeable = True
     handed_out[...] = 0.0
     assert bound.to_numpy().tolist() == [[3.5, 6.0], [4.5, 7.0]]
+
+
+COUNTED: dict[str, tuple[Tower, dict[Key, np.ndarray | Stored]]] = {
+    "csc": (tower(CSC, 2, 2), {PTR: np.array([1, 3, 4]), IDX: np.array([1, 2, 2])}),
+    "in place": (tower(CSC, 2, 2), {PTR: np.array([1, 3, 4]), IDX: Stored(np.array([0, 1, 1]), 1)}),
+    "vector": (
+        tower("SparseList(Element(0.0))", 3),
+        {(0, "ptr", ()): np.array([1, 4]), (0, "idx", ()): np.array([1, 2, 3])},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_scipy_does_not_change_the_result_that_it_is_made_of(name):
+    """What shares memory with it cannot be written: SciPy would move its elements, and not its indices. A copy can."""
+    levels, arrays = COUNTED[name]
+    tensor = result(levels, {**arrays, (len(levels.levels) - 1, "val", ()): np.array([0.0, 2.0, 3.0])}, 0)
+    before, made = tensor.to_numpy().tolist(), tensor.to_scipy()
+    for change in (lambda: made.data.fill(7), made.eliminate_zeros):
+        with suppress(ValueError):  # of COO it makes other arrays
+            change()
+        assert tensor.to_numpy().tolist() == before
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.to_scipy().data[0] = 7
+    copy = tensor.to_scipy().copy()
+    copy.data[...] = 7
+    assert tensor.to_numpy().tolist() == before and (copy.data == 7).all()
+
+
+def test_numpy_does_not_change_the_result_that_it_is_made_of():
+    tensor = result(tower(DENSE, 2, 2), {VAL: np.array([0.0, 2.0, 3.0, 0.0])}, 0)
+    made = tensor.to_numpy()
+    with pytest.raises(ValueError, match="read-only"):
+        made += 1
+    assert tensor.to_exact().tolist() == [[0, 3], [2, 0]]
 
 
 def test_results_are_handed_over_without_copying():

@@ -68,17 +68,62 @@ def test_images_of_other_kinds_are_read_as_pixels(tmp_path):
     assert read_file(tmp_path / "deep.pgm").tolist() == [[7], [1000]]
 
 
-def png(width: int, height: int) -> bytes:
-    """The header of an image, and one scan line of it."""
+def png(
+    width: int, height: int, lines: bytes = bytes(9), bits: int = 8, colour: int = 0, *more: tuple[bytes, bytes]
+) -> bytes:
+    """An image of scan lines, by default one; each begins with the number of its filter."""
     parts = [
-        (b"IHDR", width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\x00\x00\x00\x00"),
-        (b"IDAT", zlib.compress(bytes(9))),
+        (b"IHDR", width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([bits, colour, 0, 0, 0])),
+        *more,
+        (b"IDAT", zlib.compress(lines)),
         (b"IEND", b""),
     ]
     chunks = (
         len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big") for kind, data in parts
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+GREY, COLOURS, PALETTE, GREY_ALPHA, COLOURS_ALPHA = 0, 2, 3, 4, 6
+"""The kinds of PNG (https://www.w3.org/TR/png-3/#11IHDR)."""
+PLTE, TRNS = (b"PLTE", bytes([9, 8, 7, 10, 20, 30])), (b"tRNS", bytes([255, 40]))
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind", "line", "more", "pixels"),
+    [
+        (1, GREY, b"\x40", (), [[[0]], [[255]]]),
+        (2, GREY, b"\x60", (), [[[85]], [[170]]]),
+        (4, GREY, b"\x1e", (), [[[17]], [[238]]]),
+        (8, GREY, b"\x01\xfe", (), [[[1]], [[254]]]),
+        (16, GREY, b"\x01\x02\xff\xfe", (), [[[258]], [[65534]]]),
+        (16, GREY, b"\x01\x02\xff\xfe", ((b"tRNS", b"\x01\x02"),), [[[258]], [[65534]]]),
+        (8, COLOURS, b"\x01\x02\x03\xfd\xfe\xff", (), [[[1, 2, 3]], [[253, 254, 255]]]),
+        (1, PALETTE, b"\x40", (PLTE,), [[[9, 8, 7]], [[10, 20, 30]]]),
+        (4, PALETTE, b"\x10", (PLTE,), [[[10, 20, 30]], [[9, 8, 7]]]),
+        (8, PALETTE, b"\x01\x00", (PLTE, TRNS), [[[10, 20, 30, 40]], [[9, 8, 7, 255]]]),
+        (8, GREY_ALPHA, b"\x01\x02\xfd\xfe", (), [[[1, 2]], [[253, 254]]]),
+        (8, COLOURS_ALPHA, b"\x01\x02\x03\x04\xfc\xfd\xfe\xff", (), [[[1, 2, 3, 4]], [[252, 253, 254, 255]]]),
+    ],
+)
+def test_samples_of_a_png_are_kept(tmp_path, bits, kind, line, more, pixels):
+    """Two pixels of each kind; fewer than 8 bits are scaled to 0:255."""
+    (tmp_path / "a.png").write_bytes(png(2, 1, b"\x00" + line, bits, kind, *more))
+    assert read_file(tmp_path / "a.png").reshape(2, 1, -1).tolist() == pixels
+
+
+@pytest.mark.parametrize(("kind", "planes"), [(COLOURS, 3), (GREY_ALPHA, 2), (COLOURS_ALPHA, 4)])
+@pytest.mark.parametrize("member", ["", ":alpha", ":red"])
+def test_samples_that_would_lose_bits_are_refused(tmp_path, kind, planes, member):
+    """Also a plane alone; a .ppm file of 16 bits keeps them, as the message says."""
+    samples = np.arange(258, 258 + 2 * planes).astype(">u2")
+    (tmp_path / "a.png").write_bytes(png(2, 1, b"\x00" + samples.tobytes(), 16, kind))
+    with pytest.raises(InputError, match="its samples have 16 bits") as raised:
+        read_file(tmp_path / f"a.png{member}")
+    assert "write it as .ppm" in str(raised.value.fix)
+    if kind == COLOURS:
+        (tmp_path / "a.ppm").write_bytes(b"P6 2 1 65535\n" + samples.tobytes())
+        assert read_file(tmp_path / "a.ppm").ravel().tolist() == list(range(258, 264))
 
 
 @pytest.mark.parametrize(

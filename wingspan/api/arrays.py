@@ -237,8 +237,7 @@ def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) 
 def compute(
     array: LazyTensor, *, format: str | None = None, threads: int | None = None, engine: str = AUTO
 ) -> Computed:
-    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept:
-    arrays that share memory with it, as `to_numpy` may, are not to be written to.
+    """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept.
 
     Args:
         array: the lazy array.

@@ -12,7 +12,6 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-import scipy.sparse
 
 from wingspan.api.binding import bind
 from wingspan.api.calls import Again, Call, Engine, Ready, kept
@@ -35,6 +34,7 @@ from wingspan.program import Program, load
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
 from wingspan.shown import Shown
+from wingspan.tensors.foreign import Filled, Runs, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor
@@ -395,14 +395,17 @@ def _format(given: Any, rank: int) -> ir.Format:
         return parse_format(str(given.tower))
     if isinstance(given, str):
         return default_format(rank, FILLS[given]) if given in FILLS else parse_format(given)
-    try:
-        dtype = given.dtype if scipy.sparse.issparse(given) else np.asarray(given).dtype
-    except ValueError:
-        raise InputError("the example is no array", fix="give rows of one length") from None
-    kind = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(dtype.kind)
-    if kind is None:
+    given = interpret(given, rank)
+    if not isinstance(given, Filled | Runs):
+        try:
+            given = np.asarray(given)
+        except ValueError:
+            raise InputError("the example is no array", fix="give rows of one length") from None
+    fill, array = (given.fill, given.array) if isinstance(given, Filled) else (0, given)
+    dtype = (array.values if isinstance(array, Runs) else array).dtype
+    if dtype.kind not in "biuf":
         raise InputError(f"{dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
-    return default_format(rank, FILLS[kind])
+    return default_format(rank, kind_of(given)(fill))
 
 
 def _require_parameters(bound: Elaborated) -> None:

@@ -20,12 +20,9 @@ from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import Modifier, Storage
-from wingspan.tensors.foreign import Runs, adopt, is_arrow
+from wingspan.tensors.foreign import Filled, Runs, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, checked
-
-KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
-"""What Python calls the elements of an array, by NumPy's letters."""
 
 MOVE = {True: 10.0, False: 2.0}
 """What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
@@ -176,7 +173,8 @@ class Input(Operand):
         if isinstance(data, np.ndarray):
             return Tensor.from_numpy(as_format(form), data.transpose(axes), borrow=True)
         turned = transposed(data, axes)
-        return Tensor.from_scipy(as_format(form), turned.tocsc() if turned.format == "csr" else turned, borrow=True)
+        turned = turned.tocsc() if turned.format == "csr" else turned
+        return Tensor.from_scipy(as_format(form), Filled(turned, self.fill), borrow=True)
 
 
 def format_of(dense: Sequence[bool], form: str, sparse: str = "SparseList") -> str:
@@ -224,12 +222,16 @@ def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
         data = Transposed(data, tuple(range(len(data.shape))))
     if isinstance(data, Transposed):
         return Transposed(_plain(data.stored), data.axes), double(data.fill)
-    fill = getattr(data, "fill_value", 0)
-    fill = fill.item() if isinstance(fill, np.generic) else fill
-    given = checked(adopt(data, "the format", rank, fill))
+    data = interpret(data, rank)
+    given = checked(data.array if isinstance(data, Filled) else data)
     if given.dtype == object:
         raise InputError("its elements are Python objects", fix="give an array of integers, doubles or booleans")
-    return given, KINDS[given.dtype.kind](fill if scipy.sparse.issparse(given) else 0)
+    if not scipy.sparse.issparse(given):
+        return given, zero(given.dtype)
+    kind = kind_of(Filled(given, data.fill))
+    if kind is float and given.dtype.kind != "f":
+        given = given.astype(np.float64)
+    return given, kind(data.fill)
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -244,8 +246,8 @@ def _plain(tensor: Tensor) -> Tensor:
 
 def _in_runs(data: Any) -> Any:
     """An array of Arrow as a RunList if it is run-end encoded, else as a NumPy array."""
-    runs = adopt(data, "the format", 1, 0)
+    runs = interpret(data, 1)
     if not isinstance(runs, Runs):
         return runs
-    zero = KINDS[runs.values.dtype.kind](0)
-    return Tensor.from_arrow(format_of([False], leaf(zero, BY_DTYPE[runs.values.dtype.name]), "RunList"), data)
+    element = leaf(zero(runs.values.dtype), BY_DTYPE[runs.values.dtype.name])
+    return Tensor.from_arrow(format_of([False], element, "RunList"), data)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.lang import ir
+from wingspan.tensors.foreign import Filled
 from wingspan.tensors.formats import parse_format
 from wingspan.tensors.tensor import Coordinates, Tensor
 
@@ -104,7 +105,7 @@ class Transposed:
         """What is stored as a tensor with its axes in this order, in a format with the same fill value."""
         if not self.axes:
             return Tensor.from_numpy(as_format(form), self.stored.to_numpy())
-        return Tensor.from_scipy(as_format(form), self._coo(), borrow=True)
+        return Tensor.from_scipy(as_format(form), Filled(self._coo(), self.fill), borrow=True)
 
 
 as_format = lru_cache(maxsize=1000)(parse_format)

@@ -48,7 +48,8 @@ def convert(
     """Write the tensor in the file IN to the file OUT.
 
     The suffixes say what the files are. A member is named after a colon: two.npz:a, page.png:red. FORMAT says which
-    elements are stored, and thereby what a .h5 or .arrow file is like.
+    elements are stored, and thereby what a .h5 or .arrow file is like. What IN does not store is 0, or its fill value,
+    or the one behind its name: graph.mtx:fill=Inf.
     """
     path = Path(target)
     if suffix(path) not in SUFFIXES:

@@ -103,7 +103,7 @@ def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
     if known and data.tower.levels[0] == form.levels[0] and alike(data.fill, fill):
         require_order(name, data)
         return cast(Tensor, data)
-    if isinstance(data, np.ndarray) or scipy.sparse.issparse(data):
+    if isinstance(data, np.ndarray) or (scipy.sparse.issparse(data) and not fill):
         tower = Tower(form.levels, data.shape)
         if (arrays := at_hand(tower, data)) is not None:
             return Tensor(tower, arrays, fill)

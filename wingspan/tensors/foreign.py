@@ -12,8 +12,9 @@ import scipy.sparse
 
 from wingspan.buffers.stored import differ
 from wingspan.errors import InputError
-from wingspan.lang.algebra import show
+from wingspan.lang.algebra import double, show
 from wingspan.lang.ir import Value
+from wingspan.lang.pairs import Pair
 from wingspan.lang.words import alike
 from wingspan.reading import require_memory
 from wingspan.tensors.scipy_arrays import in_order, reason
@@ -21,7 +22,7 @@ from wingspan.tensors.scipy_arrays import in_order, reason
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """A SciPy sparse array whose other elements are not zero but `fill`."""
+    """An array, sparse in SciPy's way or dense, and the value of the elements that it does not store."""
 
     array: Any
     fill: Any
@@ -56,25 +57,98 @@ class Runs:
         return np.repeat(self.values, np.diff(self.ends, prepend=0))
 
 
-def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
-    """What is given for a format with so many axes: a NumPy array, a SciPy sparse one, or Runs.
+def with_fill(array: Any, fill: Any) -> Filled:
+    """A sparse array with a value for the elements that it does not store, in place of its own: SciPy's have 0.
 
-    Arrays of pydata/sparse (COO, GCXS, DOK) become SciPy's, run-end arrays of Arrow become Runs, and block matrices of
-    SciPy (BSR) have four axes if the format has: column and row in the block, column and row of the block. What is
-    none of these is returned as it is. InputError if an array is not in order, or its fill value not the format's.
+    A graph whose missing edges are infinitely long is `with_fill(A, math.inf)`; in a file, `graph.mtx:fill=Inf`.
+
+    Args:
+        array: a sparse array of SciPy or pydata/sparse. It is not copied.
+        fill: a boolean if the elements are booleans, else an integer or a double. It must be that of the format; if the
+            format is not given, integers become doubles for one that is no integer.
+
+    Returns:
+        An input like any other, of `run`, kernels, `einsum`, `lazy` and `Tensor.from_scipy`.
+
+    Raises:
+        InputError: the array stores every element, or the fill value is of another kind.
     """
-    if scipy.sparse.issparse(data):
-        return in_order(data, _blocks) if data.format == "bsr" and rank == 4 else data
-    if is_arrow(data):
-        return _runs(data)
-    if hasattr(data, "fill_value") and (hasattr(data, "coords") or hasattr(data, "to_coo") or hasattr(data, "tocoo")):
-        data = _pydata(data)
+    data = interpret(array, 0)
+    if not isinstance(data, Filled) or isinstance(data.array, np.ndarray):
+        message = f"a fill value for a {type(array).__name__}, which is no sparse array of SciPy or pydata/sparse"
+        raise InputError(message, fix="give a sparse array; that of a file is named with it: graph.mtx:fill=Inf")
+    fill = double(fill.item() if isinstance(fill, np.generic) else fill)
+    if not isinstance(fill, bool | int | float) or isinstance(fill, Pair):
+        raise InputError(f"a {type(fill).__name__} is no fill value", fix="use a number or a boolean")
+    if isinstance(fill, int) and not -(2**63) <= fill < 2**63:
+        raise InputError(f"{fill} does not fit a 64-bit integer", fix="use a smaller one, or a double")
+    made = Filled(data.array, fill)
+    kind_of(made)
+    return made
+
+
+def kind_of(data: Any) -> type:
+    """The Python type that holds the elements of an array and its fill value. InputError if one is a boolean."""
+    fill, array = (data.fill, data.array) if isinstance(data, Filled) else (None, data)
+    values = array.values if isinstance(array, Runs) else array
+    kind = type(zero(getattr(values, "dtype", None)))
+    if fill is not None and (kind is bool) != isinstance(fill, bool):
+        elements = "booleans" if kind is bool else "numbers"
+        raise InputError(f"its elements are {elements}, and its fill value is {show(fill)}", fix="use one kind")
+    whole = not isinstance(fill, float) or (fill.is_integer() and abs(fill) < 2**63)
+    return kind if whole or kind is not int else float
+
+
+def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
+    """The array given for a format with so many axes: a NumPy array, a SciPy sparse one, or Runs; see `interpret`.
+
+    InputError if an array is not in order, or if the value of what it does not store is not that of the format.
+    """
+    data = interpret(data, rank)
     if not isinstance(data, Filled):
         return data
-    if isinstance(data.array, np.ndarray) or alike(data.fill, fill):
-        return data.array
-    value = show(data.fill)
-    raise InputError(f"its fill value is {value}, that of {form} is {show(fill)}", fix=f"use Element({value})")
+    if not isinstance(data.array, np.ndarray) and not isinstance(fill, Pair):
+        require_fill(data.fill, form, fill)
+    return data.array
+
+
+def same_fill(x: Value, y: Value) -> bool:
+    """Whether two fill values are one; a number is no boolean."""
+    return alike(x, y) and isinstance(x, bool) == isinstance(y, bool)
+
+
+def require_fill(fill: Value, form: Any, wanted: Value) -> None:
+    """InputError unless the fill value of an array is that of a format."""
+    if same_fill(fill, wanted):
+        return
+    value, other = show(fill), show(wanted)
+    fix = f"use Element({value})"
+    if isinstance(fill, bool) == isinstance(wanted, bool):
+        fix += f", or say that what is not stored is {other}: FILE:fill={other}, or with_fill(A, {other}) in Python"
+    raise InputError(f"its fill value is {value}, that of {form} is {other}", fix=fix)
+
+
+def interpret(data: Any, rank: int) -> Any:
+    """An array of another library for a tensor with so many axes: Filled if it is sparse, Runs, or as it is.
+
+    What SciPy's arrays do not store is 0. Those of pydata/sparse (COO, GCXS, DOK) become SciPy's, run-end arrays of
+    Arrow become Runs, and block matrices of SciPy (BSR) have four axes if the tensor has: column and row in the block,
+    column and row of the block. InputError if an array is not in order.
+    """
+    if is_arrow(data):
+        return _runs(data)
+    if scipy.sparse.issparse(data):
+        data = Filled(data, zero(getattr(data, "dtype", None)))
+    elif hasattr(data, "fill_value") and any(hasattr(data, name) for name in ("coords", "to_coo", "tocoo")):
+        data = _pydata(data)
+    if isinstance(data, Filled) and rank == 4 and getattr(data.array, "format", "") == "bsr":
+        return Filled(in_order(data.array, _blocks), data.fill)
+    return data
+
+
+def zero(dtype: Any) -> Value:
+    """The zero of a type of elements, in Python."""
+    return {"b": False, "f": 0.0}.get(getattr(dtype, "kind", ""), 0)
 
 
 def _pydata(data: Any) -> Filled:

@@ -10,7 +10,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import Level, resolve
-from wingspan.tensors.foreign import Filled, Runs
+from wingspan.tensors.foreign import Filled, Runs, kind_of
 
 
 def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) -> ir.Format:
@@ -25,9 +25,10 @@ def default_of(data: Any) -> ir.Format:
     """The default format for what a file holds: of its rank, kind, width and fill value."""
     fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
     values = array.values if isinstance(array, Runs) else array
-    kind = {"b": bool, "f": float}.get(values.dtype.kind, int)
+    kind = kind_of(data)
     width = BY_DTYPE.get(values.dtype.newbyteorder("=").name)
-    return default_format(array.ndim, kind(fill), width if width is not None and width.narrow else None)
+    narrow = width is not None and width.narrow and width.kind == kind.__name__
+    return default_format(array.ndim, kind(fill), width if narrow else None)
 
 
 def outermost(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level:

@@ -129,8 +129,12 @@ def borrowed(array: np.ndarray) -> bool:
 
 
 def own(array: np.ndarray) -> np.ndarray:
-    """An array that may be handed out: a copy if it is only to be read."""
-    return array if array.flags.writeable else array.copy()
+    """An array to hand out: a copy if somebody else has it, too; else a view of the result of an engine, to be read."""
+    if not array.flags.writeable:
+        return array.copy()
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def fix(array: np.ndarray) -> None:

@@ -17,7 +17,6 @@ from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.numbers import axes
-from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Tower
 from wingspan.memory import available_memory
 from wingspan.paths import named
@@ -28,7 +27,7 @@ from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.drawing import drawing
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Runs, adopt, is_arrow
+from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow, require_fill, same_fill
 from wingspan.tensors.formats import default_of, outermost
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
 from wingspan.tensors.pairs import of_pairs, pairs
@@ -137,13 +136,14 @@ class Tensor(Shown):
 
         Args:
             form, devices, borrow: as for `from_numpy`.
-            matrix: a sparse array of any format. Unsorted entries are sorted, and duplicates are summed. A BSR array
-                has four axes if the format has: column and row in the block, column and row of the block.
+            matrix: a sparse array of any format, or one `with_fill`. Unsorted entries are sorted, and duplicates are
+                summed. A BSR array has four axes if the format has: column and row in the block, column and row of the
+                block.
 
         Raises:
-            InputError: as `from_numpy`.
+            InputError: as `from_numpy`, or what is not stored, 0 or the fill value that is given, is not the format's.
         """
-        if not scipy.sparse.issparse(matrix):
+        if not (scipy.sparse.issparse(matrix) or isinstance(matrix, Filled)):
             raise InputError(f"a {type(matrix).__name__} is not a SciPy sparse array", fix="use Tensor.from_numpy")
         return _of(form, matrix, devices, borrow)
 
@@ -162,7 +162,8 @@ class Tensor(Shown):
             devices: as for `from_numpy`.
 
         Raises:
-            InputError: the file cannot be read, or its tensor does not fit the format.
+            InputError: the file cannot be read, or its tensor does not fit the format. What is not stored is 0 or the
+                fill value of the file, unless one is given with its name: `graph.mtx:fill=Inf`.
         """
         if form is None:
             data = read_file(named(path))
@@ -181,7 +182,7 @@ class Tensor(Shown):
         Raises:
             InputError: as `from_numpy`, or the fill values differ.
         """
-        if not hasattr(array, "fill_value"):
+        if not (hasattr(array, "fill_value") or isinstance(array, Filled)):
             raise InputError(f"a {type(array).__name__} is not an array of pydata/sparse", fix="use Tensor.from_scipy")
         return _of(form, array, devices, False)
 
@@ -248,7 +249,7 @@ class Tensor(Shown):
         """The dense array, of this tensor's shape: integers, doubles (the nearest ones) or booleans, as wide as the
         format; of pairs records of the type `wingspan.PAIR`.
 
-        If all levels are dense, the result of an engine is not copied.
+        If all levels are dense, the result of an engine is not copied, and the array is only to be read.
         """
         if self.tower.kind == "pair":
             return pairs(self._words())
@@ -293,6 +294,8 @@ class Tensor(Shown):
 
     def to_scipy(self) -> Any:
         """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
+
+        What a result of an engine shares with it is only to be read; `copy()` it to change it.
 
         Raises:
             InputError: the fill value is not zero, there are no axes, or the elements are pairs.
@@ -508,11 +511,14 @@ def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
 def adapt(tensor: Tensor, tower: Tower) -> Tensor:
     """The tensor in the levels of a tower: with what it stores, or, if the fill values differ, what differs from fill.
 
-    It stays as it is if its arrays are those that it would get. InputError if they are spoiled.
+    It stays as it is if its arrays are those that it would get. InputError if they are spoiled, or if the fill values
+    differ and there are too many elements to look at each.
     """
     if wrong := tensor.disorder():
         raise InputError(f"{DISORDER}: {wrong}", fix=ANEW)
-    if not alike(tensor.fill, tower.fill):
+    if prod(tensor.shape) > LARGEST:
+        require_fill(tensor.fill, tower, tower.fill)
+    if not same_fill(tensor.fill, tower.fill):
         return from_exact(tower, tensor.to_exact())
     if not isinstance(tensor.data, Frozen) or not tower.rank or tower.kind == "pair":
         return load(tower, tensor.entries())
@@ -520,7 +526,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
 
 
 def _sealed(tensor: Tensor, data: Frozen) -> Tensor:
-    """The tensor, with copies in place of arrays of an engine's that `to_numpy` may have handed out."""
+    """The tensor, with copies in place of arrays of an engine's, of which others may have views."""
     writeable = {key: stored for key, stored in data.arrays.items() if stored.values.flags.writeable}
     copies = {key: replace(stored, values=stored.values.copy()) for key, stored in writeable.items()}
     for stored in copies.values():

@@ -12,7 +12,8 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, Span
+from wingspan.errors import InputError, Span, WingspanError
+from wingspan.lang.ir import Literal, Value
 from wingspan.once import alone
 from wingspan.paths import named
 from wingspan.reading import InSteps, Unpacked, reading
@@ -24,7 +25,8 @@ from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, w
 from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
 from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz
 from wingspan.tensors.files.tns import read_tns, write_tns
-from wingspan.tensors.foreign import Filled, Runs
+from wingspan.tensors.foreign import Filled, Runs, with_fill
+from wingspan.tensors.formats import parse_format
 from wingspan.written import replacing
 
 PLANE = "a plane: red, green, blue, grey or alpha"
@@ -101,10 +103,12 @@ def parted(path: Path) -> tuple[Path, str | None]:
 def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> Any:
     """The array in a file, or a member of it: NumPy's, SciPy's, `Filled` or `Runs`.
 
-    For a tensor of rank 1, a `.mtx` file of one column and a plane of an image are vectors. InputError if the file
-    cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
+    For a tensor of rank 1, a `.mtx` file of one column and a plane of an image are vectors. What a sparse file does not
+    store is 0, or the fill value that the file has, or the one that stands behind its name: `graph.mtx:fill=Inf`.
+    InputError if the file cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
     """
-    file_, member = parted(named(path, span))
+    whole, fill = _filled(named(path, span), span)
+    file_, member = parted(whole)
     kind = suffix(file_)
     if kind not in FORMATS:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
@@ -117,6 +121,8 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
                 warnings.simplefilter("ignore")
                 data = form.read(file, member)
             numbers(_values(data))
+            data = data.reshape(-1, order="F") if rank == 1 and form.flat(data) else data
+            data = data if fill is None else with_fill(data, fill)
         except InputError as error:
             topic = error.diagnostics[0].topic
             raise InputError(f"{path}: {error.message}", span, topic=topic, fix=error.fix) from None
@@ -127,13 +133,26 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
                 raise file.failure from None
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise InputError(f"{path}: not a {kind} file in order: {reason}", span, fix=form.again) from None
-    return data.reshape(-1, order="F") if rank == 1 and form.flat(data) else data
+    return data
+
+
+def _filled(path: Path, span: Span | None) -> tuple[Path, Value | None]:
+    """A file or a member of it, and the fill value that is given with its name, if one is."""
+    text, given, fill = str(path).rpartition(":fill=")
+    if not given or suffix(path) in FORMATS:
+        return path, None
+    try:
+        match parse_format(f"Element({fill})").args:
+            case (Literal(value=bool() | int() | float() as value),):
+                return Path(text), value
+    except WingspanError:
+        pass
+    raise InputError(f"{path}: {fill!r} is no fill value", span, fix="for example graph.mtx:fill=Inf") from None
 
 
 def _values(data: Any) -> Any:
     """The elements of an array that has been read."""
-    if isinstance(data, Filled):
-        return data.array.data
+    data = data.array if isinstance(data, Filled) else data
     return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
 
 

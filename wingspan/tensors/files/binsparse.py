@@ -26,7 +26,7 @@ from wingspan.errors import InputError, abridge
 from wingspan.levels import MOST_AXES
 from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library
-from wingspan.tensors.foreign import Filled
+from wingspan.tensors.foreign import Filled, zero
 from wingspan.tensors.pack import Entries
 
 Levels = list[tuple[str, int]]
@@ -160,19 +160,19 @@ class _Group:
         return levels, order
 
     def tensor(self) -> Any:
-        """The array: dense, or SciPy's with a fill value."""
+        """The array, dense or SciPy's, with the fill value that the file names."""
         levels, order = self.layout()
         extents = [self.shape[axis] for axis in order]
         if all(kind == "dense" for kind, _ in levels):
             values = self.values(prod(extents))
-            return values.reshape(extents).transpose(np.argsort(order))
+            return self.filled(values.reshape(extents).transpose(np.argsort(order)))
         if levels == PREDEFINED["CSC"][0]:
             made: Any = self.compressed(order == [1, 0])
         else:
             subscripts, entries = self.subscripts(levels, extents)
             coords = [subscripts[order.index(axis)] for axis in range(len(order))]
             made = scipy.sparse.coo_array((self.values(entries), tuple(coords)), shape=self.shape)
-        return Filled(self.completed(made), self.fill())
+        return self.filled(self.completed(made))
 
     def compressed(self, columns: bool) -> Any:
         """A CSC or CSR matrix."""
@@ -245,9 +245,11 @@ class _Group:
         require_memory(8 * stored, f"it declares {stored} equal elements")
         return np.repeat(found, stored)
 
-    def fill(self) -> Any:
-        """The value of what is not stored."""
-        return self.values(1, "fill_value")[0].item() if self.described.get("fill") else 0
+    def filled(self, array: Any) -> Any:
+        """The array with its fill value: the one that the file names, else 0; dense arrays need none then."""
+        if self.described.get("fill"):
+            return Filled(array, self.values(1, "fill_value")[0].item())
+        return Filled(array, zero(array.dtype)) if scipy.sparse.issparse(array) else array
 
     def completed(self, matrix: Any) -> Any:
         """The matrix with both triangles, if one is stored."""
@@ -261,9 +263,20 @@ class _Group:
         off = row != column
         if (row < column if structure.endswith("lower") else row > column).any():
             raise ValueError(f"its structure is {structure}, and there are entries on the other side of the diagonal")
-        values = np.concatenate([coo.data, STRUCTURES[structure] * coo.data[off]])
+        sign = STRUCTURES[structure]
+        data = coo.data if sign > 0 else _with_negatives(coo.data)
+        values = np.concatenate([data, sign * data[off]])
         coords = np.concatenate([row, column[off]]), np.concatenate([column, row[off]])
         return scipy.sparse.coo_array((values, coords), shape=self.shape)
+
+
+def _with_negatives(values: np.ndarray) -> np.ndarray:
+    """The values as doubles or 64-bit integers. ValueError if the negative of one is none."""
+    if values.dtype.kind == "f":
+        return values
+    if values.size and not -(2**63) < int(values.min()) <= int(values.max()) < 2**63:
+        raise ValueError("the negative of an element does not fit a 64-bit integer")
+    return values.astype(np.int64)
 
 
 def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:

@@ -2,6 +2,9 @@
 
 Pixel i of scan line j is at [i, j], so that the fibers of an image are its scan lines; a third axis has the planes of
 one in colours. A plane can be read alone, as `page.png:red`. As a vector, an image is one scan line after the other.
+
+Samples of 8 and of 16 bits are read as they are, and those of fewer bits in a PNG scaled to 0:255, where white is 255.
+Of several planes with 16 bits, Pillow keeps 8, so such a PNG is refused.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ HEADER = re.compile(
     rb"P([56])(?:(?:\s|#[^\n]*\n)+)([0-9]{1,9})(?:(?:\s|#[^\n]*\n)+)([0-9]{1,9})(?:(?:\s|#[^\n]*\n)+)([0-9]{1,5})\s"
 )
 """The width, the height and the largest value come after the kind; comments may stand between them."""
+
+HEADER_PNG = 26
+"""The bytes of a PNG up to the number of bits of a sample, and what its planes are (https://www.w3.org/TR/png-3/)."""
 
 
 def plane(pixels: np.ndarray, member: str | None) -> np.ndarray:
@@ -89,11 +95,15 @@ def write_netpbm(file: IO[bytes], tensor: Held, kind: int) -> None:
 def read_png(file: InSteps, member: str | None = None) -> np.ndarray:
     """The image in a file. ValueError or InputError if it is not in order."""
     image: Any = library("PIL.Image", "Pillow", "images")
+    header = file.peek(HEADER_PNG)[:HEADER_PNG]
     with foreign(OSError, SyntaxError):
         try:
             opened = image.open(file, formats=["PNG"])
         except image.UnidentifiedImageError:
             raise ValueError("it does not begin as a PNG image does") from None
+        if header[-2:-1] == b"\x10" and opened.mode in ("LA", "RGB", "RGBA"):
+            fix = "write it as .ppm, or each plane as .pgm, which keep 16 bits: magick page.png page.ppm"
+            raise InputError("its samples have 16 bits, and are read as 8 if there are several planes", fix=fix)
         width, height = opened.size
         if width * height > 8 * DEFLATE * file.size:  # a pixel has at least a bit
             raise ValueError(f"{file.size} bytes cannot hold the {width}×{height} pixels that it declares")

@@ -20,6 +20,7 @@ import scipy.sparse
 from numpy.lib import format as npy
 
 from wingspan.errors import abridge
+from wingspan.lang.ir import Value
 from wingspan.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.tensors.files.held import Held, entries, require_zeros, some
 from wingspan.tensors.foreign import Filled, compressed
@@ -177,11 +178,20 @@ class _Archive:
             raise ValueError(f"its {name} is no list of 1 to 64 integers")
         return tuple(found.read().ravel().tolist())
 
+    def number(self, name: str) -> Value:
+        """The number in an array of one."""
+        found = self.array(name, NUMBER)
+        if math.prod(found.shape) != 1:
+            raise ValueError(f"{name} is no number")
+        number: Value = found.read().item()
+        return number
+
 
 def read_npz(file: InSteps, member: str | None = None) -> Any:
     """The sparse array in a file, of SciPy or pydata/sparse, the only array, or the one that is named.
 
-    ValueError or InputError if it is not in order.
+    SciPy's do not store zeros; those of pydata/sparse name their fill value. ValueError or InputError if it is not in
+    order.
     """
     with ExitStack() as stack:
         archive = _Archive(file, stack)
@@ -199,12 +209,14 @@ def read_npz(file: InSteps, member: str | None = None) -> Any:
         _require_memory(list(parts.values()))
         bounds = _bounds(form, extents, parts["data"].shape[0])
         read = {name: part.read(bounds.get(name)) for name, part in parts.items()}  # the elements last
+        fill = archive.number("fill_value") if archive.has("fill_value") else None
     data = read.pop("data")
     if form == "coo":
         places: tuple[Any, ...] = (read.get("coords", (read.get("row"), read.get("col"))),)
     else:
         places = (read["offsets"],) if form == "dia" else (read["indices"], read["indptr"])
-    return getattr(scipy.sparse, f"{form}_array")((data, *places), shape=extents)
+    made = getattr(scipy.sparse, f"{form}_array")((data, *places), shape=extents)
+    return made if fill is None else Filled(made, fill)
 
 
 def _gcxs(archive: _Archive, extents: tuple[int, ...]) -> Filled:
