@@ -23,29 +23,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from wingspan.elaborate import Elaborated
 from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.levels import Storage
+from wingspan.plan.lowering.effects import Effects
+from wingspan.plan.lowering.total import NUMBERS
 
 Known = Mapping[str, ir.Literal]
 """The tensors that are all fill, and their fill values."""
-
-NUMBERS = {"int", "float"}
 
 
 class Cleared:
     """Works out what parts of a bound program read of workspaces that they have just cleared."""
 
-    def __init__(self, bound: Elaborated) -> None:
-        self.bound = bound
-        self.extents = {e for shape in bound.extents.values() for e in shape}
-        self.ranges: dict[str, set[ir.Range]] = {}
-        for node in bound.body.walk():
-            if isinstance(node, ir.For):
-                r = node.range.range if isinstance(node.range, ir.Parallel) else node.range
-                assert isinstance(r, ir.Range)
-                self.ranges.setdefault(node.index, set()).add(r)
+    def __init__(self, effects: Effects) -> None:
+        self.effects, self.total, self.towers = effects, effects.total, effects.towers
 
     def without(self, s: ir.Statement, droppable: Callable[[ir.Assign], bool]) -> ir.Statement:
         """The body of a loop, or a statement, without what it reads of such workspaces; `droppable`: see `simplify`."""
@@ -61,30 +53,34 @@ class Cleared:
                 changing = _updated(body)
                 still = {T: fill for T, fill in known.items() if T not in changing}
                 inner = self._settled(body, still, droppable)
-                if isinstance(inner, ir.Skip) and all(map(self._runs, self.ranges[index])):
+                if isinstance(inner, ir.Skip) and all(map(self.total.runs, self.total.loops[index])):
                     return ir.SKIP
                 return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
                 test, inner = self._replaced(condition, known), self._settled(body, known, droppable)
-                if test is not condition and self._kind(test) == "bool":
-                    return algebra.simplify(ir.If(test, inner, span=s.span), droppable)
+                if test is not condition and self.total.kind(test) == "bool":
+                    made = algebra.simplify(ir.If(test, inner, span=s.span), droppable)
+                    if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated(s)))):
+                        return made
                 return ir.If(condition, inner, span=s.span)
             case ir.Assign(value=value):
                 read = self._replaced(value, known)
-                if read is not value and self._kind(s.access) is not None and self._kind(read) in NUMBERS:
+                if read is not value and self.total.kind(s.access) is not None and self.total.kind(read) in NUMBERS:
                     made = algebra.simplify(replace(s, value=read), droppable)
                     return s if isinstance(made, ir.Skip) and not self._idle(s, known) else made
         return s
 
     def _idle(self, s: ir.Assign, known: Known) -> bool:
-        """Whether an update of nothing leaves no trace: there is nothing to note, or the rules do not reach it."""
-        levels = self.bound.towers[s.access.fiber.tensor].levels
-        if algebra.algebra_of(s.op).identity is not None and all(
-            level.lookup for level in levels if isinstance(level, Storage)
-        ):
+        """Whether an update of nothing leaves no trace: nothing comes of it, or the rules do not reach it; nor of
+        opening the fibers above.
+        """
+        T = s.access.fiber.tensor
+        if self.effects.visit_acts(T):
+            return False
+        if algebra.algebra_of(s.op).identity is not None and not self.effects.update_acts(T, s.op):
             return True
         read = {access.fiber.tensor for access, _ in ir.accesses(s.value)} & known.keys()
-        found = (self.bound.towers[T].levels for T in read)
+        found = (self.towers[T].levels for T in read)
         return all(_sparse([level for level in levels if isinstance(level, Storage)]) for levels in found)
 
     def _block(
@@ -97,7 +93,7 @@ class Cleared:
                 known.pop(T, None)
             if isinstance(made, ir.Declare) and isinstance(made.init, ir.Literal):
                 try:
-                    tower = self.bound.towers[made.tensor]
+                    tower = self.towers[made.tensor]
                     value = tower.width.rounded(algebra.convert(algebra.exact(made.init.value), tower.kind))
                     known[made.tensor] = ir.Literal(value)
                 except Fault:
@@ -108,52 +104,17 @@ class Cleared:
         """The expression with what it reads of such tensors as literals, if all these subscripts are in range."""
 
         def change(node: ir.Node) -> ir.Node:
-            if isinstance(node, ir.Access) and node.fiber.tensor in known and self._kind(node) is not None:
+            if isinstance(node, ir.Access) and node.fiber.tensor in known and self.total.kind(node) is not None:
                 return replace(known[node.fiber.tensor], span=node.span)
             return node
 
         changed: ir.Expression = e.map(change)
         return changed
 
-    def _kind(self, e: ir.Expression) -> str | None:
-        """The kind of an expression that cannot fault; None if it might."""
-        match e:
-            case ir.Literal(kind=kind):
-                return kind
-            case ir.Access(fiber=F, subscripts=subscripts) if F.by == 0:
-                inside = map(self._within, subscripts, self.bound.extents[F.tensor])
-                return self.bound.towers[F.tensor].kind if all(inside) else None
-            case ir.Call(op=op, args=args):
-                kinds = {self._kind(a) for a in args}
-                if not kinds <= NUMBERS:
-                    return None
-                if op in ("<", "<=", ">", ">=", "==", "!="):
-                    return "bool"
-                whole = op in ("min", "max") or (op == "*" and any(algebra.is_literal(a, 0) for a in args))
-                if "float" in kinds and op in ("+", "-", "*", "min", "max"):
-                    return "float"
-                return "int" if whole else None
-        return None
-
-    def _within(self, subscript: ir.Expression, extent: ir.Expression) -> bool:
-        """Whether a subscript stays in an axis, by the ranges of all loops that have its name."""
-        return isinstance(subscript, ir.Index) and all(
-            self._runs(r) and (r.stop == extent or _at_most(r.stop, extent)) for r in self.ranges[subscript.name]
-        )
-
-    def _runs(self, r: ir.Range) -> bool:
-        """Whether a range has plain ends, and begins where axes do, or later."""
-        ends = isinstance(r.stop, ir.Literal) or r.stop in self.extents
-        return ends and isinstance(r.start, ir.Literal) and isinstance(r.start.value, int) and r.start.value >= 1
-
 
 def _sparse(levels: list[Storage]) -> bool:
     """Whether there is nothing to visit in levels that are all fill; a scalar is always read."""
     return bool(levels) and not any(level.lookup for level in levels)
-
-
-def _at_most(e: ir.Expression, extent: ir.Expression) -> bool:
-    return isinstance(e, ir.Literal) and isinstance(extent, ir.Literal) and e.value <= extent.value
 
 
 def _updated(s: ir.Statement) -> set[str]:

@@ -16,17 +16,13 @@ body is simplified. A product thus visits the intersection of its factors, a sum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
 from wingspan.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions
-from wingspan.levels import Level
-from wingspan.levels.atomic import Atomic
-from wingspan.levels.dense import Dense
-from wingspan.levels.element import Element
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import op
@@ -92,17 +88,14 @@ class Coiteration:
         """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
         if loop.single:
             return False
-        storing = {access.fiber.tensor for access, updated in ir.accesses(body) if updated and self.stores(access)}
+        storing = {s.access.fiber.tensor for s in body.walk() if isinstance(s, ir.Assign) and self.stores(s)}
         e = masks.bound(body, loop.name, self.builder.indices, storing)
         if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
         if not self.fits(at) or not small(body, 2):
             return False
-        sides = [masks.beside(body, loop.name, e, side, storing) for side in masks.SIDES]
-        simpler = [self.state.simplified(side) for side in sides]
-        lost = any(self.loses(F, body, part) for F in loop.cursors for part in simpler)
-        below, here, above = sides if lost else simpler
+        below, here, above = (self.beside(loop, body, e, side, storing) for side in masks.SIDES)
         before, after = op("-", at, Const(1)), op("+", at, Const(1))
         parts = [(loop.lo, before, below), (at, at, here), (after, loop.hi, above)]
         if below == here:
@@ -136,16 +129,22 @@ class Coiteration:
                 return Const(value)
         raise InternalError(f"not a bound: {e}")
 
-    def stores(self, access: ir.Access) -> bool:
+    def stores(self, s: ir.Assign) -> bool:
         """Whether an update of an element that changes nothing does something."""
-        return _acts(self.state.tower(access.fiber).levels)
+        return self.state.effects.update_acts(s.access.fiber.tensor, s.op)
 
-    def loses(self, F: ir.Fiber, body: ir.Statement, part: ir.Statement) -> bool:
-        """Whether a part of a range does not go down into a fiber that the body updates, where that does something."""
-        if self.state.handle(F.tensor).mode == "read" or mentions(part, F) or not mentions(body, F):
-            return False
-        tower = self.state.tower(F)
-        return _acts(tower.levels[tower.depths[F.level] :])
+    def beside(
+        self, loop: Loop, body: ir.Statement, e: ir.Expression, side: masks.Side, storing: Collection[str]
+    ) -> ir.Statement:
+        """The body where the index is on one side of a bound; it is simplified if nothing is lost that the rules do."""
+        hidden = masks.beside(body, loop.name, e, side, storing)
+        decided = masks.revealed(hidden)
+
+        def whole(s: ir.Statement) -> ir.For:
+            return ir.For(loop.name, ir.Range(ir.Literal(1), ir.Literal(1)), s, loop.absorbed)
+
+        rest = whole(self.state.simplified(masks.least(hidden, self.state.effects.ranges_act)))
+        return hidden if self.state.effects.lost(whole(decided), rest) else self.state.simplified(decided)
 
     def part(self, loop: Loop, body: ir.Statement) -> None:
         """A part of a range: cursors that stand before it move on to it."""
@@ -361,15 +360,6 @@ class Coiteration:
 
         certain = moving and not rest and not known
         self.builder.when(Const(True) if certain else here[F], there, elsewhere)
-
-
-QUIET = (Dense, Element, Atomic)
-"""Levels that an update which stores nothing does not touch."""
-
-
-def _acts(levels: Iterable[Level]) -> bool:
-    """Whether an update of an element that changes nothing does something in one of these levels."""
-    return not all(type(level) in QUIET for level in levels)
 
 
 LARGE = 2**62

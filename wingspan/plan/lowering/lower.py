@@ -14,13 +14,13 @@ from wingspan.elaborate import Elaborated
 from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
-from wingspan.lang.terms import tensors, unfurled, updated_by_several, written_once
+from wingspan.lang.terms import tensors, unfurled, updated_by_several
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
 from wingspan.plan.lowering import expressions, repeat
-from wingspan.plan.lowering.cleared import Cleared
+from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.loops import Loops, matters
 from wingspan.plan.lowering.scope import Handle, Shared
@@ -52,9 +52,10 @@ class Lowering(State):
         thawed = {node.tensor for node in bound.body.walk() if isinstance(node, ir.Thaw)}
         self.inputs = (*bound.inputs, *bound.open)
         constant = frozenset(self.inputs) - thawed
-        super().__init__(dealt, written_once(bound.body), constant, updated_by_several(bound.body), Cleared(bound))
-        self.bound = bound
         self.variables = variables(bound.body, bound.towers)
+        effects = Effects(bound, self.variables)
+        super().__init__(dealt, effects.once, constant, updated_by_several(bound.body), effects)
+        self.bound = bound
         self.whole: dict[Reg, Reg] = {}
         """for variables that hold integers and doubles: whether it is an integer now"""
         self.loops = Loops(self, self.statement)

@@ -10,18 +10,22 @@ Below the bound, at it and above it, each comparison is a literal, and algebra d
 square. What a comparison is with has a value whatever the loop does, and computing it cannot fail: the index of a loop
 around this one, a literal, a sum or a product of these, or what one of them is divided by a literal.
 
-Where an update that stores nothing does something, as in a list of runs, the rules go there on either side. Then the
-parts have the literals, and are not simplified. A comparison that such an update has as a value, and not in a
-condition, stays: by the rules it stores what it is, false too.
+Where something is done although a comparison is false, the rules do it on either side: see `effects`. Then algebra does
+not get to see the literals, as long as the program is lowered: ifelse(true, false, true) is false, and no identity. A
+comparison that an update which does something has as a value, and not in a condition, stays: by the rules it stores
+what it is, false too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from itertools import permutations
-from typing import Literal
+from typing import Literal, TypeGuard, TypeVar
 
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
+
+_Node = TypeVar("_Node", bound=ir.Node)
 
 Side = Literal["<", "==", ">"]
 """Where an index lies: below a bound, at it, or above it."""
@@ -44,20 +48,57 @@ def bound(body: ir.Node, index: str, around: Collection[str], storing: Collectio
 
 
 def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side, storing: Collection[str]) -> ir.Statement:
-    """A statement where an index lies on this side of a bound."""
+    """A statement where an index lies on this side of a bound. What comparisons are then is hidden from algebra."""
+
+    def decided(value: bool, node: ir.Node) -> ir.Expression:
+        return ir.Choice(ir.Literal(True), ir.Literal(value), ir.Literal(not value), span=node.span)
 
     def change(node: ir.Node, value: bool) -> ir.Node:
         match node:
             case ir.Call() if value:
                 pass
             case ir.Call(op=op, args=(ir.Index(name=name), other)) if op in HOLDS and name == index and other == e:
-                return ir.Literal(side in HOLDS[op], span=node.span)
+                return decided(side in HOLDS[op], node)
             case ir.Call(op=op, args=(other, ir.Index(name=name))) if op in HOLDS and name == index and other == e:
-                return ir.Literal(side in HOLDS[FLIPPED[op]], span=node.span)
+                return decided(side in HOLDS[FLIPPED[op]], node)
         made: ir.Node = node.map_children(lambda child: change(child, _is_value(child, node, storing, value)))
         return made
 
     return change(body, False)  # type: ignore[return-value]
+
+
+def revealed(s: _Node) -> _Node:
+    """A statement or an expression in which algebra sees what comparisons are."""
+    made: _Node = s.map(lambda node: node.then if _is_hidden(node) else node)
+    return made
+
+
+def least(s: ir.Statement, acts: Callable[[ir.For], bool]) -> ir.Statement:
+    """What is left at least of a statement in which comparisons are revealed, whatever else turns out to be fill: no
+    update and no condition that depends on a comparison and on more. Nor are loops around a comparison whose ends have
+    an effect (`acts`): once all else is gone, algebra leaves out a loop only if the comparison is gone, too.
+    """
+    match s:
+        case ir.Block(statements=statements):
+            return ir.seq(*(least(each, acts) for each in statements))
+        case ir.If(condition=condition, body=body):
+            if not _hides(condition):
+                return replace(s, body=least(body, acts))
+            test = algebra.simplify_expression(revealed(condition))
+            return least(body, acts) if algebra.is_literal(test, True) else ir.SKIP
+        case ir.For(body=body):
+            return ir.SKIP if _hides(body) and acts(s) else replace(s, body=least(body, acts))
+        case ir.Assign(value=value) if _hides(value):
+            return ir.SKIP
+    return s
+
+
+def _hides(node: ir.Node) -> bool:
+    return any(map(_is_hidden, node.walk()))
+
+
+def _is_hidden(node: ir.Node) -> TypeGuard[ir.Choice]:
+    return isinstance(node, ir.Choice) and node.condition == ir.Literal(True) and isinstance(node.then, ir.Literal)
 
 
 def _is_value(child: ir.Node, node: ir.Node, storing: Collection[str], value: bool) -> bool:

@@ -24,6 +24,7 @@ from wingspan.plan.ir import Const, Expr, Group, Origin, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder, under
 from wingspan.plan.lowering.cleared import Cleared
+from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Here, Instance, inline
 from wingspan.plan.lowering.scope import Fiber, Handle, Repetition, Scope, Shared
 
@@ -32,12 +33,12 @@ class State:
     """`dealt`: whether the operations of levels deal independent iterations to tasks of their own.
 
     `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes,
-    `disturbed` those that several tasks may; `cleared` knows the workspaces that are all fill.
+    `disturbed` those that several tasks may; `effects` knows what is done though no value depends on it.
     """
 
-    def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str], cleared: Cleared) -> None:
+    def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str], effects: Effects) -> None:
         self.dealt, self.once, self.constant, self.disturbed = dealt, once, constant, disturbed
-        self.cleared = cleared
+        self.effects, self.cleared = effects, Cleared(effects)
         self.builder = Builder()
         self.layouts: dict[str, Layout] = {}
         self.roots: list[tuple[str, Reg]] = []
@@ -178,4 +179,5 @@ class State:
             fill = self.handle(T).fill
             return T in self.once and isinstance(fill, ir.Literal) and algebra.is_literal(a.value, fill.value)
 
-        return self.cleared.without(algebra.simplify(body, repeats_fill), repeats_fill)
+        simpler = self.cleared.without(algebra.simplify(body, repeats_fill), repeats_fill)
+        return self.effects.without_idle(simpler)
