@@ -79,7 +79,8 @@ def test_an_index_that_stands_bare_nowhere_runs_as_far_as_its_subscripts_lie_in_
 
 
 NOT_WITHIN = (
-    "c[i % 2 + 1]", "c[i * i]", "c[j + i]", "c[i + v[1]]", "d .= 0; d[i + 1]", "c[~(i + 1)]", "c[2 * (i ÷ 2) % 3]", "c[2]",
+    "c[i % 2 + 1]", "c[i * i]", "c[j + i]", "c[i + v[1]]", "d .= 0; d[i + 1]", "c[~(i + 1)]", "c[2 * (i ÷ 2) % 3]",
+    "c[2]",
 )  # fmt: skip
 """Subscripts that say nothing of how far the index runs, or that depend on something else, too."""
 
