@@ -9,7 +9,7 @@ import pytest
 
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, same_text, shown
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.errors import InputError, ProgramError
 
 HEAD = f"A = {MATRIX}, [1 2 3; 4 5 6]); v = {VECTOR}, [1, 2, 3]); c = {VECTOR}); d = {VECTOR}); x = 2\n"
 
@@ -55,6 +55,42 @@ def test_an_axis_that_is_updated_over_its_whole_length_gets_its_extent_from_the_
     that runs over another tensor is among these.
     """
     assert extent(statements) == WHOLE_AGAIN[statements]
+
+
+WITHIN = {
+    "c[i - i % 2]": "2:5",
+    "c[i + 1]": "0:3",
+    "c[i - 1]": "2:5",
+    "c[2 * i]": "1:2",
+    "c[(i + 1) ÷ 2]": "1:8",
+    "c[5 - i]": "1:4",
+    "c[v[i + 1]]": "0:1",
+    "c[i + 1] += v[i - 1]; c[i + 2]": "2:2",
+    "c[i + 5] += v[i - 5]; c[i + 2]": "1:0",
+}
+"""Subscripts with the index of a loop over `_`, of axes with 4 elements and v with 2, and its range."""
+
+
+@pytest.mark.parametrize("body", WITHIN)
+def test_an_index_that_stands_bare_nowhere_runs_as_far_as_its_subscripts_lie_in_their_axes(body):
+    text = f"c = {VECTOR}, 4); v = {VECTOR}, [1, 2])\nc .= 0; for i = _; {body} += 1; end\nreturn c"
+    assert f"for i = {WITHIN[body]}\n" in shown(text)
+    assert api.diff(api.parse(text)).difference is None
+
+
+NOT_WITHIN = (
+    "c[i % 2 + 1]", "c[i * i]", "c[j + i]", "c[i + v[1]]", "d .= 0; d[i + 1]", "c[~(i + 1)]", "c[2 * (i ÷ 2) % 3]",
+    "c[2]",
+)  # fmt: skip
+"""Subscripts that say nothing of how far the index runs, or that depend on something else, too."""
+
+
+@pytest.mark.parametrize("access", NOT_WITHIN)
+def test_a_range_is_asked_for_where_subscripts_do_not_bound_an_index(access):
+    head = f"c = {VECTOR}, 4); d = {VECTOR}); v = {VECTOR}, [1, 2])\nc .= 0\n"
+    with pytest.raises(ProgramError) as raised:
+        elaborated(f"{head}for j = 1:1; for i = _; {access} += 1; end; end")
+    assert raised.value.diagnostics[0].message == "the range of i cannot be inferred: i stands bare on no axis"
 
 
 def test_loops_over_an_axis_of_extent_zero_are_empty():
@@ -106,7 +142,7 @@ MISTAKES = {
     "for i = _; y = i; end": Mistake(
         "2:1", "the range of i cannot be inferred: i stands bare on no axis", "for i = 1:n"
     ),
-    "for i = _; y = v[i + 1]; end": Mistake(
+    "for i = _; y = v[i % 2]; end": Mistake(
         "2:1", "the range of i cannot be inferred: i stands bare on no axis", "for i = 1:n"
     ),
     "c .= 0; for i = parallel(_); c[i] += 1; end": Mistake(

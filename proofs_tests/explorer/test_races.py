@@ -269,6 +269,25 @@ def test_a_claim_lasts_for_the_phase() -> None:
     assert verdict(text.format(schedule="static_schedule()")) == "safe"
 
 
+@pytest.mark.parametrize("below", ["Element(0)", "Atomic(0)"])
+def test_a_position_is_claimed_on_arrival(below: str) -> None:
+    """A task that reaches a position and writes nothing owns it. By the paper's "on the first write" it would not.
+
+    Where it is kept away, or both tasks reach positions of their own, the other one's update is safe.
+    """
+    head = f"d = cpu(:d, 2)\nc = Tensor(Dense(Shard(d, {below})), 2)\nc .= 0\nfor k = parallel(1:2, d)\n"
+    passing = f"{head}for j = 1:1\nif k == 2\nc[j] += 1\nend\nend\nend"
+    found = explored(passing).verdict
+    assert found.verdict == "fault"
+    assert {fault.message for fault in found.faults} == {
+        "c, level 1 Shard: position 1 belongs to thread 1, and thread 2 reaches it",
+        "c, level 1 Shard: position 1 belongs to thread 2, and thread 1 reaches it",
+    }
+    assert api.check(api.parse(passing)).verdict == "unsafe"
+    assert verdict(f"{head}if k == 2\nfor j = 1:1\nc[j] += 1\nend\nend\nend") == "safe"
+    assert verdict(f"{head}for j = k:k\nif k == 2\nc[j] += 1\nend\nend\nend") == "safe"
+
+
 # --------------------------------------------------------------------------------------------------- variables, results
 
 

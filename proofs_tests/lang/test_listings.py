@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from proofs_tests.effort import many
 from proofs_tests.lang.trees import L, V, X, at, fmt, one
 from proofs_tests.strategies import programs
+from wingspan import api
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.lang.printer import show
@@ -110,6 +111,16 @@ def test_dependent_kernel_subtracts_the_remainder() -> None:
     assert isinstance(loop, ir.For) and isinstance(loop.body, ir.Assign)
     remainder = ir.Call("%", (X("i"), L(2)))
     assert loop.body.access == ir.Access(ir.Fiber("c", 2), (ir.Call("-", (X("i"), remainder)),))
+
+
+@pytest.mark.parametrize(("n", "last", "expected"), [(1, 1, [0]), (3, 3, [0, 2, 0]), (6, 7, [0, 2, 0, 2, 0, 2])])
+def test_the_dependent_kernel_runs_as_printed(n: int, last: int, expected: list[int]) -> None:
+    """`_` is all i for which c[i - i % 2] is an element: from 2 on, as indices count from 1."""
+    text = f"c = Tensor(Dense(Element(0)), {n})\nc .= 0\n{DEPENDENT}return c"
+    assert f"for i = parallel({2 if n > 1 else 1}:{last if n > 1 else 0}, " in show(api.bind(api.parse(text)).body)
+    assert api.run(api.parse(text), engine="reference")["c"].to_numpy().tolist() == expected
+    assert api.check(api.parse(text)).verdict == ("safe" if n == 1 else "unsafe")
+    assert api.explore(api.parse(text)).verdict.verdict == ("safe" if n == 1 else "race")
 
 
 def test_nested_inner_product() -> None:

@@ -1,6 +1,7 @@
 """Extents and ranges: `_` becomes 1:n, and tensors without extents get those that the loops need.
 
-A loop over `_` runs over the axis on which its index stands bare, as `uses` says. An axis without an extent gets the
+A loop over `_` runs over the axis on which its index stands bare, as `uses` says. If it stands bare on none, the loop
+runs as far as the subscripts that have the index lie in their axes. An axis without an extent gets the
 largest subscript that the loops produce there, conditions apart. An axis of an input that is left open has the extent
 of the loops over `_` that it rules over, a symbol if that is left open too.
 """
@@ -11,7 +12,10 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+import islpy as isl
+
 from wingspan.buffers.tower import OPEN
+from wingspan.elaborate.affine import AffineText, NotAffine
 from wingspan.elaborate.inputs import Source, subject
 from wingspan.elaborate.parameters import values_in
 from wingspan.elaborate.uses import Loop, Use, loops_and_uses
@@ -142,7 +146,14 @@ class _Settling:
 
     def run(self) -> None:
         """Find all that there is."""
-        while self.range_loops() or self.share_extents() or self.extend_axes() or self.open_axis() or self.close_axes():
+        while (
+            self.range_loops()
+            or self.share_extents()
+            or self.extend_axes()
+            or self.open_axis()
+            or self.close_axes()
+            or self.range_by_subscripts()
+        ):
             pass
 
     def range_loops(self) -> bool:
@@ -160,6 +171,46 @@ class _Settling:
                     self.to_share.add(k)
                     self.to_extend |= self.around.get(k, set())
         return progress
+
+    def range_by_subscripts(self) -> bool:
+        """Give a range to the loops over `_` whose index stands bare nowhere: where all of its subscripts lie in their
+        axes.
+        """
+        progress = False
+        for k, loop in enumerate(self.loops):
+            if loop.range is None and loop.whole and not loop.axes:
+                loop.range = self.within_axes(loop)
+                if loop.range is not None:
+                    progress = True
+                    self.to_extend |= self.around.get(k, set())
+        return progress
+
+    def within_axes(self, loop: Loop) -> ir.Range | None:
+        """The indices for which all subscripts that a loop's index is in lie in their axes; None if these are no range,
+        or if a subscript has something else in it, or an axis no extent.
+        """
+        index, text, inside = loop.node.index, AffineText([loop.node.index], {}), []
+        here = [use for uses in self.uses.values() for use in uses if use.loops.get(index) is loop]
+        subscripts = [(use, axis, e) for use in here for axis, e in enumerate(use.access.subscripts)]
+        for use, axis, e in subscripts:
+            if _has(e, index):
+                n = _extent(self.shapes, use, axis)
+                if not isinstance(n, ir.Literal):
+                    return None
+                try:
+                    inside.append(f"1 <= {text.number(e)} <= {n.value}")
+                except NotAffine:
+                    return None
+        if not inside:
+            return None
+        found = isl.Set(f"{{ [{text.names[index]}] : {' and '.join(inside)} }}")
+        if found.is_empty():
+            return ir.Range(ir.Literal(1), ir.Literal(0))
+        if not found.is_bounded():
+            return None
+        first, last = (int(end.get_num_si()) for end in (found.dim_min_val(0), found.dim_max_val(0)))
+        whole = isl.Set(f"{{ [i] : {first} <= i <= {last} }}")
+        return ir.Range(ir.Literal(first), ir.Literal(last)) if whole.is_subset(found) else None
 
     def share_extents(self) -> bool:
         """Give the extent of the loops over `_` to the open axes of inputs: those that rule over one agree."""
@@ -249,6 +300,13 @@ def _follows(use: Use, axis: int) -> bool:
     if not isinstance(e, ir.Index) or use.loops[e.name].range is not None:
         return False
     return all(ruling.tensor == use.tensor for ruling, _ in use.loops[e.name].ruling)
+
+
+def _has(e: ir.Node, index: str) -> bool:
+    """Whether an index is in a subscript, other than in those of what it reads; not with ~, which bounds nothing."""
+    if isinstance(e, ir.Access | ir.Permissive):
+        return False
+    return e == ir.Index(index) or any(_has(child, index) for child in e.children())
 
 
 def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:

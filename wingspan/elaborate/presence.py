@@ -7,25 +7,17 @@ decided, so the expression may be missing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import islpy as isl
 
+from wingspan.elaborate.affine import AffineText, Extents, NotAffine
 from wingspan.elaborate.missing import Doubts, may_be_missing
 from wingspan.errors import Mistakes
 from wingspan.lang import ir
 
 LARGEST = 200
 """How many nodes a condition may have that is decided."""
-
-COMPARISONS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-LOGIC = {"&&": "and", "||": "or"}
-
-Extents = Mapping[str, tuple[ir.Expression, ...]]
-
-
-class _Undecided(Exception):
-    """A condition that is not one on integers and affine expressions."""
 
 
 def require_values(body: ir.Statement, extents: Extents, doubts: Doubts, mistakes: Mistakes) -> None:
@@ -65,76 +57,18 @@ def _always(p: ir.Expression, around: Around, extents: Extents) -> bool:
     if sum(1 for _ in p.walk()) > LARGEST:
         return False
     indices = [each.index for each in around if isinstance(each, ir.For)]
-    text = _Text(indices, extents)
+    text = AffineText(indices, extents)
     known: list[str] = []
     for each in around:
         try:
             known.append(text.between(each) if isinstance(each, ir.For) else text.truth(each))
-        except _Undecided:
+        except NotAffine:
             continue  # nothing is known of what is not affine: more iterations than there are
     try:
         holds = text.truth(p)
-    except _Undecided:
+    except NotAffine:
         return False
     known += [f"{name} >= 0" for name in text.symbols.values()]
     where = " and ".join([*known, f"not ({holds})"])
     names = ", ".join(text.names.values())
     return isl.Set(f"[{', '.join(text.symbols.values())}] -> {{ [{names}] : {where} }}").is_empty()
-
-
-class _Text:
-    """Conditions as isl writes them, over the indices of loops, and extents that are left open."""
-
-    def __init__(self, indices: Sequence[str], extents: Extents) -> None:
-        self.names = {index: f"i{k}" for k, index in enumerate(indices)}
-        self.symbols: dict[str, str] = {}
-        self.extents = extents
-
-    def between(self, loop: ir.For) -> str:
-        """The range of a loop."""
-        r = loop.range.range if isinstance(loop.range, ir.Parallel) else loop.range
-        if not isinstance(r, ir.Range):
-            raise _Undecided
-        return f"{self.number(r.start)} <= {self.names[loop.index]} <= {self.number(r.stop)}"
-
-    def truth(self, e: ir.Expression) -> str:
-        """A condition."""
-        match e:
-            case ir.Literal(value=bool(value)):
-                return "true" if value else "false"
-            case ir.Call(op="!", args=(x,)):
-                return f"not ({self.truth(x)})"
-            case ir.Call(op=str(op), args=(x, y)) if op in LOGIC:
-                return f"({self.truth(x)} {LOGIC[op]} {self.truth(y)})"
-            case ir.Call(op=str(op), args=(x, y)) if op in COMPARISONS:
-                return f"({self.number(x)} {COMPARISONS[op]} {self.number(y)})"
-            case ir.Choice(condition=c, then=x, otherwise=y):
-                test = self.truth(c)
-                return f"(({test} and {self.truth(x)}) or (not ({test}) and {self.truth(y)}))"
-            case ir.IsMissing(operand=ir.Access(fiber=F, subscripts=subscripts)) if F.tensor in self.extents:
-                axes = zip(subscripts, self.extents[F.tensor], strict=True)
-                inside = [f"1 <= {self.number(s.subscript)} <= {self.number(n)}" for s, n in axes
-                          if isinstance(s, ir.Permissive)]  # fmt: skip
-                return f"not ({' and '.join(inside)})"
-        raise _Undecided
-
-    def number(self, e: ir.Expression) -> str:
-        """An affine expression."""
-        match e:
-            case ir.Literal(value=int(value)) if e.kind == "int":
-                return f"({value})"
-            case ir.Index(name=name) if name in self.names:
-                return self.names[name]
-            case ir.Variable(name=name) if " " in name:  # an extent that is left open
-                return self.symbols.setdefault(name, f"n{len(self.symbols)}")
-            case ir.Call(op="-", args=(x,)):
-                return f"(-{self.number(x)})"
-            case ir.Call(op="+" | "-" as op, args=(x, y)):
-                return f"({self.number(x)} {op} {self.number(y)})"
-            case ir.Call(op="*", args=(ir.Literal(value=int(k)), x) | (x, ir.Literal(value=int(k)))):
-                return f"({k} * {self.number(x)})"
-            case ir.Call(op="÷", args=(x, ir.Literal(value=int(k)))) if k > 0:
-                return f"floor({self.number(x)} / {k})"
-            case ir.Call(op="%", args=(x, ir.Literal(value=int(k)))) if k > 0:
-                return f"({self.number(x)} mod {k})"
-        raise _Undecided

@@ -1,4 +1,4 @@
-"""Shard(D): each thread of D has a level instance of its own; a position belongs to the thread that writes it first.
+"""Shard(D): each thread of D has a level instance of its own; a position belongs to the thread that reaches it first.
 
 >>> from wingspan.tensors.tensor import Tensor
 >>> print(Tensor.from_numpy("Dense(Shard(dev, SparseList(Element(0))))", [[1, 0], [2, 0]], devices={"dev": 2}))
@@ -10,7 +10,7 @@ Dense(Shard(dev, SparseList(Element(0))))  2×2
 
 Invariant: position p is unclaimed (ptr[p] = 0, and its fiber is all fill), or it is fiber ptr[p] in the instance of
 thread owner[p], and 1 ≤ ptr[p] ≤ used[owner[p]]. A claim lasts until the tensor is declared again; a second thread at p
-faults.
+faults. It is made on arrival, before anything is written; the paper says "on the first write" (reading-notes, L4).
 Only a task of D itself may update: "device-gated levels must be unfurled by the parallel loop over their device"
 (section 4.3). Each thread freezes its own level when it ends (commit) and thaws it when it starts (checkout).
 Below a Merge, copies are claimed by thread 1 fiber by fiber, one after the other.
