@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, lift
@@ -108,11 +108,11 @@ def test_a_linear_form_is_worth_what_its_expression_is(e, values):
     form = linear(e)
     lifted = e.map(lambda n: lift(values[n.name]) if isinstance(n, ir.Index | ir.Variable) else n)
     value = simplify_expression(lifted)
-    if form is not None and isinstance(value, ir.Literal):
-        assert form.constant + sum(a * values[x] for x, a in form.coefficients.items()) == value.value
-        assert all(form.coefficients.values())
-    if lifted == e and isinstance(value, ir.Literal):
-        assert form is not None and not form.coefficients
+    assume(isinstance(value, ir.Literal) and (form is not None or lifted == e))
+    assert form is not None
+    assert form.constant + sum(a * values[x] for x, a in form.coefficients.items()) == value.value
+    assert all(form.coefficients.values())
+    assert not form.coefficients or lifted != e
 
 
 @pytest.mark.parametrize("op", ["÷", "%"])
@@ -157,8 +157,8 @@ def test_what_is_not_linear(e):
 @given(cases())
 def test_what_is_disproved_never_happens(case):
     """Up to three common loops, private ones, symbols, unknown bounds, empty ranges, one or two subscripts."""
-    if disproved(*case):
-        assert not meet(*case)
+    assume(disproved(*case))
+    assert not meet(*case)
 
 
 @derandomized
@@ -167,12 +167,12 @@ def test_each_test_alone_is_sound_on_the_subscript_it_names(case):
     """It suffices that one subscript is never equal: the one that the disproof names."""
     f, g, *rest = case
     found = disproved(*case)
-    if found:
-        k = found.subscript
-        assert not meet([f[k]], [g[k]], *rest)
-        assert found.reason.startswith(f"{found.test}: ")
-        alone = disproved([f[k]], [g[k]], *rest)
-        assert alone is not None and alone.reason == found.reason
+    assume(found)
+    k = found.subscript
+    assert not meet([f[k]], [g[k]], *rest)
+    assert found.reason.startswith(f"{found.test}: ")
+    alone = disproved([f[k]], [g[k]], *rest)
+    assert alone is not None and alone.reason == found.reason
 
 
 @derandomized

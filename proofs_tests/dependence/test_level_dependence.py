@@ -199,8 +199,11 @@ def test_no_interleaving_breaks_what_is_accepted(seed: int) -> None:
     """P14 by the explorer: of random programs that a test accepts, none ends in anything but `safe`."""
     choose = random.Random(seed)
     nests: list[Nest] = [*singles(1, 2), *singles(2, 2, (STATIC,)), *pairs(1)]
+    accepted = 0
     for _ in range(40):
         nest = choose.choice(nests)
         over = tower(random_format(nest.rank, nest.devices, choose.choice((0, 1, 2)), choose))
         if any(analysis(nest).verdict({"T": over}, test) == "safe" for test in ("repaired", "exact")):
             assert explored(nest, over, most=1000).verdict in ("safe", "incomplete"), nest.program(over.levels[0])
+            accepted += 1
+    assert accepted

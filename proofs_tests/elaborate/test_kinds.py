@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake
@@ -92,10 +94,18 @@ def test_a_tensor_is_declared_with_what_its_elements_can_be_set_to(leaf: str, va
     assert made["C"].to_numpy().tolist() == [held, held] == 2 * [made["s"].to_numpy().item()]
 
 
-@pytest.mark.parametrize("statement", ["c[i] *= 1.5", "c[i] <<max>>= -Inf", "c[i] += A[i] / 2", "x = 2.5; c[i] = x"])
-def test_what_may_be_of_use_is_left_to_the_run(statement: str) -> None:
-    """2 * 1.5 is an integer, and nothing is smaller than -Inf."""
-    elaborated(f"{HEAD}{statement}\nend")
+@pytest.mark.parametrize(("statement", "end"), [
+    ("if i == 2; c[i] += A[i - 1] / 2; end", [0, 2, 0]), ("c[i] += A[i] / 2", "2.5"), ("x = 2.5; c[i] = x", "2.5"),
+    ("c[i] *= 1.5", "1.5"), ("c[i] <<max>>= -Inf", "-Inf"),
+])  # fmt: skip
+def test_what_may_be_of_use_is_left_to_the_run(statement: str, end: list[int] | str) -> None:
+    """A double may be an integer: the run goes on with it, or says that it is none."""
+    bound = elaborated(f"{HEAD}{statement}\nend")
+    if isinstance(end, list):
+        assert api.run(bound, engine="semantics").tensors["c"].to_numpy().tolist() == end
+    else:
+        with pytest.raises(Fault, match=f"^{re.escape(end)} is not a 64-bit integer"):
+            api.run(bound, engine="semantics")
 
 
 @pytest.mark.parametrize(("head", "value", "expected"), [

@@ -65,6 +65,8 @@ def test_a_missing_pair_is_a_pair() -> None:
             api.bind(api.parse(good.replace("(7.0, i)", z)))
 
 
-@pytest.mark.parametrize("text", ["p[] = (true, 1)", "p[] = (1, true)", "p[] = (c[] > 0, n[])"])
-def test_a_boolean_in_a_pair_counts_as_a_number(text: str) -> None:
-    api.bind(api.parse(HEAD + DECLARED + text))
+@pytest.mark.parametrize(("text", "pair"), [
+    ("p[] = (true, 2)", (1.0, 2)), ("p[] = (3, true)", (3.0, 1)), ("p[] = (c[] > 0, n[])", (0.0, 0)),
+])  # fmt: skip
+def test_a_boolean_in_a_pair_counts_as_a_number(text: str, pair: tuple[float, int]) -> None:
+    assert api.run(api.parse(f"{HEAD}{DECLARED}{text}")).tensors["p"].to_numpy().item() == pair

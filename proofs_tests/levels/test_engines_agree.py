@@ -131,11 +131,12 @@ def test_engines_agree_with_the_reference(level: str) -> None:
 @pytest.mark.parametrize("outer", (*STORAGE, *BOUNDED))
 def test_tensors_without_elements_are_updated_alike(outer: str) -> None:
     """Fibers are laid out also where there is no index."""
-    for inner in (*STORAGE, *BOUNDED):
+    inside = [inner for inner in (*STORAGE, *BOUNDED) if legal(f"{outer}({inner}(Element(0)))")]
+    assert inside
+    for inner in inside:
         form = f"{outer}({inner}(Element(0)))"
         for rows, columns in ((0, 0), (0, 2), (2, 0)):
             head = f"C = Tensor({form}, {rows}, {columns})\nC .= 0\n"
             text = f"{head}for j = 1:{columns}\nfor i = 1:{rows}\nC[i, j] += 1\nend\nend\nreturn C"
-            if legal(form):
-                made = api.diff(api.parse(text), engines=["semantics", "native", "native-controlled"])
-                assert made.difference is None, (form, rows, columns, made.difference)
+            made = api.diff(api.parse(text), engines=["semantics", "native", "native-controlled"])
+            assert made.difference is None, (form, rows, columns, made.difference)

@@ -239,7 +239,9 @@ def test_every_statement_knows_where_it_comes_from(path: Path) -> None:
     bound = api.bind(path)
     lines = path.read_text(encoding="utf-8").count("\n")
     loops = {s.index for s in bound.body.walk() if isinstance(s, ir.For)}
-    for s in plan.walk(lower(bound).body):
+    statements = list(plan.walk(lower(bound).body))
+    assert any(isinstance(s, plan.Access) and s.ref.buffer.depth >= 0 for s in statements)
+    for s in statements:
         if isinstance(s, plan.Access | plan.Check | plan.Compute | plan.Par):
             if s.origin.operation == "ReadLocal":
                 continue

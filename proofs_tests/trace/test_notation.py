@@ -48,6 +48,7 @@ def test_equal_accesses_look_equal_and_others_do_not(name, options) -> None:
                 assert accesses.setdefault(node, text) == text
                 way = text.startswith("access(")
                 assert full.setdefault((node.fiber.tensor, node.fiber.level), way) == way
+    assert accesses
 
 
 @each_program

@@ -179,15 +179,16 @@ def test_panes_of_every_example_are_as_wide_as_they_may_be(name) -> None:
 
 
 def test_deadlocks_and_faults_end_a_run_with_their_reason() -> None:
-    walk = session("quiz_deadlock_two_locks.ws", "1,2")
+    walk = session("quiz_deadlock_two_locks.ws", "1*3,2*3")
     while not walk.end:
         walk.choose(walk.choices[0].key)
-    if walk.end == "deadlock":
-        holds(following(walk, 80), "waits for the lock of")
-    walk = session("quiz_overflow.ws")
+    assert walk.end == "deadlock"
+    holds(following(walk, 80), "waits for the lock of")
+    walk = session("quiz_overflow.ws", "1,2")
     while not walk.end:
         walk.choose(walk.choices[0].key)
-    assert walk.end in ("fault", "finished")
+    assert walk.end == "fault"
+    holds(following(walk, 80), "overflow")
 
 
 def test_inputs_come_last_in_memory_and_only_states_are_counted_that_were_looked_at() -> None:
