@@ -31,7 +31,7 @@ from pathlib import Path
 
 from numpy.lib import format as npy
 
-from wingspan.errors import InputError, Mistakes, Source, Span
+from wingspan.errors import InputError, Mistakes, Source, Span, abridge
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
@@ -154,9 +154,11 @@ def _access(words: Sequence[str], span: Span) -> Access:
     if len(words) < 2 or (len(words) == 2) != (words[1] == "join"):
         raise InputError("this is not an access", span, fix=form)
     if words[1] not in operations:
-        raise InputError(f"there is no operation {words[1]}", span, fix=f"use {', '.join(operations)}")
+        raise InputError(f"there is no operation {abridge(words[1])}", span, fix=f"use {', '.join(operations)}")
     if not TASK.fullmatch(words[0]):
-        raise InputError(f"{words[0]} is not a task", span, fix="use 0 for the root task, and 1, 2, 1.2 for others")
+        raise InputError(
+            f"{abridge(words[0])} is not a task", span, fix="use 0 for the root task, and 1, 2, 1.2 for others"
+        )
     cell = _spelled(words[2], span) if len(words) > 2 else ""
     return Access("" if words[0] == "0" else words[0], words[1], cell, span)
 
@@ -167,7 +169,9 @@ def _spelled(text: str, span: Span) -> str:
     name, copy, inside = found.groups("") if found else ("", "", "")
     numbers = [number.strip() for number in inside.split(",")] if inside.strip() else []
     if not found or not all(map(WHOLE.fullmatch, numbers)):
-        raise InputError(f"{text.strip()} is not a cell", span, fix="write a name and whole numbers: C[1, 2], c.val[3]")
+        raise InputError(
+            f"{abridge(text.strip())} is not a cell", span, fix="write a name and whole numbers: C[1, 2], c.val[3]"
+        )
     return spelled(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
 
 
