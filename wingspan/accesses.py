@@ -32,7 +32,7 @@ from pathlib import Path
 
 from numpy.lib import format as npy
 
-from wingspan.errors import InputError, Mistakes, Source, Span
+from wingspan.errors import InputError, Mistakes, Source, Span, abridge
 from wingspan.explorer.races import OPERATIONS
 from wingspan.paths import named
 from wingspan.reading import STEP, no_text, reading
@@ -228,13 +228,13 @@ class Parser:
             raise self._mistake(line, "this is not an access", "write a task, an operation and a cell: 1 read c[3]")
         name, operation, *rest = words
         if operation not in ALL:
-            raise self._mistake(line, f"there is no operation {operation}", f"use {', '.join(ALL)}")
+            raise self._mistake(line, f"there is no operation {abridge(operation)}", f"use {', '.join(ALL)}")
         if not TASK.fullmatch(name):
-            raise self._mistake(line, f"{name} is not a task", "use 0 for the root task, and 1, 2, 1.2 for others")
+            raise self._mistake(line, f"{abridge(name)} is not a task", "use 0 for the root task, and 1, 2, 1.2 for others")
         spelling = _spelling(rest[0]) if rest else ""
         if spelling is None:
             fix = "write a name and whole numbers: C[1, 2], c.val[3]"
-            raise self._mistake(line, f"{rest[0].strip()} is not a cell", fix)
+            raise self._mistake(line, f"{abridge(rest[0].strip())} is not a cell", fix)
         task = self.tasks[name] = self.log.tasks.setdefault("" if name == "0" else name, len(self.log.tasks))
         cell = self.log.cells.setdefault(spelling, len(self.log.cells))
         if operation in LOCKING and not self._hold(task, operation, cell):

@@ -204,6 +204,45 @@ def inputs(random: Random, data: bytes) -> bytes:
     return sealed(data, records)
 
 
+LOG_WORDS = [
+    *NUMBERS, "0", "1.2", "01", "read", "write", "look", "atomic", "acquire", "release", "signal", "wait", "join", "#",
+    "c[1]", "C[1, 2]", "c.val[3]", "c.2.ptr[1]",
+    "c⟨dev 1⟩[1]", "[", "]", ",", "⟨", "\n", "\r", "\u2028", "\ufeff", "\0",
+    "é",
+]  # fmt: skip
+
+
+def log(random: Random, data: bytes) -> bytes:
+    """A log with some of its words changed."""
+    return words(random, data, BLANKS, LOG_WORDS)
+
+
+NAMES = re.compile(r"[A-Za-z0-9]+|.", re.DOTALL)
+NAME_WORDS = [
+    ":", "/", ".", "..", "a", "b", "red", "alpha", "group", "x", "npz", "h5", "arrow", "ppm", "mtx", "gz", "tns", "",
+    " ", "\0", "\n", "\x1b[31m", "é", "\u202e", "-", "~", "$HOME", "%00", "a" * 300,
+]  # fmt: skip
+
+
+def member(random: Random, data: bytes) -> bytes:
+    """The name of a file or of a member of it with some of its words changed."""
+    return words(random, data, NAMES, NAME_WORDS)
+
+
+JSON_TOKEN = re.compile(r'"[^"]*"|-?\d+(?:\.\d+)?|.', re.DOTALL)
+JSON_WORDS = [
+    *map(str, INTEGERS), "0.5", "-0.0", "NaN", "Infinity", "null", "true", "[]", "{}", '""', "4", "5", "6", "[1]",
+    '"int32"', '"int64"', '"uint8"', '"uint64"', '"float32"', '"float64"', '"bool"', '"complex128"', '"iso[float64]"',
+    '"bint8"', '"values"', '"indices_0"', '"indices_1"', '"pointers_to_1"', '"index_base"', '"fill"', '"fill_value"',
+    '"CSR"', '"COO"', '"DCSR"', '"custom"', '"dense"', '"sparse"', '"symmetric_lower"', '"structure"',
+]  # fmt: skip
+
+
+def json_text(random: Random, data: bytes) -> bytes:
+    """JSON with some of its values changed."""
+    return words(random, data, JSON_TOKEN, JSON_WORDS)
+
+
 RECORDS = len(HEAD) + 24
 """Where the records of a file of inputs begin: after its head, the program's identity, their length and checksum."""
 

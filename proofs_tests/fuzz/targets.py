@@ -7,88 +7,34 @@ same, and mean the same to every engine that can run it.
 from __future__ import annotations
 
 import io
+import json
 import struct
 import subprocess
-import tempfile
-import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache, partial
 from math import prod
 from pathlib import Path
-from random import Random
 
+import h5py
 import numpy as np
 import scipy.sparse
 
-from proofs_tests.fuzz import mutations
+from proofs_tests.fuzz import foreign_arrays, mutations, texts
+from proofs_tests.fuzz.target import ELEMENTS, Target, folder, in_order, memory
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
 from wingspan import Tensor, api, explorer
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.parameters import read_parameters
-from wingspan.errors import Fault, InputError, Mistakes, ParseError, WingspanError
+from wingspan.errors import InputError, Mistakes, ParseError
 from wingspan.explorer import checkpoint
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.lang.algebra import double
+from wingspan.lang.algebra import double, exact, literal
 from wingspan.lang.printer import show
 from wingspan.native.prepared import code_of
 from wingspan.plan.layout import DTYPES
 from wingspan.tensors.files import read_file
-
-ROOM = 64 << 20
-"""Bytes of memory that reading a small file may take."""
-
-TIMES = 400
-"""Bytes of memory for each byte of a file."""
-
-ELEMENTS = 2_000
-"""The largest tensors that all engines run on."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A reader to fuzz."""
-
-    name: str
-    seeds: Callable[[], list[bytes]]
-    """inputs that are in order"""
-    mutate: Callable[[Random, bytes], bytes]
-    check: Callable[[bytes], object]
-    """fails unless the reader does what it should"""
-
-
-@cache
-def folder() -> Path:
-    """Where files are written for a reader; it lasts as long as the process."""
-    kept = tempfile.TemporaryDirectory(prefix="wingspan-fuzz-")
-    folders.append(kept)
-    return Path(kept.name)
-
-
-folders: list[tempfile.TemporaryDirectory[str]] = []
-
-
-@contextmanager
-def memory(size: int) -> Iterator[None]:
-    """The block allocates at most what it may for so many bytes."""
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= ROOM + TIMES * size, f"{peak} bytes of memory for {size} bytes"
-
-
-def in_order(error: WingspanError) -> None:
-    """An error says briefly what is wrong, and what to do unless it is a fault of a run."""
-    text = error.render()
-    assert text.startswith("error[") and len(text) < 20_000, text[:1000]
-    for diagnostic in error.diagnostics:
-        assert diagnostic.message and (diagnostic.notes or isinstance(error, Fault)), text[:1000]
-
+from wingspan.tensors.foreign import Filled
 
 # ------------------------------------------------------------------------------------------------- programs and options
 
@@ -167,10 +113,12 @@ def check_array(suffix: str, data: bytes) -> None:
     path.write_bytes(data)
     try:
         with memory(len(data)):
-            rank = int(read_file(path).ndim)
+            found = read_file(path)
     except InputError as error:
         return in_order(error)
-    text = f"A = Tensor({'SparseDict(' * rank}Element(0.0){')' * rank})\nreturn A"
+    fill, array = (found.fill, found.array) if isinstance(found, Filled) else (0, found)
+    leaf, rank = f"Element({literal(exact(fill)) if fill else '0.0'})", int(array.ndim)
+    text = f"A = Tensor({'SparseDict(' * rank}{leaf}{')' * rank})\nreturn A"
     try:
         bound = api.bind(api.parse(text), inputs={"A": path})
         tensor = bound.inputs["A"]
@@ -185,7 +133,8 @@ def check_array(suffix: str, data: bytes) -> None:
     except InputError as error:
         return in_order(error)
     again = Tensor.from_file(text.splitlines()[0][11:-1], copy)
-    assert np.array_equal(again.to_numpy(), tensor.to_numpy())  # to the nearest double
+    floats = tensor.tower.kind == "float"
+    assert np.array_equal(again.to_numpy(), tensor.to_numpy(), equal_nan=floats)  # to the nearest double
     return None
 
 
@@ -264,6 +213,38 @@ def arrow_seeds() -> list[bytes]:
         Tensor.from_numpy("Dense(Element(0.0))", vector / 2),
         Tensor.from_numpy("SparseRunList(Element(false))", vector > 1),
     )
+
+
+def h5_seeds() -> list[bytes]:
+    """The metadata and the arrays of tensors in each format that is written, as JSON."""
+    matrix, made = np.array([[1.5, 0, 2], [0, 0, -1]]), []
+    forms = (
+        "Dense(Dense({}))",
+        "Dense(SparseList({}))",
+        "SparseList(SparseList({}))",
+        "SparseList(SparseList(Dense({})))",
+    )
+    for form in (form.format("Element(0.5)" if "List(Dense" in form else "Element(0.0)") for form in forms):
+        (data,) = written(".h5", Tensor.from_numpy(form, matrix if form.count("(") == 3 else matrix.reshape(2, 3, 1)))
+        with h5py.File(io.BytesIO(data)) as root:
+            arrays = {name: [array.dtype.name, array[...].tolist()] for name, array in root.items()}
+            made.append(json.dumps({"text": json.loads(root.attrs["binsparse"]), "arrays": arrays}).encode())
+    return made
+
+
+def check_h5(data: bytes) -> None:
+    """What metadata and arrays mean as a `.h5` file; the container is a matter of HDF5."""
+    file = io.BytesIO()
+    try:
+        described = json.loads(data)
+        arrays = {name: np.array(values, dtype) for name, (dtype, values) in described["arrays"].items()}
+        with h5py.File(file, "w") as root:
+            root.attrs["binsparse"] = json.dumps(described["text"])
+            for name, array in arrays.items():
+                root[name] = array
+    except Exception:  # it is no such description
+        return
+    check_array(".h5", file.getvalue())
 
 
 # ---------------------------------------------------------------------------------------------------------- checkpoints
@@ -397,5 +378,12 @@ TARGETS = {
         Target("interleaving", lambda: [b"1*3,2,1,2*3", b"-", b"0,1.2*3"], mutations.interleaving, check_interleaving),
         Target("checkpoint", checkpoint_seeds, mutations.checkpoint, check_checkpoint),
         Target("inputs", lambda: [printed()[1]], mutations.inputs, check_inputs),
+        Target("einsum", texts.einsum_seeds, mutations.program, texts.check_einsum),
+        Target("log", texts.log_seeds, mutations.log, texts.check_log),
+        Target("watch", texts.watch_seeds, mutations.program, texts.check_watch),
+        Target("format", texts.format_seeds, mutations.program, texts.check_format),
+        Target("member", texts.member_seeds, mutations.member, texts.check_member),
+        Target("compressed", foreign_arrays.seeds, mutations.json_text, foreign_arrays.check),
+        Target("h5", h5_seeds, mutations.json_text, check_h5),
     )
 }  # fmt: skip

@@ -67,6 +67,16 @@ def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None
     assert values == [["3", "3", "i has no value", "c has the indices 1:2 on axis 1, got 3"]]
 
 
+def test_a_boolean_counts_as_a_number_as_in_a_program() -> None:
+    """Whatever the kinds of the names are in a state; what has no value in a program has none here."""
+    texts = ["1 == b", "b == b", "b + 1", "b & (x > 4)", "true * x", "b || x"]
+    trace = Trace(api.parse("x = 3\nb = x > 2\ny = 1\n"), texts)
+    node = trace.nodes[0]
+    while node.steps:
+        node = next(iter(trace.edges(node))).target
+    assert trace.watches.values(node.state) == ["true", "true", "2", "false", "3", "|| needs booleans, got 3"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

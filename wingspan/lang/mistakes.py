@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lark import Token
 from lark.exceptions import UnexpectedInput
 
-from wingspan.errors import ParseError, Source, Span
+from wingspan.errors import ParseError, Source, Span, abridge
 from wingspan.lang.masks import MASKS
 
 RESERVED = frozenset(
@@ -200,7 +200,7 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
         return f"`{word[0]}` cannot stand here: it is a reserved word", "choose another name, or begin a new line"
     if word:
         return (
-            f"`{word[0]}` cannot stand here",
+            f"`{abridge(word[0])}` cannot stand here",
             "put an operator between two expressions, a newline or `;` between two statements",
         )
     if rest[0].isascii() and rest[0].isprintable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wingspan.errors import InputError
+from wingspan.errors import InputError, abridge
 from wingspan.lang import ir, parser
 from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width
@@ -44,4 +44,4 @@ def parse_format(text: str) -> ir.Format:
     match parser.parse(f"T = Tensor({text})", "format").body.statements:
         case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
             return form
-    raise InputError(f"`{text}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")
+    raise InputError(f"`{abridge(text)}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")

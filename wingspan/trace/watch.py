@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wingspan.elaborate import Elaborated
+from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.missing import settle_missing
-from wingspan.errors import Fault, InputError, Mistakes, WingspanError
+from wingspan.errors import Fault, InputError, Mistakes, WingspanError, abridge
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.parser import parse
@@ -46,7 +47,7 @@ class Watches:
         body = ir.Block((*(ir.Set(name, ir.Literal(value)) for name, value in known.items()), ir.Set(NAME, expression)))
         try:
             found = evaluate(
-                body,
+                settle_kinds(body, towers, Mistakes()),  # booleans count as numbers; what is wrong, the reference says
                 {name: contents(state, self._machine, name) for name in named},
                 {name: tower.shape for name, tower in towers.items()},
                 {name: tower.kind for name, tower in towers.items()},
@@ -63,20 +64,20 @@ def _parsed(text: str, program: Elaborated) -> ir.Expression:
         body = settle_missing(parse(f"{NAME} = ({text})", text).body, mistakes)
         mistakes.tell()
     except WingspanError as error:
-        raise InputError(f"cannot watch {text}: {error.message}", fix=fix) from None
+        raise InputError(f"cannot watch {abridge(text)}: {error.message}", fix=fix) from None
     match body:
         case ir.Block((ir.Set(name=name, value=expression),)) if name == NAME:
             pass
         case _:
-            raise InputError(f"cannot watch {text}: it is no expression", fix=fix)
+            raise InputError(f"cannot watch {abridge(text)}: it is no expression", fix=fix)
     for access in expression.walk():
         if isinstance(access, ir.Access):
             name, written = access.fiber.tensor, len(access.subscripts)
             tower = program.towers.get(name)
             if tower is None:
                 fix = f"use {', '.join(program.towers)}" if program.towers else "the program has no tensor"
-                raise InputError(f"cannot watch {text}: there is no tensor {name}", fix=fix)
+                raise InputError(f"cannot watch {abridge(text)}: there is no tensor {name}", fix=fix)
             if tower.rank != written:
-                message = f"cannot watch {text}: {name} has {axes(tower.rank)} but {subscripts(written)}"
+                message = f"cannot watch {abridge(text)}: {name} has {axes(tower.rank)} but {subscripts(written)}"
                 raise InputError(message, fix="write a subscript for each axis")
     return expression
