@@ -27,6 +27,7 @@ CONSUMERS = {
     "compiled",
     "accesses",
     "comparison",
+    "isolation",
     "histogram",
 }
 BELOW_API = BOUND | CONSUMERS | {"choices", "program", "reading", "schemas", "written"}
@@ -49,7 +50,8 @@ ALLOWED: dict[str, set[str]] = {
     "program": {"errors", "paths", "lang", "reading", "shown"},
     "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
-    "explorer": {"errors", "shown", "written"},
+    "orphans": set(),
+    "explorer": {"errors", "orphans", "shown", "written"},
     "semantics": BOUND | {"explorer"},
     "dependence": BOUND,
     "proof": BOUND | {"dependence", "written"},
@@ -68,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     "compiled": BOUND | {"plan", "runtime", "written"},
     "accesses": {"errors", "paths", "reading", "explorer"},
     "comparison": BOUND,
+    "isolation": BOUND | {"comparison", "orphans"},
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},

@@ -106,6 +106,10 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
     "--tolerance", type=click.FloatRange(min=0), default=0.0, callback=limit, metavar="R",
     help="Largest relative difference of doubles that count as equal.",
 )  # fmt: skip
+@click.option(
+    "--isolate", type=click.FloatRange(min=0, min_open=True), callback=limit, metavar="S",
+    help="Each engine in a process of its own, each run within S seconds: a crash or a hang is a difference.",
+)  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
     """Compare the results of several engines on the program in FILE.

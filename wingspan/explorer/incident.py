@@ -79,3 +79,6 @@ class RunFault(Fault):
     def __init__(self, incident: Incident) -> None:
         super().__init__(incident.message, incident.span, topic=incident.topic)
         self.incident = incident
+
+    def __reduce__(self) -> tuple[type[RunFault], tuple[Incident]]:
+        return RunFault, (self.incident,)
