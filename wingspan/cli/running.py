@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wingspan import api
+from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import EXACT, FORCE, MACHINE, NamedPath, limit, listed, on_program, pairs, size
-from wingspan.console import STATUS, fail, show, show_json
+from wingspan.console import INTERRUPTED, STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
 from wingspan.paths import named
@@ -71,14 +73,18 @@ def run(
         machine = engine.removesuffix("-controlled")
         text = incident(fault.incident, bound.plain, replace(told, machine=machine))
         fail(fault, STATUS[fault.incident.topic], text)
+    after = Afterwards()
+    with after.printing():
+        if as_json:
+            show_json(data.run(made))
+        else:
+            show(terminal.run(made))
+            if made.reason:
+                remark(f"note: engine {made.engine}, as {made.reason}", None)
     for name, path in outputs.items():
-        made.tensors[name].save(path)
-    if as_json:
-        show_json(data.run(made))
-    else:
-        show(terminal.run(made))
-        if made.reason:
-            remark(f"note: engine {made.engine}, as {made.reason}", None)
+        after.save(path, partial(made.tensors[name].save, path))
+    if after.signal and outputs:  # no verdict is told by the status, so it tells that files are missing
+        sys.exit(INTERRUPTED)
 
 
 def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path], force: bool) -> None:
