@@ -28,6 +28,7 @@ CONSUMERS = {
     "accesses",
     "happens_before",
     "comparison",
+    "isolation",
     "histogram",
 }
 BELOW_API = (
@@ -55,7 +56,8 @@ ALLOWED: dict[str, set[str]] = {
     "program": {"errors", "paths", "lang", "reading", "shown"},
     "elaborate": LEVELS | {"tensors"},
     "reference": {"errors", "lang.ir"},
-    "explorer": {"errors", "shown", "signals", "written"},
+    "orphans": set(),
+    "explorer": {"errors", "orphans", "shown", "signals", "written"},
     "semantics": BOUND | {"docstrings", "explorer"},
     "dependence": BOUND,
     "proof": BOUND | {"dependence", "written"},
@@ -75,6 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     "accesses": {"errors", "paths", "reading", "explorer"},
     "happens_before": {"accesses", "explorer"},
     "comparison": BOUND,
+    "isolation": BOUND | {"comparison", "orphans"},
     "histogram": BOUND | {"explorer"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},

@@ -71,6 +71,7 @@ AREAS = {
         "wingspan/elaborate/extents.py", "wingspan/api/calls.py",
     ],
     "engines": [
+        "wingspan/isolation.py",
         "wingspan/testing/open_inputs.py",
         "wingspan/accesses.py", "wingspan/api/judging.py", "wingspan/cli/judging.py", "wingspan/testing/spread.py",
         "wingspan/testing/campaign.py", "wingspan/testing/kept.py",
@@ -125,6 +126,7 @@ AREAS = {
         "wingspan/native/machine.py",
     ],
     "processes": [
+        "wingspan/orphans.py",
         "wingspan/explorer/workers.py", "wingspan/explorer/ahead.py", "wingspan/lang/ir.py",
         "wingspan/written.py", "wingspan/explorer/_space.pyx",
         "wingspan/explorer/_dpor.pyx", "wingspan/explorer/search.py", "wingspan/explorer/states.py",
@@ -133,6 +135,7 @@ AREAS = {
     "docs": ["docs/"],
     "interfaces": [
         "wingspan/__main__.py",
+        "wingspan/cli/afterwards.py", "wingspan/views/page/",
         "wingspan/views/json.py", "wingspan/cli/options.py", "wingspan/errors.py", "wingspan/levels/registry.py",
         "wingspan/api/exploring.py", "wingspan/program.py", "proofs_tests/man_page.py",
     ],

@@ -230,7 +230,8 @@ class Parser:
         if operation not in ALL:
             raise self._mistake(line, f"there is no operation {abridge(operation)}", f"use {', '.join(ALL)}")
         if not TASK.fullmatch(name):
-            raise self._mistake(line, f"{abridge(name)} is not a task", "use 0 for the root task, and 1, 2, 1.2 for others")
+            fix = "use 0 for the root task, and 1, 2, 1.2 for others"
+            raise self._mistake(line, f"{abridge(name)} is not a task", fix)
         spelling = _spelling(rest[0]) if rest else ""
         if spelling is None:
             fix = "write a name and whole numbers: C[1, 2], c.val[3]"

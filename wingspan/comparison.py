@@ -54,6 +54,20 @@ class Engine(Protocol):
         """What the program computes. `inputs` are the dense arrays of all tensors that it reads without declaring."""
 
 
+class Defect(Exception):
+    """A defect of an engine that another process has run: what it raised, or how that process ended."""
+
+    def __init__(self, how: str, output: str = "", hung: bool = False) -> None:
+        super().__init__(how, output, hung)
+        self.how, self.output, self.hung = how, output, hung
+
+    @staticmethod
+    def of(error: BaseException) -> Defect:
+        """The defect that an exception is."""
+        text = str(error)
+        return Defect(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
 class Inputs(Mapping[str, np.ndarray]):
     """The dense arrays of a program's inputs, each made when it is asked for."""
 
@@ -81,6 +95,10 @@ class Ending:
     defect: str | None = None
     eager: bool = False
     unchecked: bool = False
+    output: str = ""
+    """the last lines that the engine wrote, if its process ended or had to be ended"""
+    hung: bool = False
+    """whether it was ended since its time was up"""
 
     def __str__(self) -> str:
         return f"a defect: {self.defect}" if self.defect else f"a fault: {self.fault}" if self.fault else "a result"
@@ -156,23 +174,38 @@ def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
         yield from ((results[0], each) for each in results[1:])
 
 
-def ending(program: Elaborated, engine: Engine, name: str = "") -> Ending:
-    """How one run ends, under another name of the engine if one is given."""
+def ending(program: Elaborated, engine: Engine, name: str = "", *, prepare: bool = False) -> Ending:
+    """How one run ends, under another name of the engine if one is given.
+
+    If asked to, the engine prepares for the program first.
+    """
     began = time.perf_counter()
     arrays: dict[str, np.ndarray] = {}
-    fault = defect = None
+    fault: str | None = None
+    defect: Defect | None = None
     try:
-        arrays = {T: _array(value) for T, value in engine.run(program, Inputs(program.inputs)).items()}
+        if prepare:
+            engine.prepare([program])  # type: ignore[attr-defined]
+        arrays = arrays_of(engine.run(program, Inputs(program.inputs)))
     except Fault as error:
         fault = error.message
     except WingspanError:
         raise
     except NotImplementedError as error:
         raise InputError(f"{engine.name} cannot run this: {str(error) or 'not implemented'}") from None
-    except Exception as error:
-        defect = f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:  # Ctrl-C
+        raise
+    except BaseException as error:  # also SystemExit
+        defect = error if isinstance(error, Defect) else Defect.of(error)
+    seconds = time.perf_counter() - began
     eager, unchecked = (getattr(engine, trait, False) for trait in ("eager", "unchecked"))
-    return Ending(name or engine.name, arrays, time.perf_counter() - began, fault, defect, eager, unchecked)
+    how, output, hung = (defect.how, defect.output, defect.hung) if defect else (None, "", False)
+    return Ending(name or engine.name, arrays, seconds, fault, how, eager, unchecked, output, hung)
+
+
+def arrays_of(results: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The results of an engine, as dense arrays."""
+    return {name: _array(value) for name, value in results.items()}
 
 
 def _array(value: Any) -> np.ndarray:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from html import escape
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -172,20 +175,92 @@ def test_expressions_that_are_watched_follow_the_walk(shown, tmp_path) -> None:
 
 
 def test_the_address_names_the_step(shown) -> None:
-    """A link leads to its step; another address in the same window leads on; what is no interleaving is said."""
+    """A link leads to its step; another address in the same window leads on."""
     window = shown(DEPENDENT, "#1*3,2")
     assert window.evaluate("seen.state()")["interleaving"] == "1*3,2"
     window.keyboard.press("1")
     assert window.url.endswith("#1*3,2,1")
     window.evaluate("location.hash = '#2*2'")
     window.wait_for_function("seen.state().interleaving === '2*2'")
-    for address, told in (
-        ("#9", "step 1 names task 9, which cannot step; tasks that can: 1, 2"),
-        ("#hm", "no interleaving"),
-    ):
-        window = shown(DEPENDENT, address)
-        seen = window.evaluate("seen.state()")
-        assert seen["interleaving"] == "-" and told in seen["message"]
+
+
+@pytest.mark.parametrize(
+    ("address", "way", "told"),
+    [
+        ("#9", "-", "step 1 names task 9, which cannot step; tasks that can: 1, 2"),
+        ("#hm", "-", "hm is no interleaving"),
+        ("#%E0%A4%A", "-", "%E0%A4%A is no interleaving"),
+        ("#%", "-", "% is no interleaving"),
+        ("#1,%00%E2%80%AE", "-", r"1,\x00\u202e is no interleaving"),
+        ("#1*0", "-", "1*0 is no interleaving"),
+        ("#1,2,1.1,7", "1,2", "step 3 names task 1.1, which cannot step"),
+        ("#" + "9" * 1000, "-", f"step 1 names task {'9' * 40}…, which cannot step"),
+        ("#" + "x" * 100_000, "-", f"{'x' * 40}… is no interleaving"),
+        ("#" + "1*999999," * 10_000 + "1", "1*4", "step 5 names task 1, which cannot step"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_an_address_that_names_no_step_is_explained(shown, address, way, told) -> None:
+    """Also in a window that is open: it goes as far as the address leads, and no script fails."""
+    window = shown(DEPENDENT, address)
+    seen = window.evaluate("seen.state()")
+    assert seen["interleaving"] == way and told in seen["message"]
+    window.evaluate("location.hash = '#2'")
+    window.wait_for_function("seen.state().interleaving === '2'")
+    window.evaluate("address => (location.hash = address)", address)
+    window.wait_for_function("told => seen.state().message.includes(told)", arg=told)
+
+
+FORBIDDEN = """async () => {
+  const found = [];
+  addEventListener("securitypolicyviolation", ({ effectiveDirective }) => found.push(effectiveDirective));
+  const script = document.createElement("script");
+  script.textContent = "window.ran = 'a script'";
+  const image = document.createElement("img");
+  image.src = "data:,";
+  const element = document.createElement("p");
+  element.setAttribute("style", "color: red");
+  element.setAttribute("onclick", "window.ran = 'a handler'");
+  const sheet = document.createElement("style");
+  sheet.textContent = "p { color: red }";
+  document.body.append(script, image, element, sheet);
+  element.click();
+  await fetch("https://example.org").catch(() => {});
+  await new Promise((done) => setTimeout(done));
+  return [[...new Set(found)].sort(), window.ran ?? null, element.style.color];
+}"""
+
+
+def test_the_policy_of_a_page_forbids_all_that_the_page_does_without(browser, file) -> None:
+    """Markup that were to get in could neither act nor ask for anything."""
+    window = browser.new_page()
+    window.goto(file(DEPENDENT).as_uri())
+    window.wait_for_selector(".wingspan")
+    found, ran, colour = window.evaluate(FORBIDDEN)
+    window.close()
+    assert (ran, colour) == (None, "")
+    assert found == ["connect-src", "img-src", "script-src-attr", "script-src-elem", "style-src-attr", "style-src-elem"]
+
+
+FRAMES: dict[str, Callable[[str], str]] = {
+    "file": lambda path: f'src="{path}"',
+    "srcdoc": lambda path: f'srcdoc="{escape(Path(path).read_text("utf-8"))}"',
+    "data": lambda path: f'src="data:text/html;base64,{b64encode(Path(path).read_bytes()).decode()}"',
+    "sandbox": lambda path: f'sandbox="allow-scripts" srcdoc="{escape(Path(path).read_text("utf-8"))}"',
+}
+"""How notebooks and sites put a page into another one."""
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_page_works_in_a_frame(shown, file, tmp_path, kind) -> None:
+    host = tmp_path / "host.html"
+    frame = f'<iframe width="1200" height="700" {FRAMES[kind](str(file(DEPENDENT)))}></iframe>'
+    host.write_text(f'<!doctype html><meta charset="utf-8"><p class="wingspan">a notebook</p>{frame}', "utf-8")
+    inside = shown(host).frame_locator("iframe")
+    inside.locator(".choice").first.click()
+    assert inside.locator(".way").inner_text() == "1"
+    inside.locator(".choice").nth(1).click()
+    assert inside.locator(".way").inner_text() == "1,2"
 
 
 def test_the_keyboard_alone_is_enough(shown) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -38,7 +39,10 @@ class Parts(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
-        self.attributes |= dict(attrs)
+        given = dict(attrs)
+        self.attributes |= given
+        if "http-equiv" in given:
+            self.attributes[f"content: {given['http-equiv']}"] = given["content"]
 
     def handle_data(self, data: str) -> None:
         last = self.elements[-1]
@@ -159,6 +163,24 @@ def test_no_text_of_a_program_is_taken_for_markup() -> None:
     assert made.trace["program"]["text"] == HOSTILE.splitlines()
     assert made.texts["title 1"].strip() == "</title><b>&\"'.ws: wingspan"
     assert made.attributes["data-start"] == "</div>\"'"
+
+
+def test_the_policy_of_a_page_allows_its_script_and_its_style_sheet_alone() -> None:
+    """By the digests of the texts that a browser takes for them; nothing stands in attributes."""
+    text = page(document(api.parse(HOSTILE, "a.ws"))).decode()
+    made = Parts(text)
+    assert made.elements.index("meta") < made.elements.index("style")
+    policy = dict(part.split(" ", 1) for part in str(made.attributes["content: Content-Security-Policy"]).split("; "))
+    digests = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()}'"
+        for found in (r'<script type="module">(.*?)</script>', "<style>(.*?)</style>")
+        for inside in re.findall(found, text, re.DOTALL)
+    ]
+    assert policy == {
+        "default-src": "'none'", "script-src": digests[0], "style-src": digests[1],
+        "base-uri": "'none'", "form-action": "'none'",
+    }  # fmt: skip
+    assert not [name for name in made.attributes if name == "style" or name.startswith("on")]
 
 
 @pytest.mark.parametrize("name", [*SMALL, *OPEN])

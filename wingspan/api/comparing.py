@@ -17,6 +17,7 @@ from wingspan.compiled.engine import Compiled as CompiledC
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.histogram import Histogram, observe
+from wingspan.isolation import isolated
 from wingspan.native.prepared import Compiled
 from wingspan.outcome import Outcome
 from wingspan.runtime.lease import Mode
@@ -29,6 +30,7 @@ def diff(
     unsafe: bool = False,
     repeat: int = 1,
     tolerance: float = 0.0,
+    isolate: float | None = None,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
@@ -43,6 +45,8 @@ def diff(
             results.
         repeat: how often each engine runs.
         tolerance: the largest relative difference of two doubles that count as equal.
+        isolate: run each engine in a process of its own, and give each run so many seconds. A run that crashes,
+            exits or exceeds its time is then a difference.
 
     Returns:
         How each run ended, and the first difference, if any.
@@ -55,7 +59,8 @@ def diff(
     if not unsafe:
         guard(bound)
     made = [engine_of(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
-    return compare(bound, made, repeat=repeat, tolerance=tolerance, lenient=engines is None)
+    with isolated(made, isolate) as some:
+        return compare(bound, some, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 
 def stress(

@@ -12,12 +12,14 @@ import click
 
 from wingspan import api, schemas
 from wingspan.cli import pages
+from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES
+from wingspan.explorer.bounds import Bounds
 from wingspan.paths import named
 from wingspan.reading import check_readable
 from wingspan.signals import terminating
@@ -28,9 +30,10 @@ from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progre
 from wingspan.views import json as data
 from wingspan.views.coverage import coverage as rule_coverage
 from wingspan.views.early import Early
+from wingspan.views.page import page
 from wingspan.views.paint import remark, spinner
 from wingspan.views.view import Invocation, ReplayReport, counterexample, explored, replayed, sighted
-from wingspan.written import check_new, check_output, write_atomically
+from wingspan.written import check_new, check_output
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -126,17 +129,36 @@ def explore(
             **given,
         )
     keep_garbage()
-    report = explored(exploration, invocation)
-    if drawing is not None:
-        write_atomically(drawing, graphviz.rendered(f"{dot.explore(report, memory)}\n", drawing.suffix))
-    if html is not None:
-        pages.write(html, document_of(exploration, watches=watches))
-    fired = covered(Trace(exploration.program), bounds.get("max_states") or COVERED) if coverage else None
+    left = Bounds(given.get("max_seconds"), given.get("max_memory"), began())
+    after = Afterwards(left)
+
+    with after.printing():
+        report = explored(exploration, invocation)
+        if as_json:
+            found = data.explore(report.verdict)
+        else:
+            show(terminal.explore(report, counterexample(exploration, report)), colours=True)
+    if coverage:
+
+        def count_rules() -> None:
+            fired = covered(Trace(exploration.program, tick=left.tick), bounds.get("max_states") or COVERED)
+            if as_json:  # all of it is one object
+                found["coverage"] = asdict(fired)
+            else:
+                show(f"\n{rule_coverage(fired)}", colours=True)
+
+        after.attempt("the coverage is not counted", count_rules)
     if as_json:
-        show_json(data.explore(report.verdict) | ({"coverage": asdict(fired)} if fired else {}))
-    else:
-        text = terminal.explore(report, counterexample(exploration, report))
-        show(text + (f"\n\n{rule_coverage(fired)}" if fired else ""), colours=True)
+        with after.printing():
+            show_json(found)
+    if drawing is not None:
+        suffix = drawing.suffix
+        with left.finishing():  # the search has left time and memory for it
+            after.write(
+                drawing, lambda: graphviz.rendered(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.left())
+            )
+    if html is not None:
+        after.write(html, lambda: page(document_of(exploration, watches=watches, tick=left.tick)))
     sys.exit(STATUS[report.verdict.verdict])
 
 

@@ -9,6 +9,7 @@ import click
 
 from wingspan import api
 from wingspan.api.parallelizing import TESTS
+from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, FORCE, on_program
 from wingspan.console import show, show_json
@@ -19,7 +20,7 @@ from wingspan.views.paint import spinner
 from wingspan.views.parallelize import SHOWN
 from wingspan.views.parallelize import parallelize as drawn
 from wingspan.views.view import Invocation
-from wingspan.written import check_new, check_output, write_atomically
+from wingspan.written import check_new, check_output
 
 
 def nested_devices(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -75,11 +76,13 @@ def parallelize(
     given = told.binding if nested is None else {**told.binding, "threads": nested}
     with spinner(progress.placing, sys.stderr) as tell:
         made = api.parallelize(told.runnable, measure=measure, top=top, test=test, progress=tell, **given)
-    if as_json:
-        show_json(data.parallelize(made))
-    else:
-        show(drawn(made, told.name, top, every), colours=True)
+    after = Afterwards()
+    with after.printing():
+        if as_json:
+            show_json(data.parallelize(made))
+        else:
+            show(drawn(made, told.name, top, every), colours=True)
     safe = len(made.candidates) > 1
     if out is not None and safe:
-        write_atomically(out, f"{made.program}\n".encode())
+        after.write(out, lambda: f"{made.program}\n".encode())
     sys.exit(0 if safe else 1)

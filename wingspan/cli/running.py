@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wingspan import api
+from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import (
     EXACT,
@@ -24,7 +26,7 @@ from wingspan.cli.options import (
     pairs,
     size,
 )
-from wingspan.console import STATUS, fail, show, show_json
+from wingspan.console import INTERRUPTED, STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
 from wingspan.paths import named
@@ -82,14 +84,18 @@ def run(
         machine = engine.removesuffix("-controlled")
         text = incident(fault.incident, bound.plain, replace(told, machine=machine))
         fail(fault, STATUS[fault.incident.topic], text)
+    after = Afterwards()
+    with after.printing():
+        if as_json:
+            show_json(data.run(made))
+        else:
+            show(terminal.run(made))
+            if made.reason:
+                remark(f"note: engine {made.engine}, as {made.reason}", None)
     for name, path in outputs.items():
-        made.tensors[name].save(path)
-    if as_json:
-        show_json(data.run(made))
-    else:
-        show(terminal.run(made))
-        if made.reason:
-            remark(f"note: engine {made.engine}, as {made.reason}", None)
+        after.save(path, partial(made.tensors[name].save, path))
+    if after.signal and outputs:  # no verdict is told by the status, so it tells that files are missing
+        sys.exit(INTERRUPTED)
 
 
 def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path], force: bool) -> None:
@@ -116,6 +122,10 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=0.0, callback=limit, metavar="R",
     help="Largest relative difference of doubles that count as equal.",
+)  # fmt: skip
+@click.option(
+    "--isolate", type=click.FloatRange(min=0, min_open=True), callback=limit, metavar="S",
+    help="Each engine in a process of its own, each run within S seconds: a crash or a hang is a difference.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import multiprocessing.context
-import multiprocessing.process
 import os
 import pickle
 import signal
-import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -31,6 +28,7 @@ from wingspan.explorer.parts import Place
 from wingspan.explorer.settle import Taken, take
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States
+from wingspan.orphans import end_with
 from wingspan.signals import ENDING
 
 WORKERS = 0.5
@@ -248,9 +246,6 @@ class _Forks(multiprocessing.context.ForkContext):
 
 _worker: Worker
 
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl(2): the signal that a process gets when the thread that forked it ends."""
-
 
 def _begin(states: States[Any]) -> None:
     """Runs in a forked process: leave signals that reach all to the first process, and end when that does."""
@@ -260,20 +255,11 @@ def _begin(states: States[Any]) -> None:
             signal.signal(number, signal.SIG_IGN)
     first = multiprocessing.parent_process()
     assert first is not None
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != first.pid:
-            os._exit(1)
-    else:
-        threading.Thread(target=_end_with, args=(first,), daemon=True).start()
+    assert first.pid is not None
+    end_with(first.pid)
     states.progress = None
     states.sighted = lambda finding: None
     _worker = Worker(states)
-
-
-def _end_with(first: multiprocessing.process.BaseProcess) -> None:
-    first.join()
-    os._exit(1)
 
 
 def _here(do: Callable[..., T], *args: Any) -> T:

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -25,9 +25,10 @@ from hypothesis.errors import Flaky
 from wingspan import api
 from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
-from wingspan.comparison import Ending, Engine, difference, ending
+from wingspan.comparison import Defect, Ending, Engine, difference, ending
 from wingspan.elaborate import Elaborated, refill
-from wingspan.errors import Fault, InputError
+from wingspan.errors import Fault, InputError, WingspanError
+from wingspan.isolation import isolated
 from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.tensors.tensor import Tensor
@@ -49,6 +50,12 @@ A batch is lost with the process that runs it, so it should take seconds. Of 400
 
 INPUTS = 8
 """Inputs per program, by default. Drawing and compiling a program takes as long as running ten of its cases."""
+
+HANGS = 20
+"""Runs that may exceed their time while a simpler program is sought, each of which takes all of that time."""
+
+Engines = tuple[Sequence[Engine], Sequence[Engine]]
+"""Oracles and subjects."""
 
 OURS = (BuiltIn, LeftOpen, Together)
 
@@ -78,6 +85,7 @@ def campaign(
     collect: bool = False,
     scheduler: str | None = None,
     keep: Path | None = None,
+    isolate: float | None = None,
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
 
@@ -110,6 +118,10 @@ def campaign(
             same call goes on from there, and more `examples` continue it. Batches count only for the same arguments,
             sources of wingspan and of the packages that define the engines, and versions of installed packages. Name
             another folder after changing anything else that the engines use, or how `programs` draws.
+        isolate: run each engine in a process of its own, and give each run so many seconds. A run that ends the
+            process, by a signal or by exiting, or that exceeds its time, is a difference like any other, and the engine
+            goes on in a new process. An engine that exceeds its time skips the rest of that program. Without it, only
+            what Python can catch is a difference, SystemExit included.
 
     Returns:
         A tally of what was run.
@@ -117,11 +129,12 @@ def campaign(
     Raises:
         Disagreement: two runs differ. The message shows the simplest case that Hypothesis finds, with the first
             difference.
-        InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown.
+        InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown;
+            no process can be forked.
     """
     asked = Campaign(
         tuple(oracles), tuple(subjects), programs, inputs, examples, thread_counts(threads), tuple(schedules), dealt,
-        repeat, tolerance, first_seed, frozenset(special), collect,
+        repeat, tolerance, first_seed, frozenset(special), collect, isolate,
     )  # fmt: skip
     asked.require()
     kept = None if keep is None else Kept(keep / f"campaign-{asked.key}.jsonl", asked.mark())
@@ -137,10 +150,14 @@ def campaign(
         else:
             missing.append(number)
     try:
-        for number, part in spread(asked.batch, missing, scheduler=scheduler):
-            add(part)
-            if kept is not None:
-                kept.add(asked.name(number), part)
+        with ExitStack() as stack:
+            batch: Callable[..., dict[str, Any]] = asked.batch
+            if isolate is not None and scheduler is None:  # one process for each engine, whatever the number of batches
+                batch = partial(batch, engines=stack.enter_context(asked.engines()))
+            for number, part in spread(batch, missing, scheduler=scheduler):
+                add(part)
+                if kept is not None:
+                    kept.add(asked.name(number), part)
     except (KeyboardInterrupt, InputError) as error:
         if kept is not None:
             error.add_note(f"finished batches are kept in {keep}: the same call goes on from there")
@@ -166,6 +183,7 @@ class Campaign:
     first_seed: int
     special: frozenset[str]
     collect: bool
+    isolate: float | None
 
     def require(self) -> None:
         """InputError if an engine or a kind of input does not exist. Warns if no oracle can reveal a missing fault."""
@@ -204,16 +222,28 @@ class Campaign:
         """The number of programs in a batch."""
         return min(BATCH, self.examples - number * BATCH)
 
-    def batch(self, number: int) -> dict[str, Any]:
+    @contextmanager
+    def engines(self) -> Iterator[Engines]:
+        """The oracles and the subjects, each in a process of its own within if that is asked for."""
+        with (
+            isolated(_engines(self.oracles), self.isolate) as oracles,
+            isolated(_engines(self.subjects), self.isolate) as subjects,
+        ):
+            yield oracles, subjects
+
+    def batch(self, number: int, engines: Engines | None = None) -> dict[str, Any]:
         """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
+        with self.engines() if engines is None else nullcontext(engines) as (oracles, subjects):
+            return self._batch(number, Runner(self, oracles, subjects))
+
+    def _batch(self, number: int, runner: Runner) -> dict[str, Any]:
         began = time.perf_counter()
-        runner = Runner(self, _engines(self.oracles), _engines(self.subjects))
         places = st.integers(0, len(self.threads) * len(self.schedules) - 1)
         picks = st.lists(places, min_size=self.dealt, max_size=self.dealt)
         drawn = groups(self.programs, self.inputs, self.special)
         draw = partial(_draw, drawn, picks, runner.deal, self.size(number), self.first_seed + number)
         with collected_rarely():
-            _run(draw, [*runner.oracles, *runner.subjects], runner.compare)
+            _run(draw, runner)
         runner.tally.seconds = time.perf_counter() - began
         return {"tally": runner.tally.data(), "seen": sorted(runner.seen)}
 
@@ -223,11 +253,17 @@ class Runner:
     """The state of a running batch."""
 
     asked: Campaign
-    oracles: list[Engine]
-    subjects: list[Engine]
+    oracles: Sequence[Engine]
+    subjects: Sequence[Engine]
     tally: Tally = field(default_factory=Tally)
     seen: set[str] = field(default_factory=set)
     """digests of what has run; the programs themselves would take too much memory"""
+    alone: set[str] = field(default_factory=set)
+    """engines that failed to prepare for all programs of the batch, and prepare for each before they run it"""
+    hung: set[str] = field(default_factory=set)
+    """engines that have exceeded their time on the program that is running"""
+    hangs: int = 0
+    """how often an engine has exceeded its time"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
         """Bind the program for the picked pairs of threads and schedules."""
@@ -238,8 +274,23 @@ class Runner:
         except InputError:
             reject()
 
+    def prepare(self, programs: Sequence[Elaborated]) -> None:
+        """Let the engines prepare for the programs that come next, as far as they do so."""
+        for engine in (*self.oracles, *self.subjects):
+            if (prepare := getattr(engine, "prepare", None)) is None:
+                continue
+            try:
+                prepare(programs)
+            except (WingspanError, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # which program it is about, its run will show
+                how = error.how if isinstance(error, Defect) else Defect.of(error).how
+                self.tally.skipped[f"{engine.name}: {len(programs)} programs at once: {shape(how)}"] += 1
+                self.alone.add(engine.name)
+
     def compare(self, one: Dealt) -> None:
         """Run all cases of a program. A Disagreement if two runs differ, unless differences are collected."""
+        self.hung.clear()
         before = self.tally.cases
         for case in one.group:
             try:
@@ -265,7 +316,7 @@ class Runner:
                 self.tally.undecided += 1
                 break
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
-            text = f"{found.place}: {sides}\n{case!r}"
+            text = f"{found.place}: {sides}\n{case!r}{''.join(map(_wrote, (first, other)))}"
             if not self.asked.collect:
                 raise Disagreement(text)
             self.tally.note(symptom(name, first, other, found, case.program.tree), Bucket(1, text))
@@ -284,7 +335,13 @@ class Runner:
                     if not (finite or _has(engine, "nonfinite")):
                         raise InputError("an input has Inf or NaN, and the engine is not `nonfinite`")
                     for _ in range(repeat):
-                        yield engine.name, ending(bound, engine, name)
+                        if engine.name in self.hung:
+                            raise InputError("it has exceeded its time on this program")
+                        run = ending(bound, engine, name, prepare=engine.name in self.alone)
+                        if run.hung:
+                            self.hung.add(engine.name)
+                            self.hangs += 1
+                        yield engine.name, run
                 except Undecided:
                     raise
                 except InputError as error:
@@ -310,34 +367,37 @@ def _draw(
     seed(number)(quiet(given(cases, picks)(each)))()
 
 
-def _run(
-    draw: Callable[[Callable[[Dealt], None]], None], engines: Sequence[Engine], compare: Callable[[Dealt], None]
-) -> None:
+def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> None:
     """Draw programs, prepare for them, and compare. A Disagreement over the simplest case, if two runs differ."""
     drawn: list[Dealt] = []
     draw(drawn.append)
-    for engine in engines:
-        if (prepare := getattr(engine, "prepare", None)) is not None:
-            prepare([bound for one in drawn for _, bound in one.bound])
+    runner.prepare([bound for one in drawn for _, bound in one.bound])
     for one in drawn:
         try:
-            compare(one)
+            runner.compare(one)
         except Disagreement as found:
-            _simplify(draw, compare, one.group[0], found)
+            _simplify(draw, runner, one.group[0], found)
     gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
 def _simplify(
-    draw: Callable[[Callable[[Dealt], None]], None], compare: Callable[[Dealt], None], case: Case, found: Disagreement
+    draw: Callable[[Callable[[Dealt], None]], None], runner: Runner, case: Case, found: Disagreement
 ) -> NoReturn:
-    """Draw the same again, and from `case` on search for a simpler difference. Raises that, or else what was found."""
-    met = False
+    """Draw the same again, and from `case` on search for a simpler difference. Raises that, or else what was found.
+
+    After `HANGS` runs that exceed their time, it raises the one with the shortest text so far.
+    """
+    met, most = False, runner.hangs + HANGS
 
     def see(one: Dealt) -> None:
-        nonlocal met
+        nonlocal met, found
         met = met or repr(one.group[0]) == repr(case)
-        if met:
-            compare(one)
+        if met and runner.hangs < most:
+            try:
+                runner.compare(one)
+            except Disagreement as other:
+                found = min(found, other, key=lambda each: len(str(each)))
+                raise
 
     with suppress(Flaky):
         draw(see)
@@ -366,6 +426,12 @@ def collected_rarely() -> Iterator[None]:
             before = _usual.pop()
             if not _usual:
                 gc.set_threshold(*before)
+
+
+def _wrote(run: Ending) -> str:
+    """The last lines of an engine whose process has ended, as a comment below a case."""
+    lines = "".join(f"\n#   {line}" for line in run.output.splitlines())
+    return f"\n# {run.engine} wrote last:{lines}\n" if lines else ""
 
 
 def _has(engine: Engine, trait: str) -> bool:

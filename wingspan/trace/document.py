@@ -63,7 +63,11 @@ def document(
 
 
 def document_of(
-    found: api.Exploration, max_states: int = MOST, ways: Sequence[str] = (), watches: Sequence[str] = ()
+    found: api.Exploration,
+    max_states: int = MOST,
+    ways: Sequence[str] = (),
+    watches: Sequence[str] = (),
+    tick: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """The trace document of a program that was explored under the rules.
 
@@ -75,8 +79,9 @@ def document_of(
         max_states: the number of states, at most.
         ways: interleavings; the states on their paths are included, too.
         watches: expressions whose values it has in each state.
+        tick: called before each step and each state; what it raises ends the computation.
     """
-    return _Document(found, max_states, ways, watches).made()
+    return _Document(found, max_states, ways, watches, tick).made()
 
 
 class _Table:
@@ -95,8 +100,15 @@ class _Table:
 
 
 class _Document:
-    def __init__(self, found: api.Exploration, max_states: int, ways: Sequence[str], watches: Sequence[str]) -> None:
-        trace, verdict = Trace(found.program, watches), found.verdict
+    def __init__(
+        self,
+        found: api.Exploration,
+        max_states: int,
+        ways: Sequence[str],
+        watches: Sequence[str],
+        tick: Callable[[], None],
+    ) -> None:
+        trace, verdict = Trace(found.program, watches, tick=tick), found.verdict
         self.trace, self.verdict, self.expected = trace, verdict, found.expected
         self.lines, self.cells, self.steps, self.stores, self.trees = (_Table() for _ in range(5))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
@@ -142,6 +154,7 @@ class _Document:
     # -------------------------------------------------------------------------------------------------------- states
 
     def _state(self, node: Node, places: dict[tuple[int, str], int]) -> dict[str, Any]:
+        self.trace.tick()
         lines, redexes = configuration(node.state, self.trace.program.towers)
         outcome = self.trace.outcome(node)
         return {

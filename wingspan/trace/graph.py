@@ -76,10 +76,19 @@ class Edge:
 class Trace:
     """The states of a bound program under the rules. Node 0 is the first one; `begin` are the steps that lead there.
 
-    `watches` are expressions to evaluate in each state.
+    `watches` are expressions to evaluate in each state. `tick` is called before each step is computed; what it raises
+    ends the computation.
     """
 
-    def __init__(self, program: Runnable, watches: Sequence[str] = (), **binding: object) -> None:
+    def __init__(
+        self,
+        program: Runnable,
+        watches: Sequence[str] = (),
+        *,
+        tick: Callable[[], None] = lambda: None,
+        **binding: object,
+    ) -> None:
+        self.tick = tick
         self.program: Elaborated = api.bind(program, **binding)  # type: ignore[arg-type]
         self.machine = api.semantics(self.program, derives=True)
         self._plain = api.semantics(self.program)
@@ -109,6 +118,7 @@ class Trace:
         return known
 
     def _made(self, node: Node, step: Derived) -> Edge:
+        self.tick()
         reads, lost = node.reads.after(step)
         if isinstance(step.next, Fault):
             return Edge(node, step, (), None, lost)

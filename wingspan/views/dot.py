@@ -6,7 +6,7 @@ https://graphviz.org/doc/info/lang.html
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from textwrap import fill
 
 from wingspan.explorer.incident import FaultReport, explain
@@ -96,21 +96,23 @@ def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
 # ----------------------------------------------------------------------------------------------------------- a search
 
 
-def explore(report: ExploreReport, memory: bool = False) -> str:
+def explore(report: ExploreReport, memory: bool = False, tick: Callable[[], None] = lambda: None) -> str:
     """The states that a search has reached, by number, and the steps between them; the verdict must have the graph.
 
     With `memory` a state shows the buffers of what the program computes. A step that faults leads to a node that tells
     the fault, one that the search has not taken to `...`. A task that waits for a lock makes no step, and has no edge:
-    its state says so.
+    its state says so. `tick` is called before each state and each step; what it raises ends the drawing.
     """
     graph = report.verdict.graph
     assert graph is not None
     active = {edge.source for edge in graph.edges}
     lines = ["start [shape=point]", "start -> n0"] if graph.nodes else []
     for number, node in enumerate(graph.nodes):
+        tick()
         lines.append(f"n{number} [label={_state(number, node, number in active, report, memory)}]")
     lines += [f'u{number} [label="..." shape=plain]' for number in dict.fromkeys(edge.source for edge in _left(graph))]
     for number, edge in enumerate(graph.edges):
+        tick()
         if edge.fault is not None:
             lines.append(f"f{number} [label={_text(fill(f'fault: {edge.fault}', WIDTH))} shape=octagon {RED}]")
         racing = any(edge.task in pair for pair in graph.nodes[edge.source].races)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from wingspan.errors import InputError
+from wingspan.explorer.bounds import Stopped
 
 TEXTS = (".dot", ".gv")
 PICTURES = (".svg", ".png", ".pdf")
@@ -20,12 +21,19 @@ def found() -> str:
     return path
 
 
-def rendered(text: str, suffix: str) -> bytes:
-    """A graph as a file with this suffix has it. InputError if Graphviz cannot draw it."""
+def rendered(text: str, suffix: str, seconds: float | None = None) -> bytes:
+    """A graph as a file with this suffix has it.
+
+    InputError if Graphviz cannot draw it; `Stopped` if that takes more than so many seconds.
+    """
     data = text.encode(errors="replace")
     if suffix in TEXTS:
         return data
-    done = subprocess.run([found(), f"-T{suffix[1:]}"], input=data, capture_output=True, check=False)
+    command = [found(), f"-T{suffix[1:]}"]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise Stopped("max-seconds") from None
     if done.returncode:
         told = done.stderr.decode(errors="replace").strip().splitlines()
         fix = "name a .dot file, or explore less: --max-states N"

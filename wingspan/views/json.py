@@ -298,7 +298,13 @@ def diff(made: Comparison) -> dict[str, Any]:
     return {
         "agree": found is None,
         "runs": [
-            {"engine": end.engine, "fault": end.fault, "defect": end.defect, "seconds": end.seconds}
+            {
+                "engine": end.engine,
+                "fault": end.fault,
+                "defect": end.defect,
+                "output": end.output,
+                "seconds": end.seconds,
+            }
             for end in made.endings
         ],
         "left_out": dict(made.left_out),

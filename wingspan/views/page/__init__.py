@@ -7,6 +7,7 @@ notebooks. `mount` in page.js draws a trace document into any element.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 from base64 import b64encode
@@ -21,16 +22,23 @@ MODULES = ("dom", "walk", "layout", "steps", "program", "memory", "graph", "resu
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 
 
+ALONE = "html { color-scheme: light dark; }\nbody { margin: 0; }\n"
+"""What a window that shows nothing else needs besides the style sheet."""
+
+
 def page(document: dict[str, Any], start: str = "-") -> bytes:
     """The page of a trace document, which begins after the steps of an interleaving.
 
-    The document stands in it compressed, so that no text of a program can be taken for markup.
+    The document stands in it compressed, so that no text of a program can be taken for markup. The policy of the page
+    allows its own script and its own style sheet, by their digests, and nothing else: no network, no markup that acts.
     """
+    sheet, code = ALONE + style(), script("open")
     text = Template(_read("page.html")).substitute(
+        policy=_policy(code, sheet),
         title=escape(f"{document['program']['name']}: wingspan"),
         start=escape(start),
-        style=style(),
-        script=script("open"),
+        style=sheet,
+        script=code,
         trace=b64encode(packed(document)).decode(),
     )
     return text.encode(errors="replace")
@@ -49,6 +57,16 @@ def script(*last: str) -> str:
 def style() -> str:
     """The style sheet of the page."""
     return _read("page.css")
+
+
+def _policy(code: str, sheet: str) -> str:
+    """The Content-Security-Policy (CSP Level 3) of a page with one script and one style sheet."""
+
+    def digest(text: str) -> str:
+        return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    sources = f"default-src 'none'; script-src {digest(code)}; style-src {digest(sheet)}"
+    return f"{sources}; base-uri 'none'; form-action 'none'"
 
 
 def _read(name: str) -> str:

@@ -1,9 +1,12 @@
 // Elements, made from what they hold. All text goes in as text, never as markup.
 
+const QUOTED = 40;
 const SVG = "http://www.w3.org/2000/svg";
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 
-/** An element with attributes and children; `class` may be a list, `on…` are listeners, null is left out. */
+/** An element with attributes and children; `class` may be a list, `on…` are listeners, null is left out. A style is
+ * set as a property: as an attribute, the policy of the page would forbid it.
+ */
 export function h(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -17,6 +20,7 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") element.style.cssText = value;
     else
       element.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value === true ? "" : value);
   }
@@ -30,6 +34,11 @@ export function visible(text) {
     const code = found.codePointAt(0);
     return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
   });
+}
+
+/** The beginning of a text that somebody has written, to quote it in a message. */
+export function excerpt(text) {
+  return visible(text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text);
 }
 
 /** `1 state`, `2 states`. */

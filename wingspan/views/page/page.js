@@ -24,8 +24,18 @@ export async function unpacked(bytes) {
  */
 export function mount(root, trace, { start = "-", address = false, onstep = () => {} } = {}) {
   const page = new Page(root, trace, address, onstep);
-  page.open(address && location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : start);
+  page.open((address && addressed()) || start);
   return page;
+}
+
+/** The interleaving that the address of the window names; as it is written there, if it is malformed. */
+function addressed() {
+  const text = location.hash.slice(1);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 class Page {
@@ -48,7 +58,7 @@ class Page {
     this.build();
     const { signal } = this.closing;
     (address ? root.ownerDocument : root).addEventListener("keydown", (event) => this.key(event), { signal });
-    const follow = () => this.open(decodeURIComponent(location.hash.slice(1)) || "-");
+    const follow = () => this.open(addressed() || "-");
     if (address) addEventListener("hashchange", follow, { signal });
   }
 
@@ -298,7 +308,8 @@ class Page {
     this.way.textContent = walk.interleaving;
     if (this.address) {
       this.way.href = `#${walk.interleaving}`;
-      history.replaceState(null, "", this.way.href);
+      // a frame that was written into another page (`srcdoc`) has no address of its own
+      if (!location.href.startsWith("about:")) history.replaceState(null, "", this.way.href);
     }
     for (const [pane, inside] of [
       [panes.program, ".here"],

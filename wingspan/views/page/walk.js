@@ -1,6 +1,8 @@
 // One walk through the states of a trace document: steps chosen one by one, back, ahead to races and results,
 // predictions. Nothing here draws. It is what wingspan/trace/session.py is to the terminal.
 
+import { excerpt } from "./dom.js";
+
 const WRITING = ["write", "atomic update"];
 
 /** The tasks that step, as text: `1*3,2,1`, or `-` for none. */
@@ -14,14 +16,15 @@ export function format(tasks) {
   return runs.map(({ task, times }) => (times === 1 ? task : `${task}*${times}`)).join(",") || "-";
 }
 
-/** The tasks that such a text names; null if it is none. */
-export function parse(text) {
+/** The tasks that such a text names, or the first `most` of them; null if it is none. */
+export function parse(text, most = Infinity) {
   if (text.trim() === "-") return [];
   const tasks = [];
   for (const entry of text.split(",")) {
     const found = /^(0|[1-9][0-9]*(?:\.[1-9][0-9]*)*)(?:\*([1-9][0-9]{0,5}))?$/.exec(entry.trim());
     if (found === null) return null;
-    for (let times = Number(found[2] ?? 1); times > 0; times -= 1) tasks.push(found[1]);
+    const times = Math.min(Number(found[2] ?? 1), most - tasks.length);
+    for (let k = 0; k < times; k += 1) tasks.push(found[1]);
   }
   return tasks;
 }
@@ -164,10 +167,10 @@ export class Walk {
     while (this.moves.length > length) this.undone.push(this.moves.pop().step.task);
   }
 
-  /** From the first state along an interleaving, as far as it leads. */
+  /** From the first state along an interleaving, as far as it leads. No run takes a step of the document twice. */
   go(interleaving) {
-    const tasks = parse(interleaving);
-    if (tasks === null) return `${interleaving} is no interleaving; this is one: 1*3,2`;
+    const tasks = parse(interleaving, this.trace.edges.length + 1);
+    if (tasks === null) return `${excerpt(interleaving)} is no interleaving; this is one: 1*3,2`;
     this.moves = [];
     return this.follow(tasks);
   }
@@ -177,7 +180,7 @@ export class Walk {
     for (const task of tasks) {
       if (!this.choices.some((choice) => choice.task === task)) {
         const able = this.choices.map((choice) => choice.task).join(", ") || "none";
-        return `step ${this.moves.length + 1} names task ${task}, which cannot step; tasks that can: ${able}`;
+        return `step ${this.moves.length + 1} names task ${excerpt(task)}, which cannot step; tasks that can: ${able}`;
       }
       this.take(task);
     }
