@@ -14,7 +14,7 @@ from wingspan import api
 from wingspan.console import STATUS
 from wingspan.errors import InputError
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.interrupts import Terminated
+from wingspan.signals import Terminated
 from wingspan.trace import document_of
 from wingspan.trace.graph import Trace
 from wingspan.views import dot, graphviz, terminal

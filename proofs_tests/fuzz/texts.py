@@ -14,9 +14,10 @@ import scipy.sparse
 from proofs_tests.fuzz.target import ELEMENTS, folder, in_order
 from proofs_tests.lang.test_arbitrary_input import OURS
 from wingspan import Tensor, api
-from wingspan.accesses import parse_log, races, read_log
+from wingspan.accesses import parse_log, read_log
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError, WingspanError
+from wingspan.happens_before import races
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import show
 from wingspan.levels import Tower, resolve
@@ -70,9 +71,6 @@ def check_einsum(data: bytes) -> None:
 
 # ----------------------------------------------------------------------------------------------------------------- logs
 
-LINES = 300
-"""How many accesses are compared with one another."""
-
 
 def log_seeds() -> list[bytes]:
     """Each operation, tasks inside of tasks, and cells of each form."""
@@ -101,12 +99,12 @@ def check_log(data: bytes) -> None:
         return in_order(error)
     again = parse_log("\n".join(f"{a.task or 0} {a.operation} {a.cell}" for a in log))
     assert [(a.task, a.operation, a.cell) for a in again] == [(a.task, a.operation, a.cell) for a in log]
-    found = races(log[:LINES])
-    assert [race.cell for race in races(again[:LINES])] == [race.cell for race in found]
+    found = races(log)
+    assert [race.cell for race in races(again)] == [race.cell for race in found]
     for race in found:
         assert race.first.task != race.second.task and {race.first.operation, race.second.operation} != {"read"}
     try:
-        assert len(api.judge(log[:LINES], logged()).races) == len(found)
+        assert len(api.judge(log, logged()).races) == len(found)
     except InputError as error:
         in_order(error)
     return None

@@ -10,7 +10,8 @@ from pathlib import Path
 from wingspan.console import MISTAKE
 from wingspan.errors import InputError, WingspanError
 from wingspan.explorer.bounds import Bounds, Stopped
-from wingspan.explorer.interrupts import Interrupts, Terminated
+from wingspan.explorer.interrupts import Interrupts
+from wingspan.signals import Terminated
 from wingspan.views.paint import remark
 from wingspan.views.values import BOUNDS
 from wingspan.written import write_atomically

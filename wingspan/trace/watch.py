@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.kinds import settle_kinds
-from wingspan.elaborate.missing import settle_missing
+from wingspan.elaborate.missing import may_be_missing, settle_missing
 from wingspan.errors import Fault, InputError, Mistakes, WingspanError, abridge
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
@@ -47,7 +47,9 @@ class Watches:
         body = ir.Block((*(ir.Set(name, ir.Literal(value)) for name, value in known.items()), ir.Set(NAME, expression)))
         try:
             found = evaluate(
-                settle_kinds(body, towers, Mistakes()),  # booleans count as numbers; what is wrong, the reference says
+                settle_kinds(body, towers, Mistakes())[
+                    0
+                ],  # booleans count as numbers; what is wrong, the reference says
                 {name: contents(state, self._machine, name) for name in named},
                 {name: tower.shape for name, tower in towers.items()},
                 {name: tower.kind for name, tower in towers.items()},
@@ -61,7 +63,9 @@ def _parsed(text: str, program: Elaborated) -> ir.Expression:
     fix = "write one expression, such as c[3] + 1"
     mistakes = Mistakes()
     try:
-        body = settle_missing(parse(f"{NAME} = ({text})", text).body, mistakes)
+        body, doubts = settle_missing(parse(f"{NAME} = ({text})", text).body, mistakes)
+        for _, doubtful in doubts.values():
+            mistakes.note(may_be_missing(doubtful))
         mistakes.tell()
     except WingspanError as error:
         raise InputError(f"cannot watch {abridge(text)}: {error.message}", fix=fix) from None
