@@ -129,8 +129,8 @@ def explore(
             **given,
         )
     keep_garbage()
-    left = Bounds(given.get("max_seconds"), given.get("max_memory"), began())
-    after = Afterwards(left)
+    after = Afterwards(Bounds(given.get("max_seconds"), given.get("max_memory"), began()))
+    left = after.bounds
 
     with after.printing():
         report = explored(exploration, invocation)
