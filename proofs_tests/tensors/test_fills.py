@@ -176,6 +176,26 @@ def test_kinds_are_not_mixed_where_nothing_is_stored() -> None:
         assert "with_fill" not in str(raised.value.fix)
 
 
+@pytest.mark.parametrize("form", ["Element(0.1)", "Element(0.1, f32)"])
+def test_a_fill_value_is_rounded_as_that_of_the_format(form: str) -> None:
+    """Of narrow elements too, in either width; an einsum takes the width of the elements."""
+    filled = with_fill(scipy.sparse.csc_array((2, 2), dtype=np.float32), 0.1)
+    found = Tensor.from_scipy(f"Dense(SparseList({form}))", filled).to_numpy()
+    assert found.tolist() == [[found.dtype.type(0.1)] * 2] * 2
+    assert wingspan.einsum("y[i] <<min>>= A[i, j]", A=filled).to_numpy().tolist() == [np.float32(0.1)] * 2
+
+
+def test_what_is_spoiled_or_given_to_others_is_one_error() -> None:
+    spoiled = scipy.sparse.csc_array(GRAPH)
+    spoiled.data = [1, 2]
+    with pytest.raises(InputError, match="in order: data is no array"):
+        Tensor.from_scipy(CSC.format("1.0"), with_fill(spoiled, 1))
+    with pytest.raises(InputError, match="A: no elements"):
+        wingspan.compile(api.parse("x = A[1, 1]"), inputs={"A": spoiled}, engine="native")
+    with pytest.raises(InputError, match="a SciPy sparse array is not a dense one"):
+        Tensor.from_numpy(CSC.format("1.0"), with_fill(GRAPH, 1))
+
+
 # ---------------------------------------------------------------------------------------------------------------- files
 
 

@@ -402,9 +402,9 @@ def _format(given: Any, rank: int) -> ir.Format:
         except ValueError:
             raise InputError("the example is no array", fix="give rows of one length") from None
     fill, array = (given.fill, given.array) if isinstance(given, Filled) else (0, given)
-    dtype = (array.values if isinstance(array, Runs) else array).dtype
-    if dtype.kind not in "biuf":
-        raise InputError(f"{dtype} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
+    dtype = getattr(array.values if isinstance(array, Runs) else array, "dtype", None)
+    if dtype is None or dtype.kind not in "biuf":
+        raise InputError(f"{dtype or 'no'} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
     return default_format(rank, kind_of(given)(fill))
 
 

@@ -16,7 +16,9 @@ from wingspan.lang.algebra import double, show
 from wingspan.lang.ir import Value
 from wingspan.lang.pairs import Pair
 from wingspan.lang.words import alike
+from wingspan.levels import Tower
 from wingspan.reading import require_memory
+from wingspan.tensors.frozen import rounded
 from wingspan.tensors.scipy_arrays import in_order, reason
 
 
@@ -108,7 +110,10 @@ def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
     if not isinstance(data, Filled):
         return data
     if not isinstance(data.array, np.ndarray) and not isinstance(fill, Pair):
-        require_fill(data.fill, form, fill)
+        given = data.fill
+        if isinstance(given, float) and isinstance(form, Tower) and form.kind == "float":
+            given = rounded(np.array(given, dtype=object), form.dtype).item()  # as the fill value of a format is
+        require_fill(given, form, fill)
     return data.array
 
 

@@ -124,7 +124,7 @@ class Tensor(Shown):
             InputError: the number of axes differs, an element is of another kind than the fill value or does not fit
                 the width, or a level cannot store the elements.
         """
-        if scipy.sparse.issparse(array):
+        if scipy.sparse.issparse(array) or isinstance(array, Filled):
             raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
         return _of(form, as_array(array), devices, borrow)
 
