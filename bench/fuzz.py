@@ -50,8 +50,15 @@ def fuzz(name: str, options: list[str]) -> None:
             return bytes(atheris.Mutate(data, most))
         return target.mutate(random, data)[:most]
 
+    def check(data: bytes) -> None:
+        try:
+            target.check(data)
+        except BaseException:  # the fuzzer does not always keep it
+            (RESULTS / f"{name}-crash-{hashlib.sha256(data).hexdigest()[:40]}").write_bytes(data)
+            raise
+
     arguments = [*options, f"-artifact_prefix={RESULTS}/{name}-", f"-max_len={LONGEST}", str(corpus)]
-    atheris.Setup([sys.argv[0], "-timeout=30", "-rss_limit_mb=2048", *arguments], target.check, custom_mutator=change)
+    atheris.Setup([sys.argv[0], "-timeout=30", "-rss_limit_mb=2048", *arguments], check, custom_mutator=change)
     atheris.Fuzz()
 
 

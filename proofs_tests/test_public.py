@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -95,19 +95,20 @@ def test_a_tensor_is_an_array_and_one_without_axes_a_number() -> None:
 
 
 @pytest.mark.parametrize("path", ["file.ws", "a folder/file.ws", Path("file.ws"), Path("file")])
-def test_a_path_in_place_of_a_text_names_load(path):
+def test_a_path_in_place_of_a_text_names_load(path: Any) -> None:
     """And other objects that are no text say so; a text may end in a comment that names a file."""
     with pytest.raises(wingspan.InputError) as error:
         wingspan.parse(path)
     assert error.value.message == "this is the path of a program, not its text"
     assert error.value.fix == "read it by wingspan.load(path)"
+    wrong: Any
     for wrong, name in ((None, "NoneType"), (b"x = 1", "bytes"), (wingspan.parse("x = 1"), "Program")):
         with pytest.raises(wingspan.InputError, match=f"a program is text, and this is a {name}"):
             wingspan.parse(wrong)
     assert str(wingspan.parse("x = 1 # as in file.ws")).strip() == "x = 1"
 
 
-def test_a_text_in_place_of_the_path_of_a_log_names_parse_log():
+def test_a_text_in_place_of_the_path_of_a_log_names_parse_log() -> None:
     with pytest.raises(wingspan.InputError) as error:
         wingspan.judge("1 write c\n2 write c\n")
     assert error.value.message == "this is the text of a log, not the path of one"

@@ -53,7 +53,7 @@ class Unpacked(InSteps):
     """The contents of a file that gzip packed. Its `size` is that of the file: how much follows, nobody can trust."""
 
     def __init__(self, file: InSteps) -> None:
-        super().__init__(_Gunzip(fileobj=file))  # type: ignore[arg-type]
+        super().__init__(_Gunzip(fileobj=file))
 
     @property
     def most(self) -> int:
@@ -141,7 +141,7 @@ MARKS = {
 """How files begin that are no UTF-8 text, with what they are, and what to do."""
 
 
-def no_text(begin: bytes) -> tuple[str, str] | None:
+def no_text(begin: bytes | bytearray) -> tuple[str, str] | None:
     """The kind of a file that begins so, and what to do, if its first bytes say that it is no UTF-8 text.
 
     >>> no_text("1".encode("utf-16"))

@@ -123,7 +123,7 @@ def _elements(described: dict[str, Any], parts: dict[str, np.ndarray]) -> Iterat
     shape = tuple(described.get("shape", ()))
     match form:
         case "runs":
-            dense = np.repeat(data, np.diff(parts["ends"].astype(np.int64), prepend=0))
+            dense = np.repeat(data, [b - a for a, b in pairwise([0, *parts["ends"].tolist()])])
             first = described["offset"]
             yield from (((k,), x) for k, x in enumerate(dense[first : first + described["length"]]))
         case "coo":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import struct
@@ -74,6 +75,20 @@ MATRIX_WORDS = [
 def matrix_market(random: Random, data: bytes) -> bytes:
     """A Matrix Market file with some of its words changed."""
     return words(random, data, BLANKS, MATRIX_WORDS)
+
+
+def packed_text(random: Random, data: bytes) -> bytes:
+    """A text that gzip packed, changed before or after that, or with another one behind it."""
+    try:
+        text = gzip.decompress(data)
+    except Exception:  # the fuzzer has changed it already
+        return raw(random, data)
+    match random.randrange(4):
+        case 0:
+            return raw(random, data)
+        case 1:
+            return data + gzip.compress(text)
+    return gzip.compress(matrix_market(random, text))
 
 
 NPY_FIELDS = re.compile(rb"'descr': '[^']*'|'fortran_order': \w+|'shape': \([^)]*\)|\d+|\}")

@@ -6,6 +6,7 @@ same, and mean the same to every engine that can run it.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import struct
@@ -18,6 +19,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import scipy.sparse
+import sparse
 
 from proofs_tests.fuzz import foreign_arrays, mutations, texts
 from proofs_tests.fuzz.target import ELEMENTS, Target, folder, in_order, memory
@@ -167,7 +169,7 @@ def npy_seeds() -> list[bytes]:
 
 
 def npz_seeds() -> list[bytes]:
-    """Every format of SciPy that is read, packed and not."""
+    """Every format of SciPy and of pydata/sparse that is read, packed and not."""
     matrix = np.array([[1, 0, 0, 2], [0, 0, 3, 0]])
     made = []
     for number, form in enumerate((scipy.sparse.csc_array, scipy.sparse.csr_array, scipy.sparse.coo_array,
@@ -177,12 +179,18 @@ def npz_seeds() -> list[bytes]:
         made.append(file.getvalue())
     file = io.BytesIO()
     scipy.sparse.save_npz(file, scipy.sparse.coo_array(np.ones((2, 1, 2))))
-    return [*made, file.getvalue()]
+    made.append(file.getvalue())
+    for array in (sparse.GCXS.from_numpy(matrix.reshape(2, 2, 2), compressed_axes=(1,)), sparse.COO(matrix)):
+        file = io.BytesIO()
+        sparse.save_npz(file, array)
+        made.append(file.getvalue())
+    return made
 
 
 def tns_seeds() -> list[bytes]:
-    """Tensors of rank 1 to 3, with comments and without."""
-    return [b"# extents 3 4 5\n1 2 3 4.5\n3 4 5 -1e-3\n", b"2 1 7\n1 1 8\n", b"# words\n5 1.5\n5 2\n\n"]
+    """Tensors of rank 1 to 3, with comments and without, and with first lines or commas as others write them."""
+    others = [b"2\n2 3\n1 2 4\n", b"; words\n2 2\n2 3\n1 2 4\n2 3 0.5\n", b"1,2,3.5\n2, 1 ,4\n"]
+    return [b"# extents 3 4 5\n1 2 3 4.5\n3 4 5 -1e-3\n", b"2 1 7\n1 1 8\n", b"# words\n5 1.5\n5 2\n\n", *others]
 
 
 def written(suffix: str, *tensors: Tensor) -> list[bytes]:
@@ -205,14 +213,14 @@ def image_seeds(suffix: str) -> list[bytes]:
 
 
 def arrow_seeds() -> list[bytes]:
-    """A vector in runs, and others."""
+    """A vector in runs, and others, as files and as streams."""
     vector = np.array([7, 7, 7, 0, 0, 1])
-    return written(
-        ".arrow",
+    tensors = (
         Tensor.from_numpy("RunList(Element(0))", vector),
         Tensor.from_numpy("Dense(Element(0.0))", vector / 2),
         Tensor.from_numpy("SparseRunList(Element(false))", vector > 1),
     )
+    return written(".arrow", *tensors) + written(".arrows", *tensors)
 
 
 def h5_seeds() -> list[bytes]:
@@ -367,6 +375,10 @@ TARGETS = {
         Target("npy", npy_seeds, mutations.npy, partial(check_array, ".npy")),
         Target("npz", npz_seeds, mutations.npz, partial(check_array, ".npz")),
         Target("tns", tns_seeds, mutations.matrix_market, partial(check_array, ".tns")),
+        Target(
+            "tns.gz", lambda: [gzip.compress(text) for text in tns_seeds()], mutations.packed_text,
+            partial(check_array, ".tns.gz"),
+        ),
         Target("pgm", partial(image_seeds, ".pgm"), mutations.raw, partial(check_array, ".pgm")),
         Target("ppm", partial(image_seeds, ".ppm"), mutations.raw, partial(check_array, ".ppm")),
         Target("png", partial(image_seeds, ".png"), mutations.raw, partial(check_array, ".png")),

@@ -66,7 +66,8 @@ def check_einsum(data: bytes) -> None:
         except (*OURS, api.Unsafe) as error:
             in_order(error)
     if len(computed) == 2:
-        assert np.array_equal(*computed, equal_nan=computed[0].dtype.kind == "f"), computed
+        one, other = computed
+        assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), computed
 
 
 # ----------------------------------------------------------------------------------------------------------------- logs

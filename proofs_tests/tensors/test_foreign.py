@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -279,3 +279,28 @@ def test_runs_as_long_as_can_be():
     joined = Runs(np.array([1, 2, 5, 6]), np.array([3, 3, 4, 4])).longest()
     assert (joined.ends.tolist(), joined.values.tolist(), joined.shape) == ([2, 6], [3, 4], (6,))
     assert Runs(np.array([], dtype=int), np.array([])).longest().shape == (0,)
+
+
+@pytest.mark.parametrize("form", ["csc", "csr", "bsr", "coo"])
+@pytest.mark.filterwarnings("error")
+def test_indices_and_pointers_of_scipy_may_be_unsigned(form):
+    """Of 64 bits, too, in every pair of types; those that 64 bits with a sign do not hold are out of bounds."""
+    matrix = np.array([[1, 0, 0, 2], [0, 0, 3, 0]])
+    names = {"coo": ("row", "col")}.get(form, ("indices", "indptr"))
+    for types in product(("uint8", "int32", "int64", "uint64"), repeat=2):
+        made = getattr(scipy.sparse, f"{form}_array")(matrix)
+        parts = [getattr(made, name).astype(kind) for name, kind in zip(names, types, strict=True)]
+        if form == "coo":
+            made.coords = tuple(parts)
+        else:
+            made.indices, made.indptr = parts
+        for levels in (
+            "Dense(SparseList(Element(0)))",
+            "SparseList(SparseList(Element(0)))",
+            "Dense(Dense(Element(0)))",
+        ):
+            assert same(Tensor.from_scipy(levels, made), matrix), (types, levels)
+        if types[0] == "uint64":
+            parts[0][0] = 2**64 - 1
+            with pytest.raises(InputError, match="not a SciPy sparse array in order"):
+                Tensor.from_scipy("SparseList(SparseList(Element(0)))", made)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.fuzz.mutations import INTEGERS, RECORDS, sealed
-from proofs_tests.fuzz.targets import TARGETS, Target, heads, inputs_read, printed
+from proofs_tests.fuzz.target import Target
+from proofs_tests.fuzz.targets import TARGETS, heads, inputs_read, printed
 
 
 def changed(random: Random, target: Target) -> bytes:

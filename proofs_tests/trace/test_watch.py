@@ -72,8 +72,9 @@ def test_a_boolean_counts_as_a_number_as_in_a_program() -> None:
     texts = ["1 == b", "b == b", "b + 1", "b & (x > 4)", "true * x", "b || x"]
     trace = Trace(api.parse("x = 3\nb = x > 2\ny = 1\n"), texts)
     node = trace.nodes[0]
-    while node.steps:
-        node = next(iter(trace.edges(node))).target
+    while edge := next(iter(trace.edges(node)), None):
+        assert edge.target is not None
+        node = edge.target
     assert trace.watches.values(node.state) == ["true", "true", "2", "false", "3", "|| needs booleans, got 3"]
 
 

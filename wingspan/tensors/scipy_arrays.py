@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
     """
     try:
         found = _spoiled(matrix)
-        if found in (None, UNSORTED) and (matrix := convert(matrix)).format == "coo":
+        if found in (None, UNSORTED) and (matrix := convert(_signed(matrix))).format == "coo":
             sides = zip(matrix.coords, matrix.shape, strict=True)
             if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
                 found = "an index is out of bounds"
@@ -35,6 +36,22 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
         found = reason(error)
     if found and found != UNSORTED:
         raise InputError(f"not a SciPy sparse array in order: {found}", fix="make it anew")
+    return matrix
+
+
+def _signed(matrix: Any) -> Any:
+    """The matrix with signed indices: unsigned ones of 64 bits, NumPy and SciPy turn into doubles, or refuse.
+
+    SciPy also warns of all unsigned ones in COO. What does not fit becomes negative, and is out of bounds.
+    """
+    if matrix.format == "coo" and not all(axis.dtype in (np.int32, np.int64) for axis in matrix.coords):
+        made = copy(matrix)
+        made.coords = tuple(axis.astype(np.int64) for axis in matrix.coords)
+        return made
+    if hasattr(matrix, "indptr") and np.uint64 in (matrix.indices.dtype, matrix.indptr.dtype):
+        made = copy(matrix)
+        made.indices, made.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        return made
     return matrix
 
 

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -50,7 +50,7 @@ def _packed(form: FileFormat) -> FileFormat:
 
     def write(file: IO[bytes], tensor: Held) -> None:
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-            form.write(packed, tensor)
+            form.write(cast(IO[bytes], packed), tensor)
 
     return replace(form, read=read, write=write)
 

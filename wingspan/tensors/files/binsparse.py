@@ -134,7 +134,7 @@ class _Group:
         if found.dtype.kind not in "iu":
             raise ValueError(f"{name} holds no integers")
         if self.base:
-            return found.astype(np.int64) - self.base
+            return np.asarray(found.astype(np.int64) - self.base)
         return found.astype(np.int64) if found.dtype not in (np.int32, np.int64) else found
 
     def layout(self) -> tuple[Levels, list[int]]:
