@@ -29,10 +29,11 @@ CONSUMERS = {
     "comparison",
     "histogram",
 }
-BELOW_API = BOUND | CONSUMERS | {"choices", "program", "reading", "schemas", "written"}
+BELOW_API = BOUND | CONSUMERS | {"budget", "choices", "program", "reading", "schemas", "written"}
 
 ALLOWED: dict[str, set[str]] = {
     "shown": set(),
+    "budget": {"errors"},
     "errors": {"shown"},
     "once": set(),
     "began": set(),
@@ -51,9 +52,9 @@ ALLOWED: dict[str, set[str]] = {
     "reference": {"errors", "lang.ir"},
     "explorer": {"errors", "shown", "written"},
     "semantics": BOUND | {"explorer"},
-    "dependence": BOUND,
+    "dependence": BOUND | {"budget"},
     "proof": BOUND | {"dependence", "written"},
-    "choices": BOUND | {"dependence", "program"},
+    "choices": BOUND | {"budget", "dependence", "program"},
     "plan.ir": {"errors", "lang"},
     "plan.show": {"errors", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},
