@@ -32,11 +32,14 @@ CONSUMERS = {
     "histogram",
 }
 BELOW_API = (
-    BOUND | CONSUMERS | {"choices", "docstrings", "memory", "program", "reading", "schemas", "signals", "written"}
+    BOUND
+    | CONSUMERS
+    | {"budget", "choices", "docstrings", "memory", "program", "reading", "schemas", "signals", "written"}
 )
 
 ALLOWED: dict[str, set[str]] = {
     "shown": set(),
+    "budget": {"errors"},
     "errors": {"shown"},
     "once": set(),
     "began": set(),
@@ -59,9 +62,9 @@ ALLOWED: dict[str, set[str]] = {
     "orphans": set(),
     "explorer": {"errors", "orphans", "shown", "signals", "written"},
     "semantics": BOUND | {"docstrings", "explorer"},
-    "dependence": BOUND,
+    "dependence": BOUND | {"budget"},
     "proof": BOUND | {"dependence", "written"},
-    "choices": BOUND | {"dependence", "program"},
+    "choices": BOUND | {"budget", "dependence", "program"},
     "plan.ir": {"errors", "lang"},
     "plan.show": {"errors", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},

@@ -108,11 +108,17 @@ class Diagnostic:
             lines.append(f"  {self.span.source.name}:{self.span.line}:{self.span.column}")
             marks.append(Mark(self.span, self.label, primary=True))
         lines += excerpt(marks)
-        for key, text in self.notes:
-            first, *rest = text.splitlines() or [""]
-            lines.append(f"  {key}  {first}".rstrip())
-            lines += [f"  {' ' * len(key)}  {line}".rstrip() for line in rest]
-        return printable("\n".join(lines))
+        return printable("\n".join([*lines, *notes(self.notes)]))
+
+
+def notes(found: Iterable[tuple[str, str]]) -> list[str]:
+    """The lines of the notes below a message, each with its key."""
+    lines: list[str] = []
+    for key, text in found:
+        first, *rest = text.splitlines() or [""]
+        lines.append(f"  {key}  {first}".rstrip())
+        lines += [f"  {' ' * len(key)}  {line}".rstrip() for line in rest]
+    return lines
 
 
 LONGEST = 120

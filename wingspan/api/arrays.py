@@ -24,6 +24,7 @@ from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, numbered
+from wingspan.budget import BUDGET
 from wingspan.choices.operands import Input
 from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
@@ -235,16 +236,22 @@ def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) 
 
 
 def compute(
-    array: LazyTensor, *, format: str | None = None, threads: int | None = None, engine: str = AUTO
+    array: LazyTensor,
+    *,
+    format: str | None = None,
+    threads: int | None = None,
+    engine: str = AUTO,
+    budget: int = BUDGET,
 ) -> Computed:
     """The value of a lazy array, and the program that computes it. Without a format, it is computed once and kept.
 
     Args:
         array: the lazy array.
-        format, threads, engine: as for `einsum`. Reductions that are needed first have formats of its choice.
+        format, threads, engine, budget: as for `einsum`. Reductions that are needed first have formats of its choice,
+            and the same budget each.
 
     Raises:
-        InputError: the format does not fit, or there is no such engine.
+        InputError: the format does not fit, or there is no such engine or budget.
         Fault: the run met one, such as an overflow.
     """
     if not isinstance(array, LazyTensor):
@@ -252,10 +259,10 @@ def compute(
     if array._value is not None and format is None:
         return array._value
     for part in _needed(array):
-        compute(part, threads=threads, engine=engine)
+        compute(part, threads=threads, engine=engine, budget=budget)
     text, names = _written(array)
-    inputs = {names[x]: _given(leaf, threads, engine) for x, leaf in array._leaves.items()}
-    made = evaluated(text, inputs, format, None, threads, engine)
+    inputs = {names[x]: _given(leaf) for x, leaf in array._leaves.items()}
+    made = evaluated(text, inputs, format, None, threads, engine, budget)
     axes = iter(made.axes)
     value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
     if format is None:
@@ -277,11 +284,11 @@ def _needed(array: LazyTensor) -> list[LazyTensor]:
     return list(found.values())[:-1]
 
 
-def _given(leaf: Leaf, threads: int | None, engine: str) -> Any:
+def _given(leaf: Leaf) -> Any:
     """What a leaf stands for: what the user gave, or the value of a reduction, without the axes that it lacks."""
     if not isinstance(leaf.source, LazyTensor):
         return leaf.source
-    value = compute(leaf.source, threads=threads, engine=engine)
+    value = compute(leaf.source)
     return replace(value, axes=tuple(axis for axis in value.axes if axis is not None))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from wingspan import dependence
 from wingspan.api.binding import Progress, Runnable, bind
+from wingspan.budget import BUDGET, Budget
 from wingspan.dependence import TESTS, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.dependence.retest import Retest
@@ -51,7 +52,9 @@ def check(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    budget: int = BUDGET,
     progress: Progress | None = None,
+    on_verdict: Callable[[Report], None] | None = None,
 ) -> Report:
     """Run the level dependence test on a program, without running the program, and suggest how to make it safe.
 
@@ -67,25 +70,29 @@ def check(
         test: `repaired`; `printed`, the algorithm as the paper prints it, which accepts some programs that race; or
             `exact`, which accepts more safe programs.
         inputs, params, threads: as for `wingspan.api.bind`. What is not given stays open.
+        budget: how many steps of work the search for changes may take, about twenty microseconds each. The verdict does
+            not depend on it; with 0 there is no search.
         progress: called with the number of changes tried, and 0.
+        on_verdict: called with the verdict and the findings before changes are searched for.
 
     Returns:
-        The verdict, the findings, and changes with which the test accepts the program, cheapest first. Ctrl-C ends the
-        search for changes (`advice_complete`).
+        The verdict, the findings, and changes with which the test accepts the program, cheapest first. Ctrl-C and the
+        budget end the search for changes (`advice_complete`).
 
     Raises:
         ProgramError: the program has no meaning; or the test cannot compare so many accesses (topic `limit`).
-        InputError: an input or a parameter does not fit, or there is no such test.
+        InputError: an input or a parameter does not fit, or there is no such test or budget.
     """
     if test not in TESTS:
         raise InputError(f"there is no test {test}", fix=f"use one of {', '.join(TESTS)}")
+    steps = Budget(budget)
     if isinstance(program, Elaborated):
         return dependence.check(program, test)
     written = program if isinstance(program, Program) else load(program)
     bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
-    found = dependence.check(bound, test)
+    found = replace(dependence.check(bound, test), program=written.tree, budget=steps)
     tried = count()
-    again = Retest(written.tree, written.folder, bound, params or {}, threads if threads != 1 else None, test)
+    again = Retest(written.tree, written.folder, bound, params or {}, threads if threads != 1 else None, test, steps)
 
     def recheck(tree: ir.Program) -> Report:
         if progress is not None:
@@ -93,9 +100,12 @@ def check(
         return again.report(again.bind(tree))
 
     try:
-        return replace(found, program=written.tree, advice=advise(written.tree, found, recheck))
+        if on_verdict is not None:
+            on_verdict(found)
+        advice = advise(written.tree, found, recheck, steps)
     except KeyboardInterrupt:
-        return replace(found, program=written.tree, advice_complete=False)
+        return replace(found, advice_ended="interrupted")
+    return replace(found, advice=advice, advice_ended="budget" if steps.exceeded else None)
 
 
 def guard(bound: Elaborated, allowed: Sequence[str] = ("safe",)) -> None:

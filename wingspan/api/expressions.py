@@ -12,6 +12,7 @@ from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
+from wingspan.budget import BUDGET, Budget
 from wingspan.choices.contractions import bounded, ways
 from wingspan.choices.operands import Operand
 from wingspan.choices.placements import placements
@@ -27,6 +28,8 @@ from wingspan.program import Function, Program, listed, parse
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
+CUT_SHORT = "planning was cut short: budget={0.larger} plans more than {0.steps} steps"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Computed(Transposed):
@@ -38,7 +41,7 @@ class Computed(Transposed):
         program: the program.
         inputs: the inputs of the program, by name: `wingspan.run(program, inputs=inputs)` runs it again.
         engine: what has run it.
-        reason: the order of the loops, the formats, and the work that was expected.
+        reason: the order of the loops, the formats, and the work that was expected; and whether planning was cut short.
     """
 
     program: Program
@@ -68,11 +71,13 @@ class Choice(NamedTuple):
     reason: str
     apart: bool
     """whether it is computed by intermediate results"""
+    short: bool
+    """whether the search for it was cut short"""
 
 
 _choices: dict[Hashable, Choice] = {}
 _kernels: dict[Hashable, Kernel] = {}
-_placed: dict[Hashable, tuple[str, str]] = {}
+_placed: dict[Hashable, tuple[str, str, bool]] = {}
 
 
 def einsum(
@@ -83,6 +88,7 @@ def einsum(
     init: ir.Value | None = None,
     threads: int | None = None,
     engine: str = AUTO,
+    budget: int = BUDGET,
     functions: Sequence[Function] = (),
     **inputs: Any,
 ) -> Computed:
@@ -101,6 +107,8 @@ def einsum(
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
         engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
+        budget: how many steps of work the choice may take, about twenty microseconds each; and as many where it can run
+            in parallel. The best program so far is taken then, and `Computed.reason` says so.
         functions: made by `wingspan.function`; the expression calls them, or updates by them.
         inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
             paths of files, or numbers. No input can have the name of another argument.
@@ -114,7 +122,7 @@ def einsum(
         ProgramError: an operator needs values of another kind.
         Fault: the run met one, such as an overflow.
     """
-    return evaluated(expression, inputs, format, init, threads, engine, functions)
+    return evaluated(expression, inputs, format, init, threads, engine, budget, functions)
 
 
 def evaluated(
@@ -124,6 +132,7 @@ def evaluated(
     init: ir.Value | None,
     threads: int | None,
     engine: str,
+    budget: int,
     functions: Sequence[Function] = (),
 ) -> Computed:
     """As `einsum`, with inputs under any names."""
@@ -133,18 +142,21 @@ def evaluated(
         threads = thread_count(threads)
     functions = listed(functions)
     found, operands = read(_parsed(expression, functions), inputs, init)
-    key = expression, functions, format, repr(init), engine, *(operand.traits for operand in operands.values())
-    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, apart=True))
+    Budget(budget)  # with its own mistake
+    key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
+    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, budget, apart=True))
     if choice.apart and not bounded(found, operands):
         key = *key, "whole"
-        choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, apart=False))
+        choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, budget, apart=False))
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
         threads = processors() if choice.engine == "compiled" else 1
-    text, places = _parallel(choice.text, tensors, threads)
+    text, places, short = _parallel(choice.text, tensors, threads, budget)
     at = text, choice.engine
     kernel = _kernels.get(at) or kept(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
     reason = f"{choice.reason}; {places}"
+    if choice.short or short:
+        reason += f"; {CUT_SHORT.format(Budget(budget))}"
     return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
 
 
@@ -153,27 +165,37 @@ def _parsed(text: str, functions: tuple[Function, ...]) -> ir.Program:
     return parse(text, "<einsum>", functions).tree
 
 
-def _chosen(found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, *, apart: bool) -> Choice:
+def _chosen(
+    found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
+) -> Choice:
     """The serial program of the least estimated work."""
-    way = ways(found, operands, form, apart)[0]
+    steps = Budget(budget)
+    way = ways(found, operands, form, apart, steps)[0]
     text, inputs = way.program()
     if engine == AUTO:
         engine = "compiled" if way.work >= WORTH and build.compiler() else "native"
     stored = way.nests[-1].axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
-    return Choice(text, read_from, axes, engine, str(way), len(way.nests) > 1)
+    return Choice(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded)
 
 
-def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int) -> tuple[str, str]:
-    """The program with the parallel loops, if any, with which it is expected to end first; and what these are.
+def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: int) -> tuple[str, str, bool]:
+    """The program with the parallel loops, if any, with which it is expected to end first; what these are; and whether
+    the search for them was cut short.
 
     That depends on sizes, and roughly only.
     """
     if threads < 2:
-        return text, "serial"
-    key = text, threads, tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape))
+        return text, "serial", False
+    key = (
+        text,
+        threads,
+        budget,
+        tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape)),
+    )
     if key not in _placed:
-        best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True)[0]
-        kept(_placed, key, (str(best.program), best.description))
+        steps = Budget(budget)
+        best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
+        kept(_placed, key, (str(best.program), best.description, steps.exceeded))
     return _placed[key]

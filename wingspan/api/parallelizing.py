@@ -11,6 +11,7 @@ from typing import Any
 
 from wingspan.api.binding import Progress, bind
 from wingspan.api.machines import compiled, compiled_c
+from wingspan.budget import BUDGET, Budget
 from wingspan.choices.placements import Placement, Rejected, choices
 from wingspan.compiled import build
 from wingspan.dependence import Test
@@ -68,6 +69,7 @@ class Parallelized(Shown):
         test: the test that accepts all candidates.
         engine: what measured candidates ran on, or empty.
         complete: False if there were more placements than are tried.
+        budget: the steps that the search could take.
         assumed: inputs, parameters and extents that are open, for which estimates rest on assumptions.
     """
 
@@ -80,6 +82,7 @@ class Parallelized(Shown):
     engine: str
     complete: bool
     assumed: tuple[str, ...]
+    budget: Budget
 
     @property
     def program(self) -> Program:
@@ -101,6 +104,7 @@ def parallelize(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | Sequence[int] | None = None,
+    budget: int = BUDGET,
     progress: Progress | None = None,
 ) -> Parallelized:
     """Find every placement of `parallel` and modifiers with which a program is safe, and rank them.
@@ -117,6 +121,7 @@ def parallelize(
         inputs, params: as for `wingspan.api.bind`. The programs are safe for all inputs, and for these parameters.
         threads: the number of threads of the device; by default that of the processors. Several are those of nested
             devices, outermost first: then as many loops inside of each other are tried as well, one on each device.
+        budget: how many steps of work the search may take, about twenty microseconds each.
         progress: called with the number of programs tried, and 0.
 
     Raises:
@@ -126,6 +131,7 @@ def parallelize(
     """
     if test not in TESTS:
         raise InputError(f"{test} is no test to rely on", fix=f"use {' or '.join(TESTS)}")
+    steps = Budget(budget)
     if top < 1:
         raise InputError(f"{top} placements cannot be measured", fix="use 1 or more")
     devices = thread_counts(processors() if threads is None else threads)
@@ -137,15 +143,16 @@ def parallelize(
         fix = f"give {deepest} devices at most" if deepest > 1 else "give one device"
         message = f"{written.name} has no {len(devices)} loops inside of each other for {len(devices)} nested devices"
         raise InputError(message, fix=f"{fix}, or write more loops around each other")
-    found = choices(written, devices, inputs=inputs, params=params, test=test, progress=progress)
+    found = choices(written, devices, inputs=inputs, params=params, test=test, budget=steps, progress=progress)
     alone = found.serial.estimate.time
     ranked = [Candidate(each, alone / each.estimate.time if alone else 1.0) for each in found.placements]
     engine = ""
     if measure:
         engine, ranked = _measured(ranked, top, inputs or {}, found.params)
     return Parallelized(
-        tuple(ranked), found.rejected, prod(devices), devices, found.params, test, engine, found.complete, found.assumed
-    )
+        tuple(ranked), found.rejected, prod(devices), devices, found.params, test, engine, found.complete,
+        found.assumed, steps,
+    )  # fmt: skip
 
 
 def _measured(

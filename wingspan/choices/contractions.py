@@ -2,21 +2,27 @@
 
 Where ⊗ distributes over ⊕, factors that do not have an index need not be inside of the reduction over it, as in
 Σₖ Σⱼ aᵢₖ · bₖⱼ · xⱼ = Σₖ aᵢₖ · (Σⱼ bₖⱼ · xⱼ). So some of the factors can be an einsum of their own, whose result, over
-the indices that others have, is a factor in their place. All ways to divide the factors are estimated, except those
-with intermediate results that reduce no index, or whose factors have no index in common.
+the indices that others have, is a factor in their place. Intermediate results that reduce no index, or whose factors
+have no index in common, are left out.
+
+First the indices are eliminated one after the other, in an order that `elimination` chooses: the factors that have an
+index become an intermediate result, or stay factors of what is computed next. Of up to `FACTORS` factors all ways to
+divide them are estimated then, as far as they may be less work than the best way so far, and the budget lasts.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import chain, combinations, product
 from math import inf, isfinite, prod
 
+from wingspan.budget import Budget
+from wingspan.choices.elimination import elimination
 from wingspan.choices.nests import Nest, Writer, nests
-from wingspan.choices.operands import Input, Intermediate, Operand
+from wingspan.choices.operands import Input, Intermediate, Layout, Operand
 from wingspan.choices.reading import indices, neutral, width_of
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
@@ -25,7 +31,7 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.widths import Width
 
 FACTORS = 6
-"""Products of more factors are not taken apart."""
+"""Products of more factors are not divided in all ways."""
 
 LARGEST = 2**27
 """Intermediate results are expected to have at most so many elements, of 8 bytes and more."""
@@ -58,17 +64,24 @@ class Steps:
         return "; then ".join(map(str, self.nests))
 
 
-def ways(einsum: Einsum, operands: Mapping[str, Operand], form: str | None = None, apart: bool = True) -> list[Steps]:
+def ways(
+    einsum: Einsum,
+    operands: Mapping[str, Operand],
+    form: str | None = None,
+    apart: bool = True,
+    budget: Budget | None = None,
+) -> list[Steps]:
     """The ways to compute an einsum, that of the least work first: every one by a single nest, and if its product may
-    be taken `apart`, the best by several nests for each division of its factors.
+    be taken `apart`, the best by several nests for each division of its factors that may be less work than others.
 
     Raises:
         InputError: the format does not fit.
         ProgramError: the format is none.
     """
-    found = [Steps((nest,)) for nest in nests(einsum, operands, form)]
+    budget = budget or Budget()
+    found = [Steps((nest,)) for nest in nests(einsum, operands, form, budget=budget)]
     if apart and (taken := factors(einsum)):
-        found += _Search(einsum, operands, taken).ways(form)
+        found += _Search(einsum, operands, taken, form, budget, found[0].work).ways()
     return sorted(found, key=lambda each: each.work)
 
 
@@ -95,7 +108,7 @@ def factors(einsum: Einsum) -> tuple[ir.Expression, ...]:
             return ()
         found[fitting[0]] = ir.Call(e.op, (found[fitting[0]], other))
     whole = all(_indices(factor) == _axes(factor) for factor in found)
-    return tuple(found) if whole and len(found) <= FACTORS else ()
+    return tuple(found) if whole else ()
 
 
 def _flat(e: ir.Expression, op: ir.Operator) -> Iterator[ir.Expression]:
@@ -181,92 +194,159 @@ def _joined(op: ir.Operator, largest: Sequence[float]) -> float:
 # -------------------------------------------------------------------------------------------------------------- search
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """A factor of a nest: as it was written, or an intermediate result."""
 
+    factors: frozenset[int]
+    """of the product, by their numbers"""
     expression: ir.Expression
     operand: Intermediate | None = None
-    nests: tuple[Nest, ...] = ()
-    """by which it is computed before"""
+    parts: tuple[_Part, ...] = ()
+    """of the intermediate result"""
+
+    @property
+    def axes(self) -> frozenset[str]:
+        return _axes(self.expression)
 
 
 class _Search:
-    def __init__(self, einsum: Einsum, operands: Mapping[str, Operand], taken: Sequence[ir.Expression]) -> None:
+    """The ways to take a product apart. None is of more work than the best one when it was found."""
+
+    def __init__(
+        self,
+        einsum: Einsum,
+        operands: Mapping[str, Operand],
+        taken: Sequence[ir.Expression],
+        form: str | None,
+        budget: Budget,
+        best: float,
+    ) -> None:
         assert isinstance(einsum.expression, ir.Call)
-        self.einsum, self.operands, self.op, self.factors = einsum, operands, einsum.expression.op, taken
-        self.axes = [_axes(factor) for factor in taken]
+        self.einsum, self.operands, self.op, self.form = einsum, operands, einsum.expression.op, form
+        self.budget, self.best = budget, best
+        self.written = [_Part(frozenset([k]), factor) for k, factor in enumerate(taken)]
         self.parts = cache(self._parts)
+        self.steps: dict[str, dict[Order, Steps]] = {}
+        """for each intermediate result how it is computed, by the order of its axes"""
 
-    def ways(self, form: str | None) -> Iterator[Steps]:
-        """The best for each division of the factors, and each order of the axes of intermediate results."""
-        numbers = tuple(range(len(self.factors)))
-        for chosen in self.divided(numbers, len(numbers)):
-            if any(part.nests for part in chosen):
-                made = nests(self.product(self.einsum, chosen), self.known(chosen), form)
-                yield from (_steps(chosen, nest) for nest in made[:1])
+    def ways(self) -> list[Steps]:
+        """The best for each division of the factors."""
+        eliminated = [*self.computed(self.fused(self.eliminated()))]
+        divided: list[Steps] = []
+        if len(self.written) <= FACTORS:
+            divided += self.computed(self.divided(tuple(self.written), len(self.written)))
+        return [*divided, *eliminated]
 
-    def divided(self, some: tuple[int, ...], below: int) -> Iterator[tuple[_Part, ...]]:
-        """The ways to divide factors, by their numbers, into parts of fewer than so many."""
+    def computed(self, divisions: Iterable[tuple[_Part, ...]]) -> Iterator[Steps]:
+        """The best way to compute the product of parts, for each of several divisions."""
+        for chosen in divisions:
+            if any(part.parts for part in chosen):
+                made = self.nests(self.einsum, chosen, self.form)
+                for nest in made[:1]:
+                    self.best = min(self.best, nest.total)
+                    yield self.joined(nest)
+
+    # Two ways to divide
+
+    def eliminated(self) -> tuple[_Part, ...]:
+        """What is left when each index that is reduced was eliminated, if that can be done."""
+        left = self.written
+        for index in elimination(self.einsum, self.operands, [part.expression for part in left], self.budget):
+            bucket = [part for part in left if index in part.axes]
+            made = self.reduced(self.fused(tuple(bucket))) if 0 < len(bucket) < len(left) else None
+            if made is not None:
+                left = sorted(
+                    [*(part for part in left if part not in bucket), made], key=lambda part: min(part.factors)
+                )
+        return tuple(left)
+
+    def fused(self, chosen: tuple[_Part, ...]) -> Iterator[tuple[_Part, ...]]:
+        """Parts; and with the parts of each intermediate result in its place, as long as the budget lasts."""
+        yield chosen
+        for part in chosen:
+            if part.parts and self.budget.spend(len(chosen)):
+                inside = [other for other in chosen if other is not part]
+                yield tuple(sorted([*inside, *part.parts], key=lambda part: min(part.factors)))
+
+    def divided(self, some: tuple[_Part, ...], below: int) -> Iterator[tuple[_Part, ...]]:
+        """The ways to divide factors into parts of fewer than so many, as long as the budget lasts."""
         if not some:
             yield ()
             return
         first, *others = some
         for more in chain.from_iterable(combinations(others, n) for n in range(min(len(some), below - 1))):
-            rest = tuple(k for k in others if k not in more)
+            rest = tuple(other for other in others if other not in more)
             for part, parts in product(self.parts((first, *more)), self.divided(rest, below)):
+                if not self.budget.spend(len(some)):
+                    return
                 yield part, *parts
 
-    def _parts(self, some: tuple[int, ...]) -> list[_Part]:
-        """What factors can be: one of them as it is; and the intermediate result, in each order of its axes."""
-        alone = [_Part(self.factors[some[0]])] if len(some) == 1 else []
-        inside = frozenset[str]().union(*(self.axes[k] for k in some))
-        outside = frozenset(self.einsum.axes).union(*(axes for k, axes in enumerate(self.axes) if k not in some))
-        if inside <= outside or not self.connected(some):
-            return [*alone]
-        name, axes = f"t{some}", tuple(index for index in self.einsum.loops if index in inside & outside)
-        op = algebra.merging(self.einsum.op)
-        best: dict[tuple[str, ...], tuple[Steps, _Part]] = {}
-        for chosen in [tuple(alone)] if alone else self.divided(some, len(some)):
-            known = self.known(chosen)
-            einsum = self.product(replace(self.einsum, output=name, axes=axes, op=op), chosen)
-            einsum = replace(einsum, init=ir.Literal(neutral(op, einsum.expression, known)))
-            for nest in nests(einsum, known, zeros=True):
-                steps = _steps(chosen, nest)
-                if nest.elements <= LARGEST and (nest.axes not in best or steps.work < best[nest.axes][0].work):
-                    best[nest.axes] = steps, _intermediate(steps, width_of(einsum, known))
-        return [*alone, *(part for _, part in best.values())]
+    def _parts(self, some: tuple[_Part, ...]) -> list[_Part]:
+        """What factors can be: one of them as it is, and the intermediate result."""
+        made = self.reduced([some] if len(some) == 1 else self.divided(some, len(some)))
+        return [*(some if len(some) == 1 else ()), *([made] if made else ())]
 
-    def connected(self, some: tuple[int, ...]) -> bool:
+    # Nests
+
+    def reduced(self, divisions: Iterable[tuple[_Part, ...]]) -> _Part | None:
+        """The intermediate result of factors that are divided in one of several ways; None if it is of no use."""
+        divisions = iter(divisions)
+        first = next(divisions, ())
+        some = frozenset[int]().union(*(part.factors for part in first))
+        inside = frozenset[str]().union(*(self.written[k].axes for k in some))
+        others = (part.axes for k, part in enumerate(self.written) if k not in some)
+        outside = frozenset(self.einsum.axes).union(*others)
+        if inside <= outside or not self.connected(some):
+            return None
+        name, axes = f"t{len(self.steps)}", tuple(index for index in self.einsum.loops if index in inside & outside)
+        einsum = replace(self.einsum, output=name, axes=axes, op=algebra.merging(self.einsum.op))
+        best: dict[Order, Nest] = {}
+        for chosen in chain([first], divisions):
+            for nest in self.nests(einsum, chosen, zeros=True):
+                order = tuple(axes.index(index) for index in nest.axes)
+                if nest.elements <= LARGEST and (order not in best or nest.total < best[order].total):
+                    best[order] = nest
+        if not best:
+            return None
+        self.steps[name] = {order: self.joined(nest) for order, nest in best.items()}
+        nest = next(iter(best.values()))
+        shape = tuple(self.einsum.extents[index] for index in axes)
+        layouts = {order: Layout(nest.dense, nest.elements, nest.total) for order, nest in best.items()}
+        operand = Intermediate(name, shape, nest.einsum.init.value, self.width(nest.einsum, first), layouts)
+        access = ir.Access(ir.Fiber(name, len(shape) + 1), tuple(map(ir.Index, axes)))
+        return _Part(some, access, operand, first)
+
+    def connected(self, some: frozenset[int]) -> bool:
         """Whether factors have indices in common, each with another one, and so all of them."""
-        reached, rest = self.axes[some[0]], set(some[1:])
-        while near := [k for k in rest if self.axes[k] & reached]:
-            reached = reached.union(*(self.axes[k] for k in near))
+        first, *others = some
+        reached, rest = self.written[first].axes, set(others)
+        while near := [k for k in rest if self.written[k].axes & reached]:
+            reached = reached.union(*(self.written[k].axes for k in near))
             rest.difference_update(near)
         return not rest
 
-    def product(self, einsum: Einsum, chosen: Sequence[_Part]) -> Einsum:
-        """The einsum of parts in place of its factors."""
+    def nests(
+        self, einsum: Einsum, chosen: Sequence[_Part], form: str | None = None, *, zeros: bool = False
+    ) -> list[Nest]:
+        """The nests that compute the einsum of parts in place of its factors."""
         expression = reduce(lambda x, y: ir.Call(self.op, (x, y)), (part.expression for part in chosen))
         there = _indices(expression)
         extents = {index: n for index, n in self.einsum.extents.items() if index in there}
-        return replace(einsum, expression=expression, loops=tuple(extents), extents=extents)
+        einsum = replace(einsum, expression=expression, loops=tuple(extents), extents=extents)
+        known = self.known(chosen)
+        if zeros:
+            einsum = replace(einsum, init=ir.Literal(neutral(einsum.op, expression, known)))
+        return nests(einsum, known, form, zeros=zeros, budget=self.budget, below=self.best)
 
     def known(self, chosen: Sequence[_Part]) -> Mapping[str, Operand]:
         """The operands, and those of parts."""
         return {**self.operands, **{part.operand.name: part.operand for part in chosen if part.operand}}
 
+    def width(self, einsum: Einsum, chosen: Sequence[_Part]) -> Width:
+        return width_of(einsum, self.known(chosen))
 
-def _steps(chosen: Sequence[_Part], last: Nest) -> Steps:
-    return Steps((*chain.from_iterable(part.nests for part in chosen), last))
-
-
-def _intermediate(steps: Steps, width: Width) -> _Part:
-    """The result of the last nest as a factor."""
-    nest = steps.nests[-1]
-    einsum = nest.einsum
-    shape = tuple(einsum.extents[index] for index in einsum.axes)
-    levels = {einsum.axes.index(index): dense for index, dense in zip(nest.axes, nest.dense, strict=True)}
-    operand = Intermediate(einsum.output, shape, einsum.init.value, nest.elements, width, levels)
-    access = ir.Access(ir.Fiber(einsum.output, len(shape) + 1), tuple(map(ir.Index, einsum.axes)))
-    return _Part(access, operand, steps.nests)
+    def joined(self, last: Nest) -> Steps:
+        """A nest after those that compute what it reads."""
+        read = {read.operand.name: read.order for read in last.ordered.reads if read.operand.name in self.steps}
+        return Steps((*chain.from_iterable(self.steps[name][order].nests for name, order in read.items()), last))

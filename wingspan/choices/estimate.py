@@ -18,6 +18,7 @@ import numpy as np
 
 from wingspan.choices.counts import Counts
 from wingspan.elaborate import Elaborated
+from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
 from wingspan.levels.base import Level
@@ -71,6 +72,18 @@ class Estimate:
         return Estimate(self.work + other.work, self.time + other.time)
 
 
+def paying(bound: Elaborated, threads: int) -> set[Span]:
+    """The loops of a serial program for which it may pay to start threads, by their places.
+
+    At best they share the work of a loop evenly, and each time they start costs `start`.
+    """
+    clock = _Clock(bound)
+    clock.of(bound.body, {}, 1.0)
+    return {
+        span for span, (entered, time) in clock.loops.items() if time * (1 - 1 / threads) > COSTS["start"] * entered
+    }
+
+
 def estimate(bound: Elaborated) -> Estimate:
     """What a program takes, serial or parallel. It may be bound symbolically, with inputs or without them."""
     return _Clock(bound).of(bound.body, {}, 1.0)
@@ -98,6 +111,8 @@ class _Clock(Counts):
         self.updates: defaultdict[str, float] = defaultdict(float)
         """the updates of a tensor since it was declared"""
         self.around: list[_Shared] = []
+        self.loops: defaultdict[Span, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+        """how often a loop is entered, by its place, and the time that it takes in all"""
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
     def of(self, s: ir.Node, around: dict[str, int], reached: float) -> Estimate:
@@ -141,6 +156,9 @@ class _Clock(Counts):
             own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
             done += _alone(own * iterations)
             done += self.modified(T, modifiers, positions, entered * threads, done.time)
+        if s.span is not None:
+            before = self.loops[s.span]
+            self.loops[s.span] = before[0] + entered, before[1] + done.time
         return done
 
     def visited(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:

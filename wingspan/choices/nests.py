@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
-from math import prod
+from math import inf, prod
 from typing import Any
 
+from wingspan.budget import Budget
 from wingspan.choices.operands import Input, Operand, format_of, leaf, occupied
 from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
@@ -52,7 +53,7 @@ class Nest:
         format: that of the result.
         workspace: the format of the workspace; None if the result is updated directly.
         shared: the number of outermost loops that are around the workspace.
-        work: of all, in iterations.
+        work: of all, in iterations, but for the intermediate results that it reads.
     """
 
     einsum: Einsum
@@ -62,6 +63,11 @@ class Nest:
     workspace: str | None
     shared: int
     work: float
+
+    @property
+    def total(self) -> float:
+        """The work with that of intermediate results."""
+        return self.work + self.ordered.before
 
     @property
     def dense(self) -> tuple[bool, ...]:
@@ -82,11 +88,18 @@ class Nest:
 
 
 def nests(
-    einsum: Einsum, operands: Mapping[str, Operand], form: str | None = None, *, zeros: bool = False
+    einsum: Einsum,
+    operands: Mapping[str, Operand],
+    form: str | None = None,
+    *,
+    zeros: bool = False,
+    budget: Budget | None = None,
+    below: float = inf,
 ) -> list[Nest]:
     """The ways to compute an einsum, that of the least work first, with a result in this format if one is given.
 
-    Of others a level is dense only if all of its elements are computed; with `zeros`, if most are.
+    Of others a level is dense only if all of its elements are computed; with `zeros`, if most are. Those whose loops
+    take more work than `below` are left out.
 
     Raises:
         InputError: the format does not fit.
@@ -94,8 +107,9 @@ def nests(
     """
     width = width_of(einsum, operands)
     given = None if form is None else _levels(einsum, form, width)
-    made = (_nest(einsum, ordered, width, form, given, zeros) for ordered in orders(einsum, operands))
-    return sorted(made, key=lambda nest: nest.work)
+    found = orders(einsum, operands, budget, below)
+    made = (_nest(einsum, ordered, width, form, given, zeros) for ordered in found)
+    return sorted(made, key=lambda nest: nest.total)
 
 
 def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import exp, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -41,8 +41,7 @@ class Operand(ABC):
         sparse: whether there may be such.
         stored: the number of the others, perhaps as it is expected.
         width: that of its elements.
-        native: the order in which its elements lie in memory; None if they lie in none.
-        moving: the work to bring them into another order.
+        native: the order in which its elements lie in memory; None if they lie in none, or in any that is asked for.
     """
 
     name: str
@@ -52,7 +51,6 @@ class Operand(ABC):
     stored: float
     width: Width
     native: Order | None
-    moving: float
 
     @property
     def kind(self) -> str:
@@ -63,32 +61,78 @@ class Operand(ABC):
     def dense(self, order: Order) -> tuple[bool, ...]:
         """Whether each level, root first, has a child for every index."""
 
+    @abstractmethod
+    def moving(self, order: Order) -> float:
+        """The work to bring its elements into an order."""
+
+    def before(self, order: Order) -> float:
+        """The work of the program to compute it in an order of axes; infinite if it cannot."""
+        return 0.0
+
+    @property
+    def least_work(self) -> float:
+        """The least of it."""
+        return 0.0
+
+    def can_begin(self, order: Order, depth: int) -> bool:
+        """Whether the program may have it in an order of axes that begins with so many axes of this one."""
+        return True
+
+    def elements(self, order: Order) -> float:
+        """How many elements it stores in an order of axes."""
+        return self.stored
+
     def counts(self, order: Order) -> tuple[float, ...]:
         """How many fibers there are at each level, and elements at the end, if elements are at random places."""
-        found, places = [1.0], 1
+        found, places, stored = [1.0], 1, self.elements(order)
         for dense, axis in zip(self.dense(order), order, strict=True):
             places *= self.shape[axis]
             most = found[-1] * self.shape[axis]
-            found.append(most if dense else min(most, occupied(places, self.stored)))
+            found.append(most if dense else min(most, occupied(places, stored)))
         return tuple(found)
 
 
-class Intermediate(Operand):
-    """What the program computes before. It has one order of axes: that in which it is made."""
+class Layout(NamedTuple):
+    """An intermediate result in one order of its axes: as `Operand`, and the work of all that it takes."""
 
-    moving = inf
+    dense: tuple[bool, ...]
+    elements: float
+    work: float
+
+
+class Intermediate(Operand):
+    """What the program computes before, in an order of axes that its readers choose."""
+
+    native = None
 
     def __init__(
-        self, name: str, shape: tuple[int, ...], fill: ir.Value, stored: float, width: Width, axes: Mapping[int, bool]
+        self, name: str, shape: tuple[int, ...], fill: ir.Value, width: Width, layouts: Mapping[Order, Layout]
     ) -> None:
-        """Args: as the attributes; and its axes, that of the root level first, each with whether this is dense."""
-        self.name, self.shape, self.fill, self.stored, self.width = name, shape, fill, stored, width
-        self.native = tuple(axes)
-        self.sparse = not all(axes.values())
-        self._dense = tuple(axes.values())
+        """Args: as the attributes; and the orders of axes in which it can be computed, at least one."""
+        self.name, self.shape, self.fill, self.width, self._layouts = name, shape, fill, width, layouts
+        best = min(layouts.values(), key=lambda layout: layout.work)
+        self.stored, self._least = best.elements, best
+        self.sparse = not all(all(layout.dense) for layout in layouts.values())
+        self._beginnings = {order[:depth] for order in layouts for depth in range(len(order) + 1)}
 
     def dense(self, order: Order) -> tuple[bool, ...]:
-        return self._dense
+        return self._layouts.get(order, self._least).dense
+
+    def elements(self, order: Order) -> float:
+        return self._layouts.get(order, self._least).elements
+
+    def moving(self, order: Order) -> float:
+        return 0.0
+
+    def before(self, order: Order) -> float:
+        return self._layouts[order].work if order in self._layouts else inf
+
+    @property
+    def least_work(self) -> float:
+        return self._least.work
+
+    def can_begin(self, order: Order, depth: int) -> bool:
+        return order[:depth] in self._beginnings
 
 
 class Input(Operand):
@@ -107,8 +151,10 @@ class Input(Operand):
         self.sparse = not (all(_lookups(self._data.stored)) if isinstance(self._data, Transposed) else dense)
         self.width = BY_DTYPE[self._data.dtype.newbyteorder("=").name]
         self.native = _native(self._data)
-        self.moving = MOVE[self.sparse] * self.stored if len(self.shape) > 1 else 0.0
         self._tensors: dict[Order, Tensor] = {}
+
+    def moving(self, order: Order) -> float:
+        return 0.0 if order == self.native or len(order) < 2 else MOVE[self.sparse] * self.stored
 
     @property
     def traits(self) -> tuple[Any, ...]:

@@ -4,24 +4,37 @@ A loop over an index visits what is left of its axis once fibers without element
 the shortest of the fibers without which nothing is done, else the union of all if nothing is done without them, else
 every index. Elements are taken to be at random places, and inputs to be independent of each other. The unit is an
 iteration of an inner loop, about a nanosecond.
+
+Orders are extended by one loop after the other, and only the best beginnings are pursued (a beam search).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import inf, log2, prod
+from typing import NamedTuple
 
+from wingspan.budget import Budget
+from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import HYPERSPARSE, Operand, occupied
-from wingspan.choices.reading import filled, indices, update
+from wingspan.choices.reading import indices
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
-from wingspan.lang import algebra, ir
+from wingspan.lang import ir
 
 WIDTH = 120
 """So many beginnings of orders are pursued, those of the least work: all of up to five indices."""
+
+MOST = 10_000
+"""The steps that the orders of one nest take at most: of more than ten indices fewer beginnings are pursued."""
+
+SHARE = 4
+"""They take at most this part of the budget that is left."""
+
+QUICK = 4
+"""So many accesses are looked up in one step."""
 
 MEET = 2.0
 """What an element of a fiber costs that is compared with those of another one."""
@@ -55,13 +68,20 @@ class Read:
 
     def entered(self, around: frozenset[str]) -> int:
         """How many levels the loops over these indices have entered."""
-        return next((depth for depth, index in enumerate(self.axes) if index not in around), len(self.axes))
+        for depth, index in enumerate(self.axes):
+            if index not in around:
+                return depth
+        return len(self.axes)
+
+    @cached_property
+    def shares(self) -> tuple[float, ...]:
+        """How likely a fiber of each level is there, and an element at the end."""
+        places = [prod(self.operand.shape[axis] for axis in self.order[:depth]) for depth in range(len(self.counts))]
+        return tuple(count / n if n else 0.0 for count, n in zip(self.counts, places, strict=True))
 
     def present(self, around: frozenset[str]) -> float:
         """How likely the fiber is there that the loops over these indices have entered."""
-        depth = self.entered(around)
-        places = prod(self.operand.shape[axis] for axis in self.order[:depth])
-        return self.counts[depth] / places if places else 0.0
+        return self.shares[self.entered(around)]
 
     def length(self, around: frozenset[str]) -> float:
         """How many children a fiber has that these loops have entered."""
@@ -87,7 +107,8 @@ class Ordered:
     Attributes:
         loops: the indices, outermost first.
         reads: its accesses, in reading order.
-        work: of all, in iterations.
+        work: of all, in iterations, but for intermediate results.
+        before: that of the intermediate results that it reads.
         updates: how often the output is updated.
         outputs: the axes of the output, in the order of the loops.
     """
@@ -95,97 +116,126 @@ class Ordered:
     loops: tuple[str, ...]
     reads: tuple[Read, ...]
     work: float
+    before: float
     updates: float
     outputs: tuple[Axis, ...]
 
 
-def orders(einsum: Einsum, operands: Mapping[str, Operand]) -> list[Ordered]:
-    """The orders of the loops, that of the least work first. None reads an intermediate result in another order."""
-    estimate = Estimate(einsum, operands)
-    begun: list[tuple[float, tuple[str, ...]]] = [(0.0, ())]
+class Beginning(NamedTuple):
+    """The outermost loops of an order, with their work, and the accesses as these enter them."""
+
+    work: float
+    loops: tuple[str, ...]
+    reads: tuple[Read, ...]
+
+
+def orders(
+    einsum: Einsum, operands: Mapping[str, Operand], budget: Budget | None = None, below: float = inf
+) -> list[Ordered]:
+    """The orders of the loops, that of the least work first, with intermediate results in the orders that they have.
+
+    Orders of more work than `below` are left out.
+    """
+    budget = budget or Budget()
+    estimate = Estimate(einsum, operands, budget)
+    width = _width(len(einsum.loops), len(einsum.accesses), budget)
+    begun = [Beginning(0.0, (), estimate.reads(()))]
     for _ in einsum.loops:
-        longer = [
-            (work + estimate.loop(before, index), (*before, index))
-            for work, before in begun
-            for index in einsum.loops
-            if index not in before
-        ]
-        begun = sorted(longer, key=lambda each: each[0])[:WIDTH]
-    found = (estimate.ordered(work, loops) for work, loops in begun)
-    return sorted((each for each in found if each.work < inf), key=lambda each: each.work)
+        longer = (each for beginning in begun for each in estimate.extended(beginning))
+        begun = sorted((each for each in longer if each.work + estimate.least <= below), key=lambda each: each.work)
+        del begun[width:]
+    found = (estimate.ordered(each.loops, each.reads) for each in begun)
+    return sorted((each for each in found if each.before < inf), key=lambda each: each.work + each.before)
+
+
+def _width(loops: int, accesses: int, budget: Budget) -> int:
+    """How many beginnings of orders can be pursued, whose steps are taken from the budget."""
+
+    def steps(width: int) -> int:
+        begun, taken = 1, 0
+        for left in range(loops, 0, -1):
+            taken += begun * (left + accesses // QUICK)
+            begun = min(begun * left, width)
+        return taken
+
+    widths = [n for n in (WIDTH, WIDTH // 4, WIDTH // 20, 1) if n == 1 or steps(n) <= MOST]
+    width = next(n for n in widths if n == 1 or steps(n) <= budget.left // SHARE)
+    budget.exceeded |= width < widths[0]
+    budget.charge(steps(width))
+    return width
 
 
 class Estimate:
     """What loops cost, for all orders of one einsum."""
 
-    def __init__(self, einsum: Einsum, operands: Mapping[str, Operand]) -> None:
+    def __init__(self, einsum: Einsum, operands: Mapping[str, Operand], budget: Budget) -> None:
         self.einsum, self.operands = einsum, operands
-        self.sparse = tuple(sorted({a.fiber.tensor for a in einsum.accesses if operands[a.fiber.tensor].sparse}))
-        self._idle: dict[frozenset[str], bool] = {}
-
-    def idle(self, missing: frozenset[str]) -> bool:
-        """Whether nothing is done where these inputs store nothing."""
-        if missing not in self._idle:
-            output = ir.Access(ir.Fiber(self.einsum.output, 1), ())
-            done = update(self.einsum, output, self.einsum.expression)
-            left = algebra.simplify(filled(done, self.operands, missing), self._unchanged)
-            self._idle[missing] = isinstance(left, ir.Skip)
-        return self._idle[missing]
-
-    def _unchanged(self, assign: ir.Assign) -> bool:
-        """Whether an element that is set to a literal begins as that."""
-        return algebra.is_literal(assign.value, algebra.exact(self.einsum.init.value))
+        self.diagram = IdleDiagram(einsum, operands, budget)
+        self.accesses = [(operands[access.fiber.tensor], tuple(indices(access))) for access in einsum.accesses]
+        self.having = {i: [n for n, (_, axes) in enumerate(self.accesses) if i in axes] for i in einsum.loops}
+        """the numbers of the accesses that have an index"""
+        self.least = sum(operands[name].least_work for name in {operand.name for operand, _ in self.accesses})
+        self._reads: dict[tuple[int, Order], Read] = {}
 
     def reads(self, loops: tuple[str, ...]) -> tuple[Read, ...]:
         """The accesses with their axes in the order of the loops; indices that are not in it come last."""
-        place = {index: depth for depth, index in enumerate(loops)}
-        found = []
-        for access in self.einsum.accesses:
-            axes = tuple(indices(access))
-            operand = self.operands[access.fiber.tensor]
-            natural = operand.native or range(len(axes))[::-1]
-            order = tuple(sorted(natural, key=lambda k: place.get(axes[k], len(place))))
-            found.append(Read(operand, order, tuple(axes[k] for k in order)))
-        return tuple(found)
+        return tuple(self._read(number, loops) for number in range(len(self.accesses)))
+
+    def _read(self, number: int, loops: tuple[str, ...]) -> Read:
+        """One of them."""
+        operand, axes = self.accesses[number]
+        natural = operand.native or range(len(axes))[::-1]
+        order = tuple(sorted(natural, key=lambda k: loops.index(axes[k]) if axes[k] in loops else len(loops)))
+        if (number, order) not in self._reads:
+            self._reads[number, order] = Read(operand, order, tuple(axes[k] for k in order))
+        return self._reads[number, order]
+
+    def extended(self, begun: Beginning) -> Iterator[Beginning]:
+        """A beginning with each of the other loops inside."""
+        times = self.iterations(begun.loops, begun.reads)
+        inside = frozenset(begun.loops)
+        for index in self.einsum.loops:
+            if index in inside:
+                continue
+            loops, reads = (*begun.loops, index), [*begun.reads]
+            for number in self.having[index]:
+                reads[number] = self._read(number, loops)
+            entered = inside | {index}
+            if all([reads[n].operand.can_begin(reads[n].order, reads[n].entered(entered)) for n in self.having[index]]):
+                yield Beginning(begun.work + self.loop(inside, index, reads, times), loops, tuple(reads))
 
     def iterations(self, around: tuple[str, ...], reads: tuple[Read, ...]) -> float:
         """How often loops over these indices are inside of each other where something is to be done."""
         inside = frozenset(around)
-        there = {name: 1.0 for name in self.sparse}
+        there: dict[str, float] = {}
         for read in reads:
-            if read.operand.name in there:
-                there[read.operand.name] = min(there[read.operand.name], read.present(inside))
-        unsure = [name for name in self.sparse if there[name] < 1]
-        busy = 0.0
-        for number in range(len(unsure) + 1):
-            for missing in combinations(unsure, number):
-                if not self.idle(frozenset(missing)):
-                    busy += prod(1 - there[name] if name in missing else there[name] for name in unsure)
-        return busy * prod(self.einsum.extents[index] for index in around)
+            there[read.operand.name] = min(there.get(read.operand.name, 1.0), read.present(inside))
+        return self.diagram.busy(there) * prod(self.einsum.extents[index] for index in around)
 
-    def loop(self, around: tuple[str, ...], index: str) -> float:
-        """The work of a loop over an index inside of others, without what is in it."""
-        reads = self.reads((*around, index))
-        inside = frozenset(around)
-        times = self.iterations(around, reads)
+    def loop(self, inside: frozenset[str], index: str, reads: Sequence[Read], times: float) -> float:
+        """The work of a loop over an index inside of others, which are entered so often, without what is in it."""
         entering = list(self._sparsely(reads, inside, index))
         lengths = [read.length(inside) for read in entering]
-        jumpers = [read.length(inside) for read in entering if self.idle(frozenset({read.operand.name}))]
+        jumpers = [read.length(inside) for read in entering if self.idle({read.operand.name})]
         if jumpers:
             steps = min(jumpers)
             steps *= 1.0 if len(lengths) == 1 else MEET * (1 + log2(max(max(lengths) / max(steps, 1e-9), 1.0)))
-        elif entering and self.idle(frozenset(read.operand.name for read in entering)):
+        elif entering and self.idle({read.operand.name for read in entering}):
             steps = MEET * sum(lengths)
-        elif entering and self._gaps_at_once(entering, reads, index):
+        elif entering and self._gaps_at_once(entering, index):
             steps = 2 * MEET * sum(lengths)
         else:
-            across = not entering and len(around) + 1 == len(self.einsum.loops) and index in self.einsum.axes
+            across = not entering and len(inside) + 1 == len(self.einsum.loops) and index in self.einsum.axes
             steps = self.einsum.extents[index] * (VECTOR if across else 1.0) + MEET * sum(lengths)
         return times * (1 + steps)
 
-    def _gaps_at_once(self, entering: list[Read], reads: tuple[Read, ...], index: str) -> bool:
+    def idle(self, missing: Iterable[str]) -> bool:
+        """Whether nothing is done where these inputs store nothing."""
+        return self.diagram.idle(frozenset(missing))
+
+    def _gaps_at_once(self, entering: list[Read], index: str) -> bool:
         """Whether the indices between elements are one update: all differ only in elements that are not stored."""
-        reading = sum(index in read.axes for read in reads)
+        reading = len(self.having[index])
         value = any(isinstance(node, ir.Index) and node.name == index for node in self._values())
         return index not in self.einsum.axes and len(entering) == reading and not value
 
@@ -196,22 +246,27 @@ class Estimate:
             yield (top := stack.pop())
             stack += () if isinstance(top, ir.Access) else top.children()
 
-    def _sparsely(self, reads: tuple[Read, ...], inside: frozenset[str], index: str) -> Iterator[Read]:
+    def _sparsely(self, reads: Sequence[Read], inside: frozenset[str], index: str) -> Iterator[Read]:
         """The accesses of which the loop over an index enters a level that need not have all children."""
-        for read in reads:
+        for number in self.having[index]:
+            read = reads[number]
             depth = read.entered(inside)
             if depth < len(read.axes) and read.axes[depth] == index and not read.dense[depth]:
                 yield read
 
-    def ordered(self, work: float, loops: tuple[str, ...]) -> Ordered:
-        """A complete order, whose loops have been counted, with the work of updates and of inputs in other orders."""
-        reads = self.reads(loops)
+    def ordered(self, loops: tuple[str, ...], reads: tuple[Read, ...]) -> Ordered:
+        """A complete order, with the work of its loops, of updates and of inputs in other orders."""
+        work = 0.0
+        for depth, index in enumerate(loops):
+            around = loops[:depth]
+            work += self.loop(frozenset(around), index, reads, self.iterations(around, reads))
         updates = self.iterations(loops, reads)
-        moved = {(r.operand.name, r.order): r.operand for r in reads if r.order != r.operand.native}
         if self.einsum.axes and loops[0] not in self.einsum.axes:
             work *= SHARED
-        work += sum(operand.moving for operand in moved.values())
-        return Ordered(loops, reads, work, updates, tuple(self._outputs(loops, reads, updates)))
+        read = {(r.operand.name, r.order): r for r in reads}.values()
+        work += sum(r.operand.moving(r.order) for r in read)
+        before = sum(r.operand.before(r.order) for r in read)
+        return Ordered(loops, reads, work, before, updates, tuple(self._outputs(loops, reads, updates)))
 
     def _outputs(self, loops: tuple[str, ...], reads: tuple[Read, ...], updates: float) -> Iterator[Axis]:
         """The axes of the output, in the order of the loops."""
@@ -219,7 +274,7 @@ class Estimate:
         for depth, index in enumerate(loops):
             if index in self.einsum.axes:
                 entering = self._sparsely(reads, frozenset(loops[:depth]), index)
-                sparse = self.idle(frozenset(read.operand.name for read in entering))
+                sparse = self.idle({read.operand.name for read in entering})
                 places *= self.einsum.extents[index]
                 made = occupied(places, updates) if updates < self._all(loops) else places
                 last = not any(inner in self.einsum.axes for inner in loops[depth + 1 :])

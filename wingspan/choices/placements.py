@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, combinations, islice, pairwise, product
 from math import inf, prod
 from typing import Any
 
+from wingspan.budget import Budget
 from wingspan.choices.counts import Counts
-from wingspan.choices.estimate import Estimate, estimate
+from wingspan.choices.estimate import Estimate, estimate, paying
 from wingspan.dependence.changes import (
     Header,
     Layers,
@@ -35,7 +37,7 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import ProgramError, WingspanError
+from wingspan.errors import ProgramError, Span, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.devices import THREADS, thread_counts
 from wingspan.lang.printer import show
@@ -89,7 +91,8 @@ class Choices:
     Attributes:
         placements: the accepted programs, best first; the serial one is among them.
         rejected: sets of loops that are not parallel in any of them.
-        complete: False if there were more sets of loops or combinations of formats than are tried.
+        complete: False if there were more sets of loops or combinations of formats than are tried, or the budget was
+            spent.
         params: those of the parameters that the serial program has, which all of them take.
         assumed: inputs, parameters and extents that are open, for which estimates rest on assumptions.
     """
@@ -119,6 +122,7 @@ def choices(
     params: Mapping[str, Any] | None = None,
     test: Test = "repaired",
     quick: bool = False,
+    budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choices:
     """Every placement of `parallel` and modifiers in a program that the test accepts.
@@ -130,7 +134,9 @@ def choices(
         inputs, params: as for `wingspan.api.bind`. The verdicts hold for all inputs, and for these parameters; the
             estimates are for these inputs, and rest on assumptions about what is not given (`wingspan.choices.counts`).
         test: the test that must accept a program.
-        quick: of loops side by side, try only those together that are best alone.
+        quick: only the best placement is asked for: leave out loops that do not pay by estimate, and of loops side by
+            side try only those together that are best alone.
+        budget: its steps are taken for tests of programs; the serial one is tested in any case.
         progress: called with the number of programs tried, and 0.
 
     Raises:
@@ -138,9 +144,9 @@ def choices(
             accept the serial program (topic `unsafe`).
         InputError: an input or a parameter does not fit.
     """
-    search = _Search(program, threads, inputs or {}, params or {}, test, progress)
+    search = _Search(program, threads, inputs or {}, params or {}, test, budget or Budget(), progress)
     search.accept_serial()
-    loops = headers(search.tree)
+    loops = [loop for loop in headers(search.tree) if not quick or loop.node.span in search.paying]
     search.tried((loop,) for loop in loops)
     hopeful = sorted((loop for loop in loops if loop.number in search.alone), key=lambda at: search.alone[at.number])
     if len(search.devices) > 1:
@@ -181,6 +187,7 @@ class _Search:
         inputs: Mapping[str, Any],
         params: Mapping[str, Any],
         test: Test,
+        budget: Budget,
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self.devices = thread_counts(threads)
@@ -192,7 +199,8 @@ class _Search:
         left = {name: value for name, value in params.items() if name not in unknown}
         self.data = elaborate(self.tree, program.folder, inputs, left, None, symbolic=True)
         open_ = elaborate(self.tree, program.folder, {}, left, None, symbolic=True) if inputs else self.data
-        self.retest = Retest(self.tree, program.folder, open_, left, None, test)
+        self.budget = budget
+        self.retest = Retest(self.tree, program.folder, open_, left, None, test, budget)
         self.counts = Counts(self.data)
         self.complete = True
         self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
@@ -212,8 +220,11 @@ class _Search:
             raise ProgramError(message, first.access, topic="unsafe", fix="use other formats: see `check` for some")
 
     def test(self, tree: ir.Program) -> tuple[Elaborated, Report] | None:
-        """A program bound, and the report on it; None if it has no meaning."""
+        """A program bound, and the report on it; None if it has no meaning, or the budget is spent."""
         if tree not in self.known:
+            if not self.budget.spend():
+                self.complete = False
+                return None
             if self.progress is not None:
                 self.progress(len(self.known), 0)
             try:
@@ -226,7 +237,7 @@ class _Search:
     def tried(self, sets: Iterable[tuple[Header, ...]]) -> None:
         """Try sets of loops with both schedules, at most `SETS` of all."""
         for loops in sets:
-            if self.sets == SETS:
+            if self.sets == SETS or not self.budget.spend():
                 self.complete = False
                 return
             self.sets += 1
@@ -244,6 +255,11 @@ class _Search:
                         self.alone[loop.number] = min(known, *(each.estimate.time for each in accepted))
                     else:
                         self.hopeless.add((loop.number, schedule.kind))
+
+    @cached_property
+    def paying(self) -> set[Span]:
+        """The loops for which it may pay to start threads."""
+        return paying(self.data, self.threads)
 
     def schedules(self, loops: Sequence[Header]) -> Iterator[ir.ScheduleCall]:
         """Static; and dynamic, in chunks of which each thread takes about `CHUNKS` of the shortest loop."""
@@ -275,7 +291,7 @@ class _Search:
             if after is not None and after[1].verdict == "safe":
                 made += 1
                 yield self.placement(program, tuple(ranges), show(schedule))
-        if not made:
+        if not made and not self.budget.exceeded:
             reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
             yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
 
@@ -318,7 +334,8 @@ class _Search:
 
     def placement(self, tree: ir.Program, loops: tuple[int, ...], schedule: str) -> Placement:
         """A program that the test accepts, with its estimate for the inputs that are given."""
-        bound = self.retest.bind(tree)
+        tested = self.known.get(tree)
+        bound = self.retest.bind(tree) if tested is None else tested[0]
         expected = estimate(replace(bound, inputs=self.data.inputs))
         was = formats(self.tree)
         changed = [s for s in tree.body.statements if isinstance(s, ir.Define) and s.name in was]

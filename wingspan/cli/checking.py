@@ -8,11 +8,11 @@ import click
 
 from wingspan import api, schemas
 from wingspan.cli.group import main
-from wingspan.cli.options import on_program
+from wingspan.cli.options import BUDGETED, on_program
 from wingspan.console import show, show_json
-from wingspan.dependence import TESTS, Test
+from wingspan.dependence import TESTS, Report, Test
 from wingspan.views import progress, sarif
-from wingspan.views.check import check as checked
+from wingspan.views.check import advice, verdict
 from wingspan.views.paint import spinner
 from wingspan.views.view import CheckReport, Invocation
 
@@ -27,7 +27,8 @@ from wingspan.views.view import CheckReport, Invocation
     "--format", "form", type=click.Choice(("text", "json", "sarif")),
     help="Text, one JSON object, or SARIF 2.1.0, which CI shows beside the code.",
 )  # fmt: skip
-def check(told: Invocation, as_json: bool, test: Test, form: str | None) -> None:
+@BUDGETED
+def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget: int) -> None:
     """Run the level dependence test on the program in FILE.
 
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
@@ -37,10 +38,16 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None) -> None
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.")
     program = told.given or api.load(told.file)
+    form = "json" if as_json else form or "text"
+
+    def print_verdict(found: Report) -> None:
+        if form == "text":
+            show(verdict(CheckReport(told, found, program.tree)), colours=True)
+
     with spinner(progress.checking, sys.stderr) as tell:
-        found = api.check(program, test=test, progress=tell, **told.binding)
+        found = api.check(program, test=test, budget=budget, progress=tell, on_verdict=print_verdict, **told.binding)
     report = CheckReport(told, found, program.tree)
-    match "json" if as_json else form:
+    match form:
         case "json":
             from wingspan.views import json as data  # takes all engines, since it makes the JSON of their results, too
 
@@ -48,5 +55,5 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None) -> None
         case "sarif":
             show(schemas.text(sarif.check(report)))
         case _:
-            show(checked(report), colours=True)
+            show(advice(report), colours=True)
     sys.exit(0 if found.verdict == "safe" else 1)

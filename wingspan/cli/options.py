@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 
 from wingspan import api
 from wingspan.api.names import MACHINES
+from wingspan.budget import BUDGET
 from wingspan.console import MISTAKE, fail
 from wingspan.errors import InputError, Mark, Source, Span
 from wingspan.lang.algebra import exactly
@@ -217,6 +218,12 @@ FILE = click.Path(path_type=Path)
 MACHINE = click.option(
     "--machine", type=click.Choice(MACHINES), default="semantics", show_default=True,
     help="Interleave the steps of the rules, or those of the compiled plan.",
+)  # fmt: skip
+
+
+BUDGETED = click.option(
+    "--budget", type=click.IntRange(min=0), default=BUDGET, show_default=True, metavar="STEPS",
+    help="Steps of work that the search may take, about twenty microseconds each.",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from wingspan import api
 from wingspan.api.parallelizing import TESTS
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
-from wingspan.cli.options import FILE, FORCE, on_program
+from wingspan.cli.options import BUDGETED, FILE, FORCE, on_program
 from wingspan.console import show, show_json
 from wingspan.dependence import Test
 from wingspan.views import json as data
@@ -49,6 +49,7 @@ def nested_devices(context: click.Context, option: click.Parameter, text: str | 
     "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
     help="The test that must accept a program; run and compile ask for repaired.",
 )  # fmt: skip
+@BUDGETED
 @click.option("-o", "out", type=FILE, metavar="FILE", help="Write the best program to FILE.")
 @FORCE
 def parallelize(
@@ -59,6 +60,7 @@ def parallelize(
     top: int,
     every: bool,
     test: Test,
+    budget: int,
     out: Path | None,
     force: bool,
 ) -> None:
@@ -75,7 +77,9 @@ def parallelize(
         raise click.UsageError("--nested gives the numbers of threads: leave --threads out.")
     given = told.binding if nested is None else {**told.binding, "threads": nested}
     with spinner(progress.placing, sys.stderr) as tell:
-        made = api.parallelize(told.runnable, measure=measure, top=top, test=test, progress=tell, **given)
+        made = api.parallelize(
+            told.runnable, measure=measure, top=top, test=test, budget=budget, progress=tell, **given
+        )
     after = Afterwards()
     with after.printing():
         if as_json:

@@ -19,7 +19,7 @@ from wingspan.views.view import Invocation
 
 SEARCH = ("machine", "strategy", "runs", "depth", "preemptions", "seed", "first", "symmetry")
 OPTIONS = {
-    "check": ("test",),
+    "check": ("test", "budget"),
     "explore": (*SEARCH, "shortest", "max_states", "max_seconds", "max_memory"),
     "run": ("engine", "unsafe"),
     "diff": ("engines", "repeat", "tolerance", "isolate", "unsafe"),

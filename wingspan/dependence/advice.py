@@ -41,6 +41,7 @@ from collections.abc import Callable
 from itertools import count
 from math import inf
 
+from wingspan.budget import Budget
 from wingspan.dependence.changes import (
     Header,
     Layers,
@@ -75,17 +76,23 @@ Remedy = tuple[int, ir.Program]
 """What a change costs, and the changed program."""
 
 
-def advise(tree: ir.Program, report: Report, recheck: Callable[[ir.Program], Report]) -> tuple[Advice, ...]:
+def advise(
+    tree: ir.Program, report: Report, recheck: Callable[[ir.Program], Report], budget: Budget | None = None
+) -> tuple[Advice, ...]:
     """The cheapest remedies for what the report found in the program; if it is safe, what else could run parallel.
 
-    `tree` is the program as written; `recheck` binds and tests a changed one. The text of an advice has no comments.
+    `tree` is the program as written; `recheck` binds and tests a changed one, and takes the steps of that from the
+    budget. The text of an advice has no comments.
     """
 
     known: dict[ir.Program, Report | None] = {}
+    budget = budget or Budget()
 
     def test(changed: ir.Program) -> Report | None:
-        """The report on a changed program; None if it means nothing."""
+        """The report on a changed program; None if it means nothing, or the budget is spent."""
         if changed not in known:
+            if not budget.spend():
+                return None
             try:
                 known[changed] = recheck(changed)
             except WingspanError:

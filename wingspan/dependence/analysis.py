@@ -53,6 +53,12 @@ class Analysis:
             if one.loops[p].spawns
         )
 
+    @property
+    def questions(self) -> int:
+        """How many questions about pairs of iterations have been answered so far."""
+        every = (*self.sites.updates, *self.sites.uses)
+        return sum(pairs.questions for each in every for pairs in each.__dict__.get("_pairs", {}).values())
+
     def verdict(self, towers: Mapping[str, Tower], test: Test = "repaired") -> Verdict:
         """What a test says of the program with its tensors in these formats."""
         return _worst(self.troubles(towers, test))

@@ -172,12 +172,16 @@ def headers(tree: ir.Program) -> list[Header]:
     """The headers of all loops, in the order of the text."""
     found: list[Header] = []
 
-    def visit(node: ir.Node, around: tuple[int, ...]) -> None:
-        if isinstance(node, ir.For):
-            found.append(Header(len(found), node, around))
-            around = (*around, found[-1].number)
-        for below in node.children():
-            visit(below, around)
+    def visit(s: ir.Statement, around: tuple[int, ...]) -> None:
+        match s:
+            case ir.Block(statements=statements):
+                for each in statements:
+                    visit(each, around)
+            case ir.If(body=body):
+                visit(body, around)
+            case ir.For(body=body):
+                found.append(Header(number := len(found), s, around))
+                visit(body, (*around, number))
 
     visit(tree.body, ())
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from wingspan.budget import Budget
 from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
@@ -152,6 +153,7 @@ class Report(Shown):
         partial: the levels of tensors that are updated that cannot hold every index.
         advice: changes with which the test accepts the program, cheapest first; for a safe program, loops that could be
             parallel, too.
+        advice_ended: if the search for advice was not complete, what ended it: Ctrl-C, or its budget of steps.
     """
 
     verdict: Verdict
@@ -160,14 +162,20 @@ class Report(Shown):
     proofs: tuple[Proof, ...] = ()
     partial: tuple[Partial, ...] = ()
     advice: tuple[Advice, ...] = ()
-    advice_complete: bool = True
-    """False if the search for advice was interrupted"""
+    advice_ended: Literal["interrupted", "budget"] | None = None
+    budget: Budget = field(default_factory=Budget, compare=False)
+    """the steps that the search for advice could take"""
     symbols: tuple[str, ...] = ()
     """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""
     alike: int = 0
     """how many accesses are in no finding and no proof because four others that do the same are compared instead"""
     program: ir.Program | None = field(default=None, compare=False)
     """as written, to name its loops and devices; None if the program was bound already"""
+
+    @property
+    def advice_complete(self) -> bool:
+        """False if the search for advice was interrupted, or its budget was spent."""
+        return self.advice_ended is None
 
     def about(self, name: str) -> Report:
         """What it says of one tensor or variable."""

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from wingspan.budget import Budget
 from wingspan.dependence.analysis import Analysis
 from wingspan.dependence.findings import Report, Test
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.lang import ir
+
+NODE, QUESTION = 2, 5
+"""The steps of a budget that it takes to bind a node of a program, and to answer a question about pairs."""
 
 
 @dataclass
@@ -31,11 +35,14 @@ class Retest:
     params: Mapping[str, Any]
     threads: int | None
     test: Test
+    budget: Budget = field(default_factory=Budget)
+    """from which the steps of each test are taken"""
     analyses: dict[ir.Statement, Analysis] = field(default_factory=dict)
     """what was found out about pairs of iterations, by the body of the program"""
 
     def bind(self, tree: ir.Program) -> Elaborated:
         """A changed program, bound without data. ProgramError if it has no meaning."""
+        self.budget.charge(NODE * sum(1 for _ in tree.walk()))
         bare = self._without_data(tree)
         idle = names_of(self.tree) - names_of(bare)
         asked = {name: value for name, value in self.params.items() if name not in idle}
@@ -45,7 +52,11 @@ class Retest:
         """The findings on a changed program that is bound, without examples."""
         if changed.body not in self.analyses:
             self.analyses[changed.body] = Analysis(changed.body, self.bound.symbols)
-        return self.analyses[changed.body].report(changed.towers, self.test, brief=True)
+        analysis = self.analyses[changed.body]
+        before = analysis.questions
+        report = analysis.report(changed.towers, self.test, brief=True)
+        self.budget.charge(QUESTION * (analysis.questions - before))
+        return report
 
     def _without_data(self, tree: ir.Program) -> ir.Program:
         """The program with extents in place of its data, which need not be loaded to check another format."""

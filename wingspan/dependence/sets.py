@@ -121,6 +121,11 @@ class Pairs:
         self._sets: dict[object, isl.Set] = {}
         self._answers: dict[object, bool] = {}
 
+    @property
+    def questions(self) -> int:
+        """How many have been answered."""
+        return len(self._answers)
+
     def make(self, constraints: Iterable[str | None]) -> isl.Set:
         """The pairs that satisfy constraints, and nothing else."""
         names = [*self.x.names, *self.y.names]

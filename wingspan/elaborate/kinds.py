@@ -96,6 +96,8 @@ class _Walk:
         self.towers, self.kinds, self.mistakes = towers, kinds, mistakes
         self.given = dict(kinds)
         self.calls: dict[str, Kinds] = {} if calls is None else calls
+        self._known: dict[int, tuple[ir.Expression, Kinds]] = {}
+        """the kinds of expressions, by their ids: operators ask for those of all that is inside of them"""
 
     def statement(self, s: ir.Statement) -> ir.Statement:
         match s:
@@ -328,6 +330,11 @@ class _Walk:
 
     def of(self, e: ir.Expression) -> Kinds:
         """The kinds that an expression may have, by the rules of `lang.algebra`."""
+        if id(e) not in self._known:
+            self._known[id(e)] = e, self._of(e)
+        return self._known[id(e)][1]
+
+    def _of(self, e: ir.Expression) -> Kinds:
         match e:
             case ir.Literal(kind=kind):
                 return frozenset({kind})

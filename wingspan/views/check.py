@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Witness
 from wingspan.dependence.findings import promise
-from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.errors import Diagnostic, Mark, Span, notes
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
 from wingspan.views.terminal import MOST, aligned, some, table
@@ -39,14 +39,37 @@ TITLES = {
 
 def check(told: CheckReport) -> str:
     """The verdict and all that it rests on, parts separated by empty lines."""
+    return f"{verdict(told)}\n{advice(told)}"
+
+
+def verdict(told: CheckReport) -> str:
+    """The verdict with its findings or proofs: the part of the text that is known before advice is searched for."""
     report = told.report
     headline = f"{report.verdict}  {told.invocation.name}: {_summary(told)}"
     if report.verdict == "safe":
-        return "\n\n".join([headline, *_proofs(told), *_advice(FURTHER, report.advice), _reach(report)])
-    messages = some(told.messages, "finding", lambda found: _message(found, told))
-    helpless = HELPLESS if report.advice_complete else INTERRUPTED
-    ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [helpless]
-    return "\n\n".join([headline, *messages, *ranked, _reach(report)])
+        return "\n\n".join([headline, *_proofs(told)])
+    return "\n\n".join([headline, *some(told.messages, "finding", lambda found: _message(found, told))])
+
+
+def advice(told: CheckReport) -> str:
+    """The rest of the text: the best advice as a note on the findings, all of it, and what the verdict covers."""
+    report = told.report
+    if report.verdict == "safe":
+        below, ranked = [], _advice(FURTHER, report.advice)
+    else:
+        below = [("fix", report.advice[0].change)] if report.advice else []
+        below += [] if report.symbols else [("see", told.invocation.explore())]
+        none = HELPLESS if report.advice_complete else f"advice: none; {_ended(report)}"
+        ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [none]
+    return "\n".join([*notes(below), "", "\n\n".join([*ranked, _reach(report)])])
+
+
+def _ended(report: Report) -> str:
+    """Why the search for advice was not complete, and what to do for more."""
+    if report.advice_ended == "interrupted":
+        return "the search was interrupted"
+    steps = count(report.budget.steps, "step")
+    return f"the search was cut short after {steps}: --budget {report.budget.larger} searches further"
 
 
 def refusal(told: CheckReport, verb: str) -> str:
@@ -73,6 +96,8 @@ def _reach(report: Report) -> str:
     notes = [("test", f"{report.test}: {worth}")]
     if report.alike:
         notes.append(("alike", f"{count(report.alike, 'more place')} of the program, each like four of those compared"))
+    if not report.advice_complete and (report.advice or report.verdict == "safe"):
+        notes.append(("advice", _ended(report)))
     if report.symbols:
         notes.append(("open", f"{', '.join(report.symbols)}; the verdict holds for all that they can be"))
     return "\n".join(aligned(notes))
@@ -87,8 +112,6 @@ def _message(group: Sequence[Finding], told: CheckReport) -> str:
     seen = next((found for found in reversed(_ranked(group)) if found.witness), first)
     label = _both(seen.witness, seen, told) if seen.witness else ""
     notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
-    notes += [("fix", told.report.advice[0].change)] if told.report.advice else []
-    notes += [] if told.report.symbols else [("see", told.invocation.explore())]
     marks = (*_other(first), *_loop(group, told))
     return Diagnostic("error", first.topic, title(group, told), first.access, label, marks, tuple(notes)).render()
 
@@ -188,7 +211,6 @@ def _reasons(group: Sequence[Finding]) -> list[tuple[str, str]]:
 FURTHER = "these loops could be parallel, too, one at a time:"
 CURES = "advice: the test accepts the program with any one of these changes"
 HELPLESS = "advice: none; with each change that was tried the test still finds something"
-INTERRUPTED = "advice: none; the search was interrupted"
 
 
 def _advice(title: str, advice: Sequence[Advice]) -> list[str]:

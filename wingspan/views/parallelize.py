@@ -82,5 +82,8 @@ def _notes(made: Parallelized, every: bool) -> Iterator[tuple[str, str]]:
         yield "open", f"{', '.join(made.assumed)}; estimates take {extents}"
     if made.rejected and not every:
         yield "note", "other loops are parallel in none of them: --all says why"
-    if not made.complete:
+    if made.budget.exceeded:
+        steps = count(made.budget.steps, "step")
+        yield "note", f"the search was cut short after {steps}: --budget {made.budget.larger} searches further"
+    elif not made.complete:
         yield "note", "there are more combinations than were tried"
