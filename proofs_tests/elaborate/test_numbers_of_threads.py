@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from wingspan import InputError, Tensor, api, testing
+from wingspan.accesses import parse_log
 
 SERIAL = api.parse("y = Tensor(Dense(Element(0)), 2)\ny .= 0\nfor i = 1:2\n    y[i] += i\nend\nreturn y")
 PARALLEL = api.parse(str(SERIAL).replace("1:2", "parallel(1:2, cpu(:d, 2))"))
@@ -53,4 +54,4 @@ def test_there_is_a_number_of_threads():
         with pytest.raises(InputError, match="there are no numbers of threads"):
             TAKERS[taker]([])
     with pytest.raises(InputError, match="inputs, parameters and threads are those of a program"):
-        api.judge([], threads=0)
+        api.judge(parse_log("1 read c[1]"), threads=0)
