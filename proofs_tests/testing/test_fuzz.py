@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.fuzz.mutations import INTEGERS, RECORDS, sealed
 from proofs_tests.fuzz.target import Target
-from proofs_tests.fuzz.targets import TARGETS, heads, inputs_read, printed
+from proofs_tests.fuzz.targets import TARGETS, heads, inputs_read, printed, written
+from wingspan import Tensor
 
 
 def changed(random: Random, target: Target) -> bytes:
@@ -43,6 +45,22 @@ def test_a_changed_input_means_the_same_to_all_or_is_one_error(name):
         target.check(changed(random, target))
 
     check()
+
+
+FOUND = [
+    ("arrow", written(".arrow", Tensor.from_numpy("Dense(Element(0.0))", [np.nan, 1]))[0]),
+    ("compressed", b'{"form": "csr", "shape": [2, 4], "data": ["int64", [1, 2, 3]], "indices": ["int32", [0, 3, 2]],'
+                   b' "indptr": ["uint64", [0, 2, 3]]}'),
+    ("einsum", b"y[i] += A[i, j[i, j] * j[j]]"),
+    ("format", b"9" * 30_000),
+    ("watch", b"1 == b"),
+]  # fmt: skip
+"""Inputs on which a target failed."""
+
+
+@pytest.mark.parametrize(("name", "data"), FOUND, ids=[name for name, _ in FOUND])
+def test_what_fuzzing_found_is_fixed(name: str, data: bytes) -> None:
+    TARGETS[name].check(data)
 
 
 def test_a_printed_program_refuses_inputs_that_are_damaged():

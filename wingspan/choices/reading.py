@@ -117,7 +117,8 @@ def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Input]:
     for access, _ in ir.accesses(update.value):
         first = uses.setdefault(access.fiber.tensor, access)
         if len(first.subscripts) != len(access.subscripts):
-            raise InputError(f"{access.fiber.tensor} is read with different numbers of subscripts", access.span)
+            message = f"{access.fiber.tensor} is read with different numbers of subscripts"
+            raise InputError(message, access.span, fix="write one subscript for each axis, everywhere")
     for name, use in uses.items():
         if name not in given:
             raise InputError(f"{name} is not given", use.span, fix=did_you_mean(name, given) or f"pass {name}=…")
