@@ -158,6 +158,7 @@ def test_each_kind_that_is_missing_does_harm(word: Word) -> None:
 
     One in which no level further up lacks its kind, if there is one: then level k is to blame.
     """
+    lacking = 0
     for form in everywhere(word):
         S = vector(form)
         for number, supported in S.items():
@@ -166,6 +167,8 @@ def test_each_kind_that_is_missing_does_harm(word: Word) -> None:
                 blamed = [subscripts for subscripts in these if max(missing(S, subscripts)) == number]
                 harm = any(truths(form)[subscripts].bad for subscripts in blamed or these)
                 assert harm != conservative(form, number, kind), (form, number, kind)
+                lacking += 1
+    assert lacking or "Merge" in word, "only with a Merge may nothing be missing"
 
 
 REASONS = {

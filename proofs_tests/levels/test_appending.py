@@ -43,6 +43,7 @@ def test_fibers_are_appended_in_ascending_order_each_once(name, order, fine):
     h.update_all({(1, order[0]): 5})
     if fine:
         h.update_all({(1, order[1]): 6})
+        assert {at: v for at, v in h.whole("freeze").elements().items() if v} == {(1, 1): 5, (1, 2): 6}
     else:
         with pytest.raises(Fault, match=rf"fibers are .* but {order[1]} comes after {order[0]}"):
             h.update_all({(1, order[1]): 6})

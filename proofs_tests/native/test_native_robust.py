@@ -410,8 +410,12 @@ def test_inputs_that_are_spoiled_after_they_were_looked_at_corrupt_no_more_than_
     inputs = {"A": sparse(), "B": sparse()}
     bound = api.bind(EXAMPLES / "spadd.ws", inputs=inputs, params={"nt": 2, "sch": "dynamic_schedule(1)"})
     made = api.compiled(bound)
-    getattr(inputs["A"], array)[1] = value
+    spoiled = getattr(inputs["A"], array)
+    sound, spoiled[1] = spoiled[1], value
     try:
         made.run(limits=Limits(memory=2**26, reservation=2**24))
     except Fault as fault:
         assert len(fault.diagnostics) == 1
+    spoiled[1] = sound
+    tensors, _ = made.run()
+    assert tensors["C"].to_numpy().tolist() == [[2, 0], [4, 0], [0, 6]]

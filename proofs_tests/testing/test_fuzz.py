@@ -29,10 +29,12 @@ def changed(random: Random, target: Target) -> bytes:
 def test_the_inputs_that_fuzzing_starts_from_are_read(name):
     """Checked like all others, and those of files are not refused."""
     target = TARGETS[name]
-    for data in target.seeds():
+    seeds = target.seeds()
+    assert seeds
+    for data in seeds:
         target.check(data)
     if name == "inputs":
-        assert inputs_read(target.seeds()) == ["read"]
+        assert inputs_read(seeds) == ["read"]
 
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name != "inputs"])

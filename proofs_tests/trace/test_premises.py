@@ -112,6 +112,7 @@ def test_premises_that_compare_numbers_are_true(name, options) -> None:
 @each_program
 def test_premises_about_modes_and_stores_are_true(name, options) -> None:
     """⟨mode(T), t, σ⟩ → m before the step, or after it for σ′; σ[x] = v before it."""
+    compared = 0
     for state, step in derived(machine(name, options), 5, 300):
         for premise in step.premises:
             if found := re.fullmatch(r"⟨mode\((?:fiber\()?(\w+).*\), .*, σ(′?)⟩ → (.*)", premise.instance):
@@ -120,9 +121,12 @@ def test_premises_about_modes_and_stores_are_true(name, options) -> None:
                 seen = step.next if found[2] else state
                 assert isinstance(seen, State)
                 assert str(handle(seen, step.task, found[1])).split(" of ")[0].split(" in ")[0] == found[3]
+                compared += 1
             elif found := re.fullmatch(r"σ\[(\w+)\] = (.*)", premise.instance):
                 held = state.at(step.task).focus.σ[found[1]]
                 assert found[2] == str(getattr(held, "value", held))
+                compared += 1
+    assert compared
 
 
 def test_one_access_of_several_leaves_the_last_premise_to_be_shown() -> None:
