@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -17,6 +18,8 @@ from wingspan import api
 from wingspan.api import checking
 from wingspan.dependence.findings import ORDER, TESTS
 from wingspan.errors import InputError
+from wingspan.views.check import check
+from wingspan.views.view import CheckReport, Invocation
 
 EXAMPLES = places.EXAMPLES
 RACY = str(EXAMPLES / "dependent.ws")
@@ -303,3 +306,95 @@ def test_a_further_loop_is_safe_with_more_threads_too():
     text = "c = Tensor(SparseByteMap(Element(0)), 2)\nc .= 0\nfor k = parallel(1:2)\nfor i = _\nc[i] += 1\nend\nend"
     found = api.check(api.parse(text), threads=1)
     assert (found.verdict, found.advice) == ("safe", ())
+
+
+# ------------------------------------------------------------------------------------------- the budget of the advice
+
+
+def test_the_verdict_is_printed_before_advice_is_searched_for(command, capsys, monkeypatch):
+    """With its findings, all of the text but what the search adds; the whole text is that of the report."""
+    search, before = checking.advise, []
+
+    def searched(*given):
+        before.append(capsys.readouterr().out)
+        return search(*given)
+
+    monkeypatch.setattr(checking, "advise", searched)
+    done = command("check", RACY)
+    (first,) = before
+    assert first.startswith("unsafe  ") and "error[level-dependence]: " in first and "advice" not in first
+    assert done.out.startswith("  fix  ") and "\n\nadvice: the test accepts" in done.out
+    report = api.check(RACY)
+    assert first + done.out == f"{check(CheckReport(Invocation(RACY), report, report.program))}\n"
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_other_forms_are_one_document(form, command, capsys, monkeypatch):
+    """Nothing is printed before the search for advice ends."""
+    search, before = checking.advise, []
+
+    def searched(*given):
+        before.append(capsys.readouterr().out)
+        return search(*given)
+
+    monkeypatch.setattr(checking, "advise", searched)
+    assert json.loads(command("check", RACY, "--format", form).out) and before == [""]
+
+
+@pytest.mark.parametrize(("program", "status"), [(RACY, 1), (str(EXAMPLES / "mttkrp_rows.ws"), 0)])
+def test_advice_that_is_cut_short_says_what_to_do_for_more(program, status, command):
+    """In one line, and with the same verdict, findings and status; the budget that it names is enough here."""
+    done = command("check", program, "--budget", "0")
+    assert done.status == status
+    line = "the search was cut short after 0 steps: --budget 50000 searches further"
+    assert done.out.count("cut short") == done.out.count(line) == 1
+    whole = command("check", program, "--budget", "50000")
+    assert "cut short" not in whole.out and whole.status == status
+    assert whole.out.split("\n\n")[0] == done.out.split("\n\n")[0]
+    data = json.loads(command("check", program, "--budget", "0", "--json").out)
+    assert (data["advice"], data["advice_complete"]) == ([], False)
+
+
+def test_advice_within_a_budget_is_the_same_each_time():
+    """What was found until then is kept: it begins as all of it does, or lacks some."""
+    whole = api.check(RACY)
+    assert whole.advice_complete
+    for steps in (0, 100, 300, 1000):
+        cut = [api.check(RACY, budget=steps) for _ in range(2)]
+        assert cut[0].advice == cut[1].advice and set(cut[0].advice) <= set(whole.advice)
+        assert cut[0].verdict == whole.verdict and cut[0].findings == whole.findings
+    assert 0 < len(api.check(RACY, budget=300).advice) < len(whole.advice)
+
+
+def test_a_negative_budget_is_a_usage_error(command):
+    assert command("check", RACY, "--budget", "-1").status == 2
+
+
+LARGE = """\
+dev = cpu(:dev, 4)
+A = Tensor(Dense(SparseList(SparseList(Element(0.0)))), 8, 8, 8)
+B = Tensor(SparseDict(SparseDict(SparseDict(Element(0.0)))), 8, 8, 8)
+C = Tensor(SparseList(SparseList(Element(0.0))), 8, 8)
+D = Tensor(SparseDict(SparseDict(Element(0.0))), 8, 8)
+E = Tensor(SparseByteMap(SparseList(Element(0.0))), 8, 8)
+B .= 0
+C .= 0
+D .= 0
+E .= 0
+for i = parallel(_, dev, dynamic_schedule(1))
+    for j = _
+        for k = _
+            B[k, i, j] += A[k, j, i]
+            C[j, i] += A[k, j, i]
+            D[k, j] += A[k, j, i]
+            E[j, k] += A[k, j, i]
+            D[j, k] += A[k, j, i]
+"""
+
+
+def test_a_large_program_spends_its_budget_on_advice(written):
+    """It is searched for without end in sight: the tests of changed programs are what is counted."""
+    tried = []
+    found = api.check(api.load(written(LARGE)), budget=5000, progress=lambda done, left: tried.append(done))
+    assert found.verdict == "unsafe" and not found.advice_complete
+    assert 0 < len(tried) < 5000 / 2 / 100 + 1  # each has more than a hundred nodes, of two steps

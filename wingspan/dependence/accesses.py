@@ -63,7 +63,16 @@ class Together:
 
     def kinds(self, number: int, *constraints: str) -> frozenset[Dependence]:
         """The dependences that carried pairs have at a level, among those that satisfy constraints."""
-        return frozenset(kind for kind, told in self.told(number).items() if self.some(number, *told, *constraints))
+        key = number, constraints
+        if key not in self._kinds:
+            kinds = (kind for kind, told in self.told(number).items() if self.some(number, *told, *constraints))
+            self._kinds[key] = frozenset(kinds)
+        return self._kinds[key]
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[int, tuple[str, ...]], frozenset[Dependence]]:
+        """Those that have been asked for: they are the same for all formats."""
+        return {}
 
     def told(self, number: int) -> dict[Dependence, tuple[str, ...]]:
         """What makes a dependence node, sibling or cousin at a level. At a leaf positions are all there is."""

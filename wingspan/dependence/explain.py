@@ -55,9 +55,7 @@ class Explainer:
     def level(self, pair: Together, need: Need) -> Finding:
         """A level that does not support what a pair requires."""
         tower = self.towers[pair.one.tensor]
-        cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
-        among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
-        constraints = (*pair.carried(need.number), *need.among, *among)
+        constraints = () if self.brief else self._carried(pair, need)
         name = _level_name(tower, need.number)
         return Finding(
             topic="level-dependence",
@@ -72,6 +70,13 @@ class Explainer:
             stability=need.S,
             **self._example(pair.pairs, pair.upto(need.number), constraints, pair.p, tower),
         )
+
+    @staticmethod
+    def _carried(pair: Together, need: Need) -> tuple[str, ...]:
+        """What makes a pair one that has a dependence that the level lacks."""
+        cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
+        among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
+        return (*pair.carried(need.number), *need.among, *among)
 
     def breach(self, breach: Breach) -> Finding:
         """A condition that does not hold."""

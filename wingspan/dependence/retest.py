@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from wingspan.elaborate import Elaborated, elaborate
 from wingspan.lang import ir
 
 NODE, QUESTION = 2, 5
-"""The steps of a budget that it takes to bind a node of a program, and to answer a question about pairs."""
+"""The steps of a budget that it takes to bind a node of a program, and to answer a question about pairs of iterations.
+To compare a pair of accesses by questions that are answered already is one."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Retest:
         """A changed program, bound without data. ProgramError if it has no meaning."""
         self.budget.charge(NODE * sum(1 for _ in tree.walk()))
         bare = self._without_data(tree)
-        idle = names_of(self.tree) - names_of(bare)
+        idle = self._names - names_of(bare)
         asked = {name: value for name, value in self.params.items() if name not in idle}
         return elaborate(bare, self.folder, {}, asked, self.threads, symbolic=True)
 
@@ -55,8 +57,12 @@ class Retest:
         analysis = self.analyses[changed.body]
         before = analysis.questions
         report = analysis.report(changed.towers, self.test, brief=True)
-        self.budget.charge(QUESTION * (analysis.questions - before))
+        self.budget.charge(len(analysis.pairs) + QUESTION * (analysis.questions - before))
         return report
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return names_of(self.tree)
 
     def _without_data(self, tree: ir.Program) -> ir.Program:
         """The program with extents in place of its data, which need not be loaded to check another format."""

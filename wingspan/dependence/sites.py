@@ -123,7 +123,12 @@ class Site:
 
     def loop(self, index: str) -> int:
         """Which of the loops has this index."""
-        return next(k for k, loop in enumerate(self.loops) if loop.index == index)
+        return self._numbers[index]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The loops by their indices; of one index the outermost."""
+        return {self.loops[k].index: k for k in reversed(range(len(self.loops)))}
 
     def unfurls(self, number: int) -> int:
         """Which loop unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
