@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,11 +18,42 @@ Typed = tuple[str, Value]
 """A value with its kind, so that 1 and true stay apart."""
 
 
+LARGEST = 10_000_000
+"""A tensor with more elements is not listed element by element."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The elements of a large tensor that are not its fill value, by their subscripts, in order."""
+
+    fill: Value
+    elements: tuple[tuple[tuple[int, ...], Value], ...]
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
+class Contents(Protocol):
+    """A tensor, as far as its outcome goes."""
+
+    shape: tuple[int, ...]
+    fill: Value
+
+    def entries(self) -> Iterable[tuple[tuple[int, ...], Value]]:
+        """The stored elements, by their subscripts from 1."""
+
+    def to_exact(self) -> np.ndarray:
+        """All elements as exact values."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The output tensors as dense exact values, row by row, and the variables of the outermost scope; by name."""
+    """The output tensors as exact values, row by row, and the variables of the outermost scope; by name.
 
-    tensors: tuple[tuple[str, tuple[int, ...], tuple[Value, ...]], ...]
+    Of tensors with more than `LARGEST` elements those that are not fill.
+    """
+
+    tensors: tuple[tuple[str, tuple[int, ...], tuple[Value, ...] | Entries], ...]
     variables: tuple[tuple[str, Typed], ...] = ()
 
     @staticmethod
@@ -32,12 +64,31 @@ class Outcome:
             tuple((name, (kind_of(value), one_nan(value))) for name, value in sorted(variables.items())),
         )
 
+    @staticmethod
+    def of_tensors(tensors: Mapping[str, Contents], variables: Mapping[str, Value]) -> Outcome:
+        """Make an outcome from tensors."""
+        small = {name: tensor.to_exact() for name, tensor in tensors.items() if prod(tensor.shape) <= LARGEST}
+        large = ((name, t.shape, _entries(t)) for name, t in tensors.items() if name not in small)
+        made = Outcome.of(small, variables)
+        return Outcome(tuple(sorted((*made.tensors, *large), key=lambda each: each[0])), made.variables)
+
     def values(self) -> dict[str, Any]:
-        """Tensors as nested lists, row by row, and variables, as Python numbers; pairs as tuples."""
+        """Tensors as nested lists, row by row, and variables, as Python numbers; pairs as tuples. Of large tensors the
+        elements that are not fill, by their subscripts as text.
+        """
         found: dict[str, Any] = {
-            name: nested(_array(list(map(plain, values))).reshape(shape)) for name, shape, values in self.tensors
+            name: {", ".join(map(str, at)): plain(value) for at, value in values.elements}
+            if isinstance(values, Entries)
+            else nested(_array(list(map(plain, values))).reshape(shape))
+            for name, shape, values in self.tensors
         }
         return found | {name: plain(value) for name, (_, value) in self.variables}
+
+
+def _entries(tensor: Contents) -> Entries:
+    fill = one_nan(tensor.fill)
+    found = ((at, one_nan(value)) for at, value in tensor.entries())
+    return Entries(fill, tuple(sorted(((at, value) for at, value in found if value != fill), key=lambda each: each[0])))
 
 
 def _array(values: list[Any]) -> np.ndarray:

@@ -101,5 +101,5 @@ def test_an_array_beyond_all_memory_is_refused_before_it_is_filled(monkeypatch):
     monkeypatch.setattr(tensors, "available_memory", lambda: 10**9)
     tensor = Tensor.from_numpy("SparseList(SparseList(Element(0.0)))", np.eye(2))
     large = Tensor(Tower(tensor.tower.levels, (2, 10**8)), tensor.data, tensor.fill)
-    with pytest.raises(InputError, match=r"the dense array of .* takes 1.6 GB; the limit is 1 GB"):
+    with pytest.raises(InputError, match=r"a dense array of .* takes 1.6 GB of memory; the limit is 1 GB"):
         large.to_numpy()

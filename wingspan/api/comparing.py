@@ -108,7 +108,7 @@ def stress(
 
     def execute(number: int) -> Outcome:
         tensors, variables = ready.run(mode=mode, seed=seed + number)
-        return Outcome.of({name: tensor.to_exact() for name, tensor in tensors.items()}, variables)
+        return Outcome.of_tensors(tensors, variables)
 
     return observe(execute, verdict, runs, engine, mode, progress)
 

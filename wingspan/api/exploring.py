@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
-from wingspan.api.machines import expected_of, machine_of
+from wingspan.api.machines import TooLarge, expected_of, machine_of
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
@@ -140,6 +140,8 @@ def explore(
         left_out = ((UNCOMPARED, stopped.bound),)
     except Undecided:
         left_out = ((UNCOMPARED, "whether a zero is stored"),)
+    except TooLarge:
+        left_out = ((UNCOMPARED, "a tensor is too large for the reference"),)
 
     def seen(finding: Race | FaultReport | Deadlock | Result) -> None:
         if found is not None:

@@ -65,6 +65,10 @@ def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
     return engine.Compiled(bound, racy=racy)
 
 
+class TooLarge(InputError):
+    """What the reference cannot evaluate, as it is dense."""
+
+
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dense: bool = False) -> reference.Results:
     """The sequential result of a bound program. InputError if a tensor is too large. What `tick` raises ends it.
 
@@ -74,7 +78,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dens
     for name, shape in shapes.items():
         if prod(shape) > LARGEST:
             message = f"{name} has {prod(shape)} elements, and the reference, which is dense, holds {LARGEST} at most"
-            raise InputError(message, fix="use smaller extents; `wingspan run` does without the reference")
+            raise TooLarge(message, fix="use smaller extents; `wingspan run` does without the reference")
     _require_order(bound)
     inputs = {name: tensor.to_exact() for name, tensor in bound.inputs.items()}
     kinds = {name: tower.width.name if tower.width.narrow else tower.kind for name, tower in bound.towers.items()}

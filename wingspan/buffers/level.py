@@ -227,6 +227,11 @@ class Storage(Level):
 
     child: Level
 
+    @property
+    def numbers_indices(self) -> bool:
+        """Whether it has a number for each index of each fiber, stored or not."""
+        return self.full or any("positions ·" in buffer.length for buffer in self.buffers)
+
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
     ) -> tuple[Buffers, Fibers]:

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import exp, inf
+from math import expm1, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -238,7 +238,7 @@ def leaf(fill: ir.Value, width: Width) -> str:
 
 def occupied(places: float, elements: float) -> float:
     """How many of so many places are expected to have one of the elements, if each is at a random place."""
-    return places * (1 - exp(-elements / places)) if places else 0.0
+    return -places * expm1(-elements / places) if places else 0.0
 
 
 def _lookups(tensor: Tensor) -> tuple[bool, ...]:

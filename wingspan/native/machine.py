@@ -148,8 +148,7 @@ class Native:
 
     def outcome(self, state: State) -> Hashable:
         """The contents of the outputs, and the variables of the outermost scope, independent of the buffers' layout."""
-        tensors = {name: tensor.to_exact() for name, tensor in self.results(state).items()}
-        return Outcome.of(tensors, self.variables(state))
+        return Outcome.of_tensors(self.results(state), self.variables(state))
 
     # -------------------------------------------------------------------------------------------------- finished runs
 

@@ -57,15 +57,15 @@ def layout(
 
     `numbers` are the registers with the numbers of threads that are left open.
     """
-    counts, rooms = positions(tensor, tower), list(_rooms(tower, extents, numbers or {}))
+    counts, rooms = _counts(tensor, tower), list(_rooms(tower, extents, numbers or {}))
     groups: list[Group] = []
     buffers: list[Buffer] = []
     parent: int | None = None
     tag, keys = "", 0
     for depth, level in enumerate(tower.levels):
-        room = reduce(_times, (extent or 1 for extent in _extents(tower, depth)), counts[depth])
+        fibers, room = counts[depth]
         for made in tower.buffers(depth):
-            buffer = _buffer(tensor, tower, depth, made, counts[depth], room, first + len(groups), len(buffers))
+            buffer = _buffer(tensor, tower, depth, made, fibers, room, first + len(groups), len(buffers))
             buffers.append(replace(buffer, cells=rooms[depth].get(made.length)))
         if level.key or depth == len(tower.levels) - 1:
             groups.append(Group(first + len(groups), tensor, tuple(buffers), parent, tag, keys))
@@ -100,16 +100,43 @@ def positions(tensor: str, tower: Tower) -> list[int]:
 
     InputError if they are too many to be numbered.
     """
-    counts = [1]
-    for depth, level in enumerate(tower.levels[:-1]):
-        # a SparsePoint has a child for each fiber, even if there is no index
-        known = (extent or int(not level.full) for extent in _extents(tower, depth))
-        below = reduce(_times, known, counts[-1])
-        if below > MOST:
+    return [fibers for fibers, _ in _counts(tensor, tower)]
+
+
+def _counts(tensor: str, tower: Tower) -> list[tuple[int, int]]:
+    """How many fibers the level at each depth may have in one instance, and how many children these; OPEN or MANY where
+    that is left open. A level that numbers what it stores has no more children than can be numbered below it.
+
+    InputError if levels that number every index, stored or not, cannot do so.
+    """
+    counts, fibers = [], 1
+    for depth, level in enumerate(tower.levels):
+        room = reduce(_times, (extent or 1 for extent in _extents(tower, depth)), fibers)
+        most = _numbered(tower, depth + 1)
+        if level.key == FIBER or (isinstance(level, Storage) and not level.full):
+            room, fits = min(room, most), most > 0
+        else:
+            fits = room <= most
+        if not fits:
             message = f"{tensor} would have more positions than the native engine can number"
-            raise InputError(message, fix="use smaller extents")
-        counts.append(1 if level.key == FIBER else below)
+            fix = "use smaller extents, or levels that number only what they store: SparseList, SparseDict, SparseCOO"
+            raise InputError(message, fix=fix)
+        counts.append((fibers, room))
+        # a SparsePoint has a child for each fiber, even if there is no index
+        below = 0 if isinstance(level, Storage) and level.full and 0 in _extents(tower, depth) else room
+        fibers = 1 if level.key == FIBER else below
     return counts
+
+
+def _numbered(tower: Tower, depth: int) -> int:
+    """How many fibers the level at a depth may have, so that all that it and those below it number fits."""
+    indices = 1
+    for level, at in zip(tower.levels[depth:], range(depth, len(tower.levels)), strict=True):
+        if isinstance(level, Storage) and level.numbers_indices:
+            indices *= max(tower.extent(at), 1)  # whoever gives an extent that is open sees to it
+        if level.key == FIBER or (isinstance(level, Storage) and not level.full):
+            break
+    return MOST // indices
 
 
 def _extents(tower: Tower, depth: int) -> Iterator[int]:
@@ -205,6 +232,8 @@ def _buffer(
         bounds["positions · words · 64"] = words * 64
     bound = bounds.get(made.length, 0)
     largest = tower.extent(depth) if made.cell == "index" and not level.modifier else bound and room
+    if made.cell == "position" and isinstance(level, Storage) and level.numbers_indices:
+        largest = bound and _times(fibers, tower.extent(depth))
     if largest == OPEN:
         largest = SMALL - 1  # whoever gives the extent sees to it
     numbers = made.cell == "value" and tower.kind in ("int", "float")

@@ -99,8 +99,7 @@ class Semantics:
 
     def outcome(self, state: State) -> Hashable:
         """What the outputs hold, and the variables of the outermost scope, whatever the memory looks like."""
-        tensors = {name: tensor.to_exact() for name, tensor in self.results(state).items()}
-        return Outcome.of(tensors, self.variables(state))
+        return Outcome.of_tensors(self.results(state), self.variables(state))
 
     # -------------------------------------------------------------------------------------------------- finished runs
 

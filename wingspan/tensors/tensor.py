@@ -232,6 +232,7 @@ class Tensor(Shown):
         """The dense array of exact values, of this tensor's shape and dtype `object`: integers, booleans, and rationals
         for doubles.
         """
+        self._require_memory(8)
         array: np.ndarray = np.empty(self.shape, dtype=object)
         array.fill(self.fill)  # np.full would make integers of pairs
         for subscripts, value in self.entries():
@@ -240,6 +241,7 @@ class Tensor(Shown):
 
     def stored(self) -> np.ndarray:
         """Which elements are stored: an array of truth values of this tensor's shape."""
+        self._require_memory(1)
         found: np.ndarray = np.zeros(self.shape, dtype=np.bool_)
         for subscripts, _ in self.entries():
             found[tuple(i - 1 for i in subscripts)] = True
@@ -260,9 +262,7 @@ class Tensor(Shown):
         parts = self.parts()
         if parts is not None and len(parts) == 1:
             return own(parts[0]).reshape(self.shape, order="F")
-        if (size := prod(self.shape) * self.tower.dtype.itemsize) > LARGE and size > (most := available_memory()):
-            message = f"the dense array of {self.tower} takes {in_bytes(size)}; the limit is {in_bytes(most)}"
-            raise InputError(message, topic="memory", fix="use to_coo() or to_scipy(), or a file of what is stored")
+        self._require_memory(self.tower.dtype.itemsize)
         array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=self.tower.dtype)
         subscripts, values = self.coordinates()
         at: np.ndarray = np.zeros(len(values), dtype=np.int64)
@@ -271,6 +271,16 @@ class Tensor(Shown):
             at += axis
         array[at] = values
         return array.reshape(self.shape, order="F")
+
+    def _require_memory(self, width: int) -> None:
+        """InputError if a dense array with elements of so many bytes takes more memory than there is."""
+        size = width * prod(self.shape)
+        if size > LARGE and size > (most := available_memory()):
+            extents = "×".join(map(str, self.shape))
+            message = (
+                f"a dense array of {extents} elements takes {in_bytes(size)} of memory; the limit is {in_bytes(most)}"
+            )
+            raise InputError(message, topic="memory", fix="use to_coo() or to_scipy(), or a file of what is stored")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The same for NumPy: `np.asarray(tensor)`."""
@@ -293,7 +303,8 @@ class Tensor(Shown):
         return self.to_numpy().item()
 
     def to_scipy(self) -> Any:
-        """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks.
+        """The stored elements as a SciPy sparse array of this tensor's shape: CSC for matrices, COO for other ranks,
+        and for matrices of 2³¹ columns or more, whose pointers would take more memory than their elements.
 
         What a result of an engine shares with it is only to be read; `copy()` it to change it.
 
@@ -308,10 +319,11 @@ class Tensor(Shown):
         if not self.shape:
             raise InputError(f"{others} have at least one axis, and {self.tower} has none", fix=fix)
         self._require_order()
-        if isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
+        compressed = len(self.shape) == 2 and self.shape[1] < 2**31
+        if compressed and isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
         coo = self._coo()
-        if len(self.shape) == 2:
+        if compressed:
             return coo.tocsc()
         return scipy.sparse.coo_array((own(coo.data), tuple(map(own, coo.coords))), shape=self.shape)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
+from wingspan.api.exploring import UNCOMPARED
 from wingspan.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.verdict import AccessReport, Race
@@ -105,9 +106,7 @@ def _summary(report: ExploreReport) -> str:
     many = count(len(report.endings), "result")
     match verdict.verdict:
         case "safe" if report.expected is None:
-            return (
-                f"{_ways(report)} one result; the sequential result is a fault, so there is nothing to compare it with"
-            )
+            return f"{_ways(report)} one result; {_serial(report)}, so there is nothing to compare it with"
         case "safe":
             return f"{_ways(report)} the sequential result"
         case "wrong":
@@ -122,6 +121,16 @@ def _summary(report: ExploreReport) -> str:
         (report.endings, "result"),
     )
     return ", ".join(count(len(some), noun) for some, noun in found if some)
+
+
+def _is_unknown(report: ExploreReport) -> bool:
+    """Whether there is no sequential result to compare with, as it was not computed."""
+    return any(what == UNCOMPARED for what, _ in report.verdict.left_out)
+
+
+def _serial(report: ExploreReport) -> str:
+    """Why there is no sequential result."""
+    return f"the sequential result is {'unknown' if _is_unknown(report) else 'a fault'}"
 
 
 def _ends(report: ExploreReport) -> tuple[tuple[Sequence[Incident], str], ...]:
@@ -149,7 +158,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         so_far = "" if verdict.complete else "  so far"
         notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings]
     if report.expected is None and verdict.faults:
-        notes.append(("serial", "the sequential result is a fault, too"))
+        notes.append(("serial", f"{_serial(report)}{', too' * (not _is_unknown(report))}"))
     elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
         notes.append(("serial", listing(report.expected)))
     if verdict.verdict == "safe" and verdict.machine == "semantics":
@@ -309,7 +318,7 @@ def _remark(ending: Ending, report: ExploreReport) -> str:
     if report.expected is not None:
         return f"differs from the sequential result: {differences(ending.outcome, report.expected)}"
     if ending is report.endings[0]:
-        return "the sequential result is a fault"
+        return _serial(report)
     return f"differs from the first: {differences(ending.outcome, report.endings[0].outcome)}"
 
 

@@ -11,8 +11,8 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.lang.algebra import show
 from wingspan.lang.printer import value
 from wingspan.levels.base import Dependence
-from wingspan.outcome import Outcome, differing
-from wingspan.views.view import elements, names
+from wingspan.outcome import Entries, Outcome, differing
+from wingspan.views.view import elements, names, place
 
 LISTED = 24
 """Tensors with more elements are described by the elements that differ."""
@@ -130,9 +130,12 @@ def listing(outcome: Outcome, wanted: Iterable[str] | None = None, text: Text = 
     return ", ".join(parts) or "nothing is returned or updated"
 
 
-def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...], text: Text) -> str:
+def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...] | Entries, text: Text) -> str:
     if len(values) > LISTED:
         return f"{name}: {'×'.join(map(str, shape))}"
+    if isinstance(values, Entries):
+        listed = ", ".join(f"{place(name, at)} = {text(held)}" for at, held in values.elements)
+        return listed or f"{name}: {'×'.join(map(str, shape))}, all {text(values.fill)}"
     return f"{name} = {literal(shape, values, text)}"
 
 
@@ -170,9 +173,7 @@ def differences(outcome: Outcome, expected: Outcome) -> str:
     found = []
     for name in differing([outcome, expected]):
         wanted = dict(elements(expected, name))
-        found += [
-            (place, held, wanted.get(place)) for place, held in elements(outcome, name) if held != wanted.get(place)
-        ]
-    told = [f"{place} is {', not '.join(_apart(held, right))}" for place, held, right in islice(found, MOST)]
+        found += [(at, held, wanted.get(at)) for at, held in elements(outcome, name) if held != wanted.get(at)]
+    told = [f"{at} is {', not '.join(_apart(held, right))}" for at, held, right in islice(found, MOST)]
     more = len(found) - MOST
     return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"

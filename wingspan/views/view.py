@@ -21,7 +21,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.pairs import Pair
 from wingspan.lang.printer import device
 from wingspan.levels import Tower
-from wingspan.outcome import Outcome, differing, plain
+from wingspan.outcome import Entries, Outcome, differing, plain
 from wingspan.program import Program
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
@@ -378,10 +378,17 @@ def number(value: Any) -> Any:
 def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:
     """The elements of a tensor, row by row, or the variable of that name: how a program writes it, and its value."""
     for tensor, shape, values in outcome.tensors:
-        if tensor == name:
+        if tensor == name and isinstance(values, Entries):
+            yield from ((place(name, at), value) for at, value in values.elements)
+        elif tensor == name:
             subscripts = product(*(range(1, n + 1) for n in shape))
-            yield from zip((f"{name}[{', '.join(map(str, at))}]" for at in subscripts), values, strict=True)
+            yield from zip((place(name, at) for at in subscripts), values, strict=True)
     yield from ((name, value) for variable, (_, value) in outcome.variables if variable == name)
+
+
+def place(name: str, at: Sequence[int]) -> str:
+    """An element as a program writes it."""
+    return f"{name}[{', '.join(map(str, at))}]"
 
 
 def names(outcome: Outcome) -> list[str]:
