@@ -109,7 +109,7 @@ def test_a_linear_form_is_worth_what_its_expression_is(e, values):
     lifted = e.map(lambda n: lift(values[n.name]) if isinstance(n, ir.Index | ir.Variable) else n)
     value = simplify_expression(lifted)
     assume(isinstance(value, ir.Literal) and (form is not None or lifted == e))
-    assert form is not None
+    assert form is not None and isinstance(value, ir.Literal)
     assert form.constant + sum(a * values[x] for x, a in form.coefficients.items()) == value.value
     assert all(form.coefficients.values())
     assert not form.coefficients or lifted != e

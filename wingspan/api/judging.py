@@ -61,7 +61,7 @@ class Judged(Shown):
     """The races of a log, beside those that exploring a program predicts."""
 
     accesses: int
-    """the number of accesses in the log, or of those that were read before a bound was reached"""
+    """the number of accesses in the log; 0 if a bound was reached while it was read"""
     tasks: int
     races: tuple[Sighted, ...]
     unseen: tuple[str, ...]

@@ -397,6 +397,9 @@ def _end(end: Outcome | str) -> str:
 
 def judge(made: Judged, file: str) -> str:
     """The races of a log, whether they are predicted, and what is predicted besides."""
+    if made.stopped_by and not made.accesses:
+        stopped_by = BOUNDS[made.stopped_by]
+        return f"no race so far  {file}: nothing is examined\n  stopped by {stopped_by} while the log was read"
     where = f"{count(made.accesses, 'access')} of {count(made.tasks, 'task')}"
     if made.stopped_by:
         where = f"the first {digits(made.examined)} of {where}"
