@@ -36,8 +36,13 @@ class Entries:
 class Contents(Protocol):
     """A tensor, as far as its outcome goes."""
 
-    shape: tuple[int, ...]
-    fill: Value
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+
+    @property
+    def fill(self) -> Value:
+        """The value of what is not stored."""
 
     def entries(self) -> Iterable[tuple[tuple[int, ...], Value]]:
         """The stored elements, by their subscripts from 1."""

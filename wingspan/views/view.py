@@ -378,9 +378,11 @@ def number(value: Any) -> Any:
 def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:
     """The elements of a tensor, row by row, or the variable of that name: how a program writes it, and its value."""
     for tensor, shape, values in outcome.tensors:
-        if tensor == name and isinstance(values, Entries):
+        if tensor != name:
+            continue
+        if isinstance(values, Entries):
             yield from ((place(name, at), value) for at, value in values.elements)
-        elif tensor == name:
+        else:
             subscripts = product(*(range(1, n + 1) for n in shape))
             yield from zip((place(name, at) for at in subscripts), values, strict=True)
     yield from ((name, value) for variable, (_, value) in outcome.variables if variable == name)

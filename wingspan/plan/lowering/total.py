@@ -54,8 +54,8 @@ class Total:
                 inside = map(self._within, subscripts, self.bound.extents[F.tensor])
                 return self.bound.towers[F.tensor].kind if all(inside) else None
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
-                kinds = self.kind(then), self.kind(otherwise)
-                return kinds[0] if self.kind(condition) == "bool" and kinds[0] == kinds[1] else None
+                chosen, other = self.kind(then), self.kind(otherwise)
+                return chosen if self.kind(condition) == "bool" and chosen == other else None
             case ir.Call(op=op, args=args):
                 kinds = {self.kind(a) for a in args}
                 if op in LOGIC:
