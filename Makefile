@@ -76,10 +76,11 @@ asan: $(READY) ## the same under AddressSanitizer and UBSan, with spoiled inputs
 leaks: $(READY) ## the same under Valgrind: no memory of the engine's is lost
 	$(BIN)/python -m proofs_tests.sanitized leaks .
 
-lint: $(READY) ## ruff, its formatter and mypy --strict
+lint: $(READY) ## ruff, its formatter, mypy --strict, and whether each mutant applies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python bench/mutants.py --check
 
 docs: pages site ## write anew what is made by scripts, and build the site into build/site
 

@@ -1,18 +1,20 @@
 """Seeds mistakes into wingspan, one at a time, and shows which test notices each.
 
-    python bench/mutants.py [--list] [--only NAME…] [--jobs N]
+    python bench/mutants.py [--check] [--list] [--only NAME…] [--jobs N]
 
-The mutants stand in bench/mutants.d/*.toml, a file per area: `old`, which occurs once in `file`, becomes `new`. The
-tests named are run on the mutant, as `make test` runs them; if they pass, as `make test-deep` does; and if they pass
-again, all of proofs_tests. A mutant that nobody can notice says why it is `equivalent`, and only its named tests are
-run. Results are kept in bench/results/mutants.jsonl, and mutants with a result for the same text and the same tests are
-not run again. The exit status is 1 if a mutant survives unexplained, is killed in spite of its explanation, or does not
-apply.
+The mutants stand in bench/mutants.d/*.toml, a file per area: in `function` of `file`, the code `old` becomes `new`,
+as mutations.py says. The tests named are run on the mutant, as `make test` runs them; if they pass, as `make test-
+deep` does; and if they pass again, all of proofs_tests. A mutant that nobody can notice says why it is `equivalent`,
+and only its named tests are run. Results are kept in bench/results/mutants.jsonl, and mutants with a result for the
+same text and the same tests are not run again. The exit status is 1 if a mutant survives unexplained, is killed in
+spite of its explanation, or does not apply. `--check` only finds out whether each mutant applies and its tests are
+there.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import os
@@ -23,10 +25,12 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -36,6 +40,10 @@ from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.mutations import Misplaced, mutate  # noqa: E402
+
 RESULTS = HERE / "results" / "mutants.jsonl"
 TIMEOUT = 300
 """Seconds for a test that is not deep. One that does not end has noticed something, as it has in `make test`."""
@@ -50,9 +58,6 @@ ENDED = "+ Timeout +"
 """what pytest-timeout prints where it ends the process"""
 NO_TESTS = 5
 """pytest's exit status where all of the tests are left out"""
-APART = "test_mutants.py"
-"""It looks at the texts of mutants, and would notice every one of them."""
-
 FIRST_FAILURE = """
 from hypothesis import Phase, settings
 settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
@@ -63,7 +68,7 @@ settings.load_profile("mutants")
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mistake: the text that it replaces in a file, and the tests that should notice."""
+    """A mistake: the code that it replaces in a function, and the tests that should notice."""
 
     area: str
     name: str
@@ -74,15 +79,18 @@ class Mutant:
     """what is wrong about it"""
     tests: tuple[str, ...]
     """files, functions or cases of proofs_tests, `explorer/test_races.py::test_kinds_of_races`"""
+    function: str = ""
+    """the dotted name of what is mutated; none for a whole file"""
     equivalent: str = ""
     """why no test can notice"""
 
     def mutated(self, root: Path) -> str:
-        """The text of the file with the mistake; a ValueError if it has no one place there."""
-        text = (root / self.file).read_text(encoding="utf-8")
-        if (times := text.count(self.old)) != 1:
-            raise ValueError(f"{self.name}: its old text occurs {times} times in {self.file}")
-        return text.replace(self.old, self.new)
+        """The text of the file with the mistake; Misplaced if it has no one place there."""
+        file = root / self.file
+        try:
+            return mutate(file.read_text(encoding="utf-8"), file.suffix, self.function, self.old, self.new)
+        except (OSError, SyntaxError, Misplaced) as error:
+            raise Misplaced(f"{self.name}, in {self.file}: {error}") from None
 
     def digest(self, root: Path) -> str:
         """What a result depends on: the text with the mistake, and the tests."""
@@ -132,6 +140,36 @@ def keep(outcome: Outcome) -> None:
         log.write(line.encode())
 
 
+# --------------------------------------------------------------------------------------------------------- checking
+
+
+def flaws(wanted: list[Mutant], root: Path) -> Iterator[str]:
+    """The mutants that do not apply, that name no test or one that is not there, or that share a name."""
+    for name, count in Counter(mutant.name for mutant in wanted).items():
+        if count > 1:
+            yield f"{name}: {count} mutants have this name"
+    for mutant in wanted:
+        try:
+            mutant.mutated(root)
+        except Misplaced as error:
+            yield str(error)
+        if not mutant.tests:
+            yield f"{mutant.name}: it names no test"
+        for test in mutant.tests:
+            file, _, function = test.partition("::")
+            if function.partition("[")[0] not in test_names(root / "proofs_tests" / file):
+                yield f"{mutant.name}: there is no test {test}"
+
+
+@cache
+def test_names(file: Path) -> frozenset[str]:
+    """The functions of a file of tests, and the empty name, which stands for all; none if it is not there."""
+    if not file.is_file():
+        return frozenset()
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef)) | {""}
+
+
 # ---------------------------------------------------------------------------------------------------------- running
 
 
@@ -170,7 +208,7 @@ class Runner:
         for job in range(jobs):
             copy = self.place / str(job)
             for name in names:
-                if (ROOT / name).is_file() and Path(name).name != APART:
+                if (ROOT / name).is_file():
                     (copy / name).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(ROOT / name, copy / name)
             (copy / "first_failure.py").write_text(FIRST_FAILURE, encoding="utf-8")
@@ -319,6 +357,7 @@ def show(wanted: list[Mutant], results: dict[str, Outcome], console: Console) ->
 def main() -> int:
     """Run what has no result yet, and show all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only find out whether the mutants apply")
     parser.add_argument("--list", action="store_true", help="list the mutants and what is wrong about each")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these mutants only")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many to run at once")
@@ -331,11 +370,13 @@ def main() -> int:
         for mutant in wanted:
             console.print(f"{mutant.area:<12} {mutant.name:<44} {mutant.why}", soft_wrap=True, markup=False)
         return 0
-    try:
-        digests = {mutant.name: mutant.digest(ROOT) for mutant in wanted}
-    except (ValueError, OSError) as error:
-        console.print(str(error), style="bold red", markup=False)
+    if bad := list(flaws(wanted, ROOT)):
+        console.print("\n".join(bad), style="bold red", markup=False)
         return 1
+    if options.check:
+        console.print(f"{len(wanted)} mutants apply")
+        return 0
+    digests = {mutant.name: mutant.digest(ROOT) for mutant in wanted}
     try:
         known = kept()
         if left := [mutant for mutant in wanted if (mutant.name, digests[mutant.name]) not in known]:
