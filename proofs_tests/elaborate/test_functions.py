@@ -101,7 +101,7 @@ return n
 """
     results = compare(api.bind(api.parse(text)), [api.engine(name) for name in ENGINES])
     assert results.difference is None and not results.left_out
-    assert api.run(api.parse(text))["n"].to_numpy().tolist() == USES[use]
+    assert api.run(api.parse(text)).tensors["n"].to_numpy().tolist() == USES[use]
     assert mistake(text.replace("Element(0)", "Element(0.0)").replace("Element(1)", "Element(1.0)")).message == (
         FALSE_OF_DOUBLES
     )

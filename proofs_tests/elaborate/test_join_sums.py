@@ -56,7 +56,7 @@ def test_the_least_integer_is_not_negated() -> None:
     """
     for engine in ("semantics", "reference", "native", "compiled"):
         alone = api.run(api.parse(text.replace("ALSO", "")), engine=engine)
-        assert alone["c"].to_numpy().tolist() == [2**63 - 1]
+        assert alone.tensors["c"].to_numpy().tolist() == [2**63 - 1]
         with pytest.raises(Fault, match="overflow"):
             api.run(api.parse(text.replace("ALSO", "c[i] += 0 * A[i]")), engine=engine)
 

@@ -118,7 +118,7 @@ def test_the_dependent_kernel_runs_as_printed(n: int, last: int, expected: list[
     """`_` is all i for which c[i - i % 2] is an element: from 2 on, as indices count from 1."""
     text = f"c = Tensor(Dense(Element(0)), {n})\nc .= 0\n{DEPENDENT}return c"
     assert f"for i = parallel({2 if n > 1 else 1}:{last if n > 1 else 0}, " in show(api.bind(api.parse(text)).body)
-    assert api.run(api.parse(text), engine="reference")["c"].to_numpy().tolist() == expected
+    assert api.run(api.parse(text), engine="reference").tensors["c"].to_numpy().tolist() == expected
     assert api.check(api.parse(text)).verdict == ("safe" if n == 1 else "unsafe")
     assert api.explore(api.parse(text)).verdict.verdict == ("safe" if n == 1 else "race")
 
