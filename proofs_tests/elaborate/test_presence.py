@@ -8,6 +8,7 @@ import pytest
 from proofs_tests.elaborating import VECTOR, mistake, shown
 from proofs_tests.plan.test_shifts import agreed
 from wingspan import Fault, InputError, ProgramError, api
+from wingspan.compiled.build import compiler
 
 HEAD = f"""
 A = Tensor(SparseList(Element(0)), [1, 0, 3])
@@ -168,3 +169,23 @@ def test_no_expression_of_arrays_updates_beyond_its_axes() -> None:
     """An einsum is one update over whole axes."""
     with pytest.raises((ProgramError, InputError)):
         api.einsum("C[~i] += A[i]", A=np.ones(3))
+
+
+@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+def test_compiled_c_agrees() -> None:
+    """On values that ranges make sure of, `coalesce` without ~, updates beyond an axis, and sums beside differences."""
+    text = f"""{HEAD}
+z = {VECTOR}, 2)
+z .= 0
+for i = parallel(_)
+    y[i] = coalesce(A[~i], B[~(i - 3)])
+end
+for i = 1:5
+    z[~(i - 1)] += coalesce(A[i], 9)
+    z[~(i - 1)] -= i
+end
+return y, z
+"""
+    run = api.run(api.parse(text), engine="compiled")
+    assert run.tensors["y"].to_numpy().tolist() == [1, 0, 3, 4, 5]
+    assert run.tensors["z"].to_numpy().tolist() == [-2, 0]
