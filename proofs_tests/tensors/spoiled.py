@@ -21,9 +21,9 @@ VERBS: dict[str, list[str]] = {
 }  # fmt: skip
 
 
-def refused(done: Any, about: str) -> None:
-    """One message on standard error, about a path, and exit status 2."""
-    assert (done.status, done.out) == (2, ""), done
+def refused(done: Any, about: str, shown: str = "") -> None:
+    """One message on standard error, about a path, and exit status 2; what is `shown` may have been printed before."""
+    assert done.status == 2 and shown.startswith(done.out), done
     assert done.err.startswith("error[") and about in done.err.splitlines()[0], done.err
     assert "defect" not in done.err and "Traceback" not in done.err
 

@@ -131,16 +131,17 @@ def files_limited_to(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 @pytest.mark.parametrize("size", [0, 60, 1000])
 def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, command, written, tmp_path):
-    """Wherever in the file that happens."""
+    """Wherever in the file that happens. The result is printed before."""
     path, folder = written(LARGE.get(suffix, SQUARES)), tmp_path / "made"
     folder.mkdir()
+    shown = command("run", path, "--engine", "native").out
     words = ["run", path, "--engine", "native", "-o", f"y={folder / f'y{suffix}'}", "--force"]
     with files_limited_to(size):
-        refused(command(*words), f"y{suffix}: File too large")
+        refused(command(*words), f"y{suffix}: File too large", shown)
         assert not outputs(folder)
     (folder / f"y{suffix}").write_bytes(b"old")
     with files_limited_to(size):
-        refused(command(*words), f"y{suffix}: File too large")
+        refused(command(*words), f"y{suffix}: File too large", shown)
     assert outputs(folder) == {f"y{suffix}": b"old"}
     assert command(*words).status == 0 and len(outputs(folder)[f"y{suffix}"]) > 1000
 
@@ -166,7 +167,7 @@ WRITES: list[tuple[Any, str, BaseException]] = [
     (os, "replace", MemoryError()),
 ]
 WRITTEN = {
-    "run": ["-o", "y=made/y.npy", "-o", "x=made/x.mtx", "--force"],
+    "run": ["--engine", "native", "-o", "y=made/y.npy", "-o", "x=made/x.mtx", "--force"],
     "emit-c": ["-o", "made"],
     "explore": ["--graph", "made/g.dot", "--force"],
 }
@@ -181,7 +182,8 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
     program = PROGRAM.replace("return y", "x = Tensor(Dense(Dense(Element(0))), [1 2])\nreturn y, x")
     path, folder = written(program), Path("made")
     folder.mkdir()
-    assert command(verb, path, *WRITTEN[verb]).status == 0
+    written_whole = command(verb, path, *WRITTEN[verb])
+    assert written_whole.status == 0
     whole = outputs(folder)
     for file in folder.iterdir():
         file.write_bytes(OLD)
@@ -196,7 +198,16 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
             if failing.left > 0:
                 assert done.status == 0
                 break
-            refused(done, "memory ran out" if isinstance(error, MemoryError) else error.args[1])
+            if "is not written: memory ran out" in done.err:  # a verdict stands without its graph
+                assert done.status == (0 if verb == "explore" else 2)
+                failures += 1
+                continue
+            if done.status == 0:  # the limits of control groups are read where that is possible
+                assert owner is Path
+                continue
+            about = "memory ran out" if isinstance(error, MemoryError) else error.args[1]
+            assert done.out.splitlines()[:1] in ([], written_whole.out.splitlines()[:1])
+            refused(done, about, done.out)
             failures += 1
     assert failures >= len(WRITES) and outputs(folder) == whole
 
@@ -218,3 +229,5 @@ def test_without_standard_error_the_exit_status_still_says_it(stream, command, m
     monkeypatch.setattr(full, "write", Failing(full.write, 1, OSError(28, "No space left on device")))
     monkeypatch.setattr(sys, "stderr", full if stream == "full" else None)
     assert command("run", "none.ws").status == 2
+    if stream == "closed":
+        sys.stderr.close()  # the one that stood in for it

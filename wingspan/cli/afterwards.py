@@ -28,6 +28,7 @@ class Afterwards:
         self.bounds = bounds or Bounds()
         self.signal = ""
         """the signal that has arrived, in words"""
+        self.memory_ran_out = False
 
     @contextmanager
     def printing(self) -> Iterator[None]:
@@ -47,6 +48,7 @@ class Afterwards:
         except Stopped as stopped:
             remark(f"note: {missing}: it takes more than {BOUNDS.get(stopped.bound, stopped.bound)} leaves", None)
         except MemoryError:
+            self.memory_ran_out = True
             remark(f"note: {missing}: memory ran out", None)
         except KeyboardInterrupt as error:
             if not self.signal:

@@ -26,7 +26,7 @@ from wingspan.cli.options import (
     pairs,
     size,
 )
-from wingspan.console import INTERRUPTED, STATUS, fail, show, show_json
+from wingspan.console import INTERRUPTED, MISTAKE, STATUS, fail, show, show_json
 from wingspan.errors import InputError
 from wingspan.explorer import RunFault
 from wingspan.paths import named
@@ -94,8 +94,8 @@ def run(
                 remark(f"note: engine {made.engine}, as {made.reason}", None)
     for name, path in outputs.items():
         after.save(path, partial(made.tensors[name].save, path))
-    if after.signal and outputs:  # no verdict is told by the status, so it tells that files are missing
-        sys.exit(INTERRUPTED)
+    if outputs and (after.signal or after.memory_ran_out):  # without a verdict, the status says that files are missing
+        sys.exit(INTERRUPTED if after.signal else MISTAKE)
 
 
 def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path], force: bool) -> None:
