@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from wingspan.errors import InputError
 
-BUDGET = 50_000
-"""The steps of a search if nothing else is asked: about a second, as one takes some twenty microseconds."""
+BUDGET = 100_000
+"""The steps of a search if nothing else is asked: one or two seconds, as a step takes some fifteen microseconds."""
 
 
 class Budget:

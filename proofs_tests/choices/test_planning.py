@@ -15,7 +15,7 @@ import scipy.sparse
 from wingspan import Tensor, api
 from wingspan.api.expressions import einsum
 from wingspan.budget import BUDGET, Budget
-from wingspan.choices.contractions import Steps, ways
+from wingspan.choices.contractions import Steps, bounded, ways
 from wingspan.choices.elimination import elimination
 from wingspan.choices.estimate import paying
 from wingspan.choices.idle import IdleDiagram
@@ -294,3 +294,13 @@ def test_a_loop_that_does_not_pay_is_never_faster_alone(n: int) -> None:
     assert all(one.estimate.time > every.serial.estimate.time for one in idle)
     quick = choices(program, 2, quick=True)
     assert quick.placements[0] == every.placements[0]
+
+
+def test_the_bound_on_integers_does_not_hold_for_doubles() -> None:
+    """A product of twenty matrices of doubles has more than 2⁶² terms in each element, and is taken apart."""
+    text = f"C[i0, i20] += {each('A{k}[i{k}, i{next}]', 20, '*')}"
+    doubles = {f"A{k}": np.full((12, 12), 1 / 12) for k in range(20)}
+    made = einsum(text, engine="native", threads=1, **doubles)
+    assert made.reason.count("; then loops") == 18
+    np.testing.assert_allclose(made.to_numpy(), np.full((12, 12), 1 / 12))
+    assert not bounded(*read(api.parse(text).tree, {name: np.ones((12, 12), int) for name in doubles}))

@@ -346,9 +346,9 @@ def test_advice_that_is_cut_short_says_what_to_do_for_more(program, status, comm
     """In one line, and with the same verdict, findings and status; the budget that it names is enough here."""
     done = command("check", program, "--budget", "0")
     assert done.status == status
-    line = "the search was cut short after 0 steps: --budget 50000 searches further"
+    line = "the search was cut short after 0 steps: --budget 100000 searches further"
     assert done.out.count("cut short") == done.out.count(line) == 1
-    whole = command("check", program, "--budget", "50000")
+    whole = command("check", program, "--budget", "100000")
     assert "cut short" not in whole.out and whole.status == status
     assert whole.out.split("\n\n")[0] == done.out.split("\n\n")[0]
     data = json.loads(command("check", program, "--budget", "0", "--json").out)

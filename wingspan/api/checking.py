@@ -70,8 +70,8 @@ def check(
         test: `repaired`; `printed`, the algorithm as the paper prints it, which accepts some programs that race; or
             `exact`, which accepts more safe programs.
         inputs, params, threads: as for `wingspan.api.bind`. What is not given stays open.
-        budget: how many steps of work the search for changes may take, about twenty microseconds each. The verdict does
-            not depend on it; with 0 there is no search.
+        budget: how many steps of work the search for changes may take, about fifteen microseconds each. The verdict
+            does not depend on it; with 0 there is no search.
         progress: called with the number of changes tried, and 0.
         on_verdict: called with the verdict and the findings before changes are searched for.
 

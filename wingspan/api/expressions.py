@@ -107,8 +107,9 @@ def einsum(
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
         engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
-        budget: how many steps of work the choice may take, about twenty microseconds each; and as many where it can run
-            in parallel. The best program so far is taken then, and `Computed.reason` says so.
+        budget: how many steps of work planning may take, about fifteen microseconds each: half of them for the choice
+            of the program, half for where it can run in parallel. The best program so far is taken then, and
+            `Computed.reason` says so.
         functions: made by `wingspan.function`; the expression calls them, or updates by them.
         inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
             paths of files, or numbers. No input can have the name of another argument.
@@ -169,7 +170,7 @@ def _chosen(
     found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
 ) -> Choice:
     """The serial program of the least estimated work."""
-    steps = Budget(budget)
+    steps = Budget(budget // 2)
     way = ways(found, operands, form, apart, steps)[0]
     text, inputs = way.program()
     if engine == AUTO:
@@ -195,7 +196,7 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
         tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape)),
     )
     if key not in _placed:
-        steps = Budget(budget)
+        steps = Budget(budget // 2)
         best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
         kept(_placed, key, (str(best.program), best.description, steps.exceeded))
     return _placed[key]

@@ -121,7 +121,7 @@ def parallelize(
         inputs, params: as for `wingspan.api.bind`. The programs are safe for all inputs, and for these parameters.
         threads: the number of threads of the device; by default that of the processors. Several are those of nested
             devices, outermost first: then as many loops inside of each other are tried as well, one on each device.
-        budget: how many steps of work the search may take, about twenty microseconds each.
+        budget: how many steps of work the search may take, about fifteen microseconds each.
         progress: called with the number of programs tried, and 0.
 
     Raises:

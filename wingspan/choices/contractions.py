@@ -139,7 +139,8 @@ def bounded(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
     times = prod(float(n) for index, n in einsum.extents.items() if added and index not in einsum.axes)
     if op == "*" and prod(min(_least(factor, operands), 1.0) for factor in taken) < TINY:
         return False
-    return _joined(op, largest) * times < sys.float_info.max and _joined(op, whole) * times < WHOLE
+    fits = not whole or _joined(op, whole) * times < WHOLE
+    return fits and _joined(op, largest) * times < sys.float_info.max
 
 
 def _least(e: ir.Expression, operands: Mapping[str, Input]) -> float:

@@ -135,7 +135,7 @@ def choices(
             estimates are for these inputs, and rest on assumptions about what is not given (`wingspan.choices.counts`).
         test: the test that must accept a program.
         quick: only the best placement is asked for: leave out loops that do not pay by estimate, and of loops side by
-            side try only those together that are best alone.
+            side try only all outermost ones together, and those that are best alone.
         budget: its steps are taken for tests of programs; the serial one is tested in any case.
         progress: called with the number of programs tried, and 0.
 
@@ -147,6 +147,8 @@ def choices(
     search = _Search(program, threads, inputs or {}, params or {}, test, budget or Budget(), progress)
     search.accept_serial()
     loops = [loop for loop in headers(search.tree) if not quick or loop.node.span in search.paying]
+    if quick:
+        search.try_outermost(loops)
     search.tried((loop,) for loop in loops)
     hopeful = sorted((loop for loop in loops if loop.number in search.alone), key=lambda at: search.alone[at.number])
     if len(search.devices) > 1:
@@ -270,11 +272,7 @@ class _Search:
 
     def placed(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> Iterator[Placement | Rejected]:
         """The accepted programs with these loops parallel, or why there is none."""
-        nested = len(loops) > 1 and loops[0].number in loops[1].around
-        devices, defined = self.with_devices(self.devices if nested else (self.threads,))
-        on = zip(loops, devices if nested else devices * len(loops), strict=True)
-        ranges = {loop.number: ir.Parallel(loop.serial, device, schedule) for loop, device in on if loop.serial}
-        base = with_ranges(defined, ranges)
+        base, ranges = self.base(loops, schedule)
         tested = self.test(base)
         if tested is None:
             return
@@ -294,6 +292,26 @@ class _Search:
         if not made and not self.budget.exceeded:
             reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
             yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
+
+    def base(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> tuple[ir.Program, dict[int, ir.RangeLike]]:
+        """The program with these loops parallel, and nothing else changed; and their ranges."""
+        nested = len(loops) > 1 and loops[0].number in loops[1].around
+        devices, defined = self.with_devices(self.devices if nested else (self.threads,))
+        on = zip(loops, devices if nested else devices * len(loops), strict=True)
+        ranges: dict[int, ir.RangeLike] = {
+            loop.number: ir.Parallel(loop.serial, device, schedule) for loop, device in on if loop.serial
+        }
+        return with_ranges(defined, ranges), ranges
+
+    def try_outermost(self, loops: Sequence[Header]) -> None:
+        """Try the outermost ones of some loops all together, if they need no modifiers."""
+        numbers = {loop.number for loop in loops}
+        outermost = [loop for loop in loops if numbers.isdisjoint(loop.around)]
+        if len(outermost) > 1:
+            base, ranges = self.base(outermost, ir.DEFAULT_SCHEDULE)
+            tested = self.test(base)
+            if tested is not None and tested[1].verdict == "safe":
+                self.found.append(self.placement(base, tuple(ranges), show(ir.DEFAULT_SCHEDULE)))
 
     def with_devices(self, counts: Sequence[int]) -> tuple[list[ir.Variable], ir.Program]:
         """The program with devices of so many threads, each the parent of the next."""

@@ -223,7 +223,7 @@ MACHINE = click.option(
 
 BUDGETED = click.option(
     "--budget", type=click.IntRange(min=0), default=BUDGET, show_default=True, metavar="STEPS",
-    help="Steps of work that the search may take, about twenty microseconds each.",
+    help="Steps of work that the search may take, about fifteen microseconds each.",
 )  # fmt: skip
 
 

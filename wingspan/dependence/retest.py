@@ -14,7 +14,7 @@ from wingspan.dependence.findings import Report, Test
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.lang import ir
 
-NODE, QUESTION = 2, 5
+NODE, QUESTION = 3, 5
 """The steps of a budget that it takes to bind a node of a program, and to answer a question about pairs of iterations.
 To compare a pair of accesses by questions that are answered already is one."""
 
