@@ -52,7 +52,11 @@ PROGRAMS = {
     "tasks append coordinates": ("race", over("SparseCOO(2, Element(0)), 2, 2", INNER)),
     "tasks claim elements": ("fault", over("Dense(Shard(d, Element(0))), 2", BELOW.format(DYNAMIC))),
     "tasks claim fibers": ("fault", over("Dense(Shard(d, Dense(Element(0)))), 2, 2", INNER)),
-    "nobody may claim outside of the device": (
+    "nobody may take a copy outside of the device": (
+        "fault",
+        over("Merge(d, Dense(Element(0))), 2", "for k = 1:2; for i = 1:2; if k >= 3; T[i] += 1; end; end; end"),
+    ),
+    "nobody may claim before tasks begin": (
         "fault", over("Dense(Shard(d, Dense(Element(0)))), 2, 2", f"{OUTER}{'; end' * 4}"),
     ),
     "the other side of || is fill": (

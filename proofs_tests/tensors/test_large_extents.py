@@ -15,6 +15,7 @@ import scipy.sparse
 
 import wingspan
 from wingspan import Tensor, api
+from wingspan.choices.operands import occupied
 from wingspan.compiled.build import compiler
 from wingspan.errors import InputError, WingspanError
 from wingspan.levels import resolve
@@ -102,6 +103,11 @@ def test_einsums_choose_formats_that_hold_the_result(name: str) -> None:
     text, wanted = EINSUMS[name]
     found = wingspan.einsum(text, A=traffic(), B=Tensor.from_scipy(LISTS, traffic()), threads=1)
     assert entries(found.to_scipy().tocoo()) == wanted()
+
+
+def test_few_elements_among_very_many_places_are_counted() -> None:
+    """The fraction of the places that have one is below the precision of doubles beside 1."""
+    assert occupied(2.0**64, 3.0) == pytest.approx(3.0) and occupied(4.0, 1e9) == 4.0
 
 
 @pytest.mark.parametrize("suffix", ["npz", "mtx", "tns", "h5"])
