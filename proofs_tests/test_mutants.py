@@ -33,7 +33,7 @@ AREAS = {
         "wingspan/dependence/sets.py", "wingspan/dependence/sites.py", "wingspan/dependence/protocol.py",
         "wingspan/dependence/locks.py", "wingspan/dependence/arrivals.py", "wingspan/dependence/reuse.py",
         "wingspan/dependence/alike.py", "wingspan/dependence/advice.py", "wingspan/dependence/changes.py",
-        "wingspan/dependence/findings.py",
+        "wingspan/dependence/findings.py", "wingspan/dependence/retest.py", "wingspan/api/checking.py",
         "wingspan/lang/algebra.py", "wingspan/views/check.py",
     ],
     "levels": [

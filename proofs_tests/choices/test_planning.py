@@ -270,7 +270,7 @@ return y
 """
 
 
-def test_parallelize_stops_at_its_budget_with_what_is_safe(command, written) -> None:  # type: ignore[no-untyped-def]
+def test_parallelize_stops_at_its_budget_with_what_is_safe(command: Any, written: Any) -> None:
     """The serial program is always there; no loop is said to be parallel in none."""
     found = api.parallelize(api.parse(ROWS.format(n=1000)), budget=0, threads=2)
     assert [one.placement.loops for one in found.candidates] == [()]
@@ -299,7 +299,7 @@ def test_a_loop_that_does_not_pay_is_never_faster_alone(n: int) -> None:
 def test_the_bound_on_integers_does_not_hold_for_doubles() -> None:
     """A product of twenty matrices of doubles has more than 2⁶² terms in each element, and is taken apart."""
     text = f"C[i0, i20] += {each('A{k}[i{k}, i{next}]', 20, '*')}"
-    doubles = {f"A{k}": np.full((12, 12), 1 / 12) for k in range(20)}
+    doubles: dict[str, Any] = {f"A{k}": np.full((12, 12), 1 / 12) for k in range(20)}
     made = einsum(text, engine="native", threads=1, **doubles)
     assert made.reason.count("; then loops") == 18
     np.testing.assert_allclose(made.to_numpy(), np.full((12, 12), 1 / 12))
