@@ -83,7 +83,7 @@ AREAS = {
     ],
     "expressions": [
         "wingspan/api/arrays.py", "wingspan/api/expressions.py", "wingspan/api/namespace.py",
-        "wingspan/choices/contractions.py",
+        "wingspan/choices/contractions.py", "wingspan/choices/elimination.py", "wingspan/choices/idle.py",
         "wingspan/choices/nests.py",
         "wingspan/choices/operands.py", "wingspan/choices/orders.py", "wingspan/choices/reading.py",
         "wingspan/choices/transposed.py",
