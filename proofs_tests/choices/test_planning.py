@@ -17,7 +17,7 @@ from wingspan.api.expressions import einsum
 from wingspan.budget import BUDGET, Budget
 from wingspan.choices.contractions import Steps, bounded, ways
 from wingspan.choices.elimination import elimination
-from wingspan.choices.estimate import paying
+from wingspan.choices.estimate import profitable_loops
 from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import Input
 from wingspan.choices.placements import choices
@@ -270,7 +270,7 @@ return y
 """
 
 
-def test_parallelize_stops_at_its_budget_with_what_is_safe(command, written) -> None:
+def test_parallelize_stops_at_its_budget_with_what_is_safe(command: Any, written: Any) -> None:
     """The serial program is always there; no loop is said to be parallel in none."""
     found = api.parallelize(api.parse(ROWS.format(n=1000)), budget=0, threads=2)
     assert [one.placement.loops for one in found.candidates] == [()]
@@ -287,7 +287,7 @@ def test_a_loop_that_does_not_pay_is_never_faster_alone(n: int) -> None:
     program = api.parse(ROWS.format(n=n))
     every = choices(program, 2)
     outer, inner = headers(program.tree)
-    pays = paying(api.bind(program, symbolic=True), 2)
+    pays = profitable_loops(api.bind(program, symbolic=True), 2)
     assert (outer.node.span in pays) == (n == 1000) and inner.node.span not in pays
     names = {f"for {loop.node.index} =" for loop in (outer, inner) if loop.node.span not in pays}
     idle = [one for one in every.placements if one.loops and one.loops[0][:7] in names]
@@ -304,3 +304,11 @@ def test_the_bound_on_integers_does_not_hold_for_doubles() -> None:
     assert made.reason.count("; then loops") == 18
     np.testing.assert_allclose(made.to_numpy(), np.full((12, 12), 1 / 12))
     assert not bounded(*read(api.parse(text).tree, {name: np.ones((12, 12), int) for name in doubles}))
+
+
+def test_inputs_may_be_called_as_intermediate_results_might_be() -> None:
+    """Names that no input can have stand for intermediate results while a plan is made."""
+    inputs: dict[str, Any] = {"t0": np.array([[1, 2], [3, 4]]), "t1": np.array([[0, 1], [1, 1]]), "t": np.array([5, 7])}
+    made = einsum("y[i] += t0[i, k] * t1[k, j] * t[j]", engine="native", threads=1, **inputs)
+    np.testing.assert_array_equal(np.asarray(made), inputs["t0"] @ inputs["t1"] @ inputs["t"])
+    assert "; then loops" in made.reason

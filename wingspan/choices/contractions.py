@@ -233,36 +233,36 @@ class _Search:
 
     def ways(self) -> list[Steps]:
         """The best for each division of the factors."""
-        eliminated = [*self.computed(self.fused(self.eliminated()))]
+        eliminated = [*self.best_steps(self.fusions(self.eliminate()))]
         divided: list[Steps] = []
         if len(self.written) <= FACTORS:
-            divided += self.computed(self.divided(tuple(self.written), len(self.written)))
+            divided += self.best_steps(self.divisions(tuple(self.written), len(self.written)))
         return [*divided, *eliminated]
 
-    def computed(self, divisions: Iterable[tuple[_Part, ...]]) -> Iterator[Steps]:
+    def best_steps(self, divisions: Iterable[tuple[_Part, ...]]) -> Iterator[Steps]:
         """The best way to compute the product of parts, for each of several divisions."""
         for chosen in divisions:
             if any(part.parts for part in chosen):
                 made = self.nests(self.einsum, chosen, self.form)
                 for nest in made[:1]:
                     self.best = min(self.best, nest.total)
-                    yield self.joined(nest)
+                    yield self.steps_of(nest)
 
     # Two ways to divide
 
-    def eliminated(self) -> tuple[_Part, ...]:
+    def eliminate(self) -> tuple[_Part, ...]:
         """What is left when each index that is reduced was eliminated, if that can be done."""
         left = self.written
         for index in elimination(self.einsum, self.operands, [part.expression for part in left], self.budget):
             bucket = [part for part in left if index in part.axes]
-            made = self.reduced(self.fused(tuple(bucket))) if 0 < len(bucket) < len(left) else None
+            made = self.intermediate(self.fusions(tuple(bucket))) if 0 < len(bucket) < len(left) else None
             if made is not None:
                 left = sorted(
                     [*(part for part in left if part not in bucket), made], key=lambda part: min(part.factors)
                 )
         return tuple(left)
 
-    def fused(self, chosen: tuple[_Part, ...]) -> Iterator[tuple[_Part, ...]]:
+    def fusions(self, chosen: tuple[_Part, ...]) -> Iterator[tuple[_Part, ...]]:
         """Parts; and with the parts of each intermediate result in its place, as long as the budget lasts."""
         yield chosen
         for part in chosen:
@@ -270,7 +270,7 @@ class _Search:
                 inside = [other for other in chosen if other is not part]
                 yield tuple(sorted([*inside, *part.parts], key=lambda part: min(part.factors)))
 
-    def divided(self, some: tuple[_Part, ...], below: int) -> Iterator[tuple[_Part, ...]]:
+    def divisions(self, some: tuple[_Part, ...], below: int) -> Iterator[tuple[_Part, ...]]:
         """The ways to divide factors into parts of fewer than so many, as long as the budget lasts."""
         if not some:
             yield ()
@@ -278,19 +278,19 @@ class _Search:
         first, *others = some
         for more in chain.from_iterable(combinations(others, n) for n in range(min(len(some), below - 1))):
             rest = tuple(other for other in others if other not in more)
-            for part, parts in product(self.parts((first, *more)), self.divided(rest, below)):
+            for part, parts in product(self.parts((first, *more)), self.divisions(rest, below)):
                 if not self.budget.spend(len(some)):
                     return
                 yield part, *parts
 
     def _parts(self, some: tuple[_Part, ...]) -> list[_Part]:
         """What factors can be: one of them as it is, and the intermediate result."""
-        made = self.reduced([some] if len(some) == 1 else self.divided(some, len(some)))
+        made = self.intermediate([some] if len(some) == 1 else self.divisions(some, len(some)))
         return [*(some if len(some) == 1 else ()), *([made] if made else ())]
 
     # Nests
 
-    def reduced(self, divisions: Iterable[tuple[_Part, ...]]) -> _Part | None:
+    def intermediate(self, divisions: Iterable[tuple[_Part, ...]]) -> _Part | None:
         """The intermediate result of factors that are divided in one of several ways; None if it is of no use."""
         divisions = iter(divisions)
         first = next(divisions, ())
@@ -300,7 +300,8 @@ class _Search:
         outside = frozenset(self.einsum.axes).union(*others)
         if inside <= outside or not self.connected(some):
             return None
-        name, axes = f"t{len(self.steps)}", tuple(index for index in self.einsum.loops if index in inside & outside)
+        name = f"t({len(self.steps)})"  # no input has such a name
+        axes = tuple(index for index in self.einsum.loops if index in inside & outside)
         einsum = replace(self.einsum, output=name, axes=axes, op=algebra.merging(self.einsum.op))
         best: dict[Order, Nest] = {}
         for chosen in chain([first], divisions):
@@ -310,7 +311,7 @@ class _Search:
                     best[order] = nest
         if not best:
             return None
-        self.steps[name] = {order: self.joined(nest) for order, nest in best.items()}
+        self.steps[name] = {order: self.steps_of(nest) for order, nest in best.items()}
         nest = next(iter(best.values()))
         shape = tuple(self.einsum.extents[index] for index in axes)
         layouts = {order: Layout(nest.dense, nest.elements, nest.total) for order, nest in best.items()}
@@ -347,7 +348,7 @@ class _Search:
     def width(self, einsum: Einsum, chosen: Sequence[_Part]) -> Width:
         return width_of(einsum, self.known(chosen))
 
-    def joined(self, last: Nest) -> Steps:
+    def steps_of(self, last: Nest) -> Steps:
         """A nest after those that compute what it reads."""
         read = {read.operand.name: read.order for read in last.ordered.reads if read.operand.name in self.steps}
         return Steps((*chain.from_iterable(self.steps[name][order].nests for name, order in read.items()), last))

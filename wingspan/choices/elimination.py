@@ -30,7 +30,7 @@ class Factor(NamedTuple):
     share: float
 
 
-class Eliminated(NamedTuple):
+class Elimination(NamedTuple):
     """Indices in the order in which they were eliminated, the work that this takes, and the factors that are left."""
 
     work: float
@@ -44,25 +44,25 @@ def elimination(
     """The reduced indices of a product in the order in which they are eliminated."""
     reduced = [index for index in einsum.loops if index not in einsum.axes]
     diagram = IdleDiagram(einsum, operands, budget)
-    begun = Eliminated(0.0, (), tuple(_factor(factor, operands, diagram) for factor in factors))
+    begun = Elimination(0.0, (), tuple(_factor(factor, operands, diagram) for factor in factors))
     if len(reduced) <= DYNAMIC and budget.spend(len(reduced) * 2 ** len(reduced) // 2):
         return _best(begun, reduced, einsum.extents).order
     budget.charge(len(reduced) ** 2)
     for _ in reduced:
-        longer = (_without(begun, index, einsum.extents) for index in reduced if index not in begun.order)
+        longer = (_eliminate(begun, index, einsum.extents) for index in reduced if index not in begun.order)
         begun = min(longer, key=lambda each: each.work)
     return begun.order
 
 
-def _best(begun: Eliminated, reduced: Sequence[str], extents: Mapping[str, int]) -> Eliminated:
+def _best(begun: Elimination, reduced: Sequence[str], extents: Mapping[str, int]) -> Elimination:
     """The order of the least work, by the best one of each set of indices."""
     best = {frozenset[str](): begun}
     for _ in reduced:
-        longer: dict[frozenset[str], Eliminated] = {}
+        longer: dict[frozenset[str], Elimination] = {}
         for done, known in best.items():
             for index in reduced:
                 if index not in done:
-                    made = _without(known, index, extents)
+                    made = _eliminate(known, index, extents)
                     if (key := done | {index}) not in longer or made.work < longer[key].work:
                         longer[key] = made
         best = longer
@@ -70,7 +70,7 @@ def _best(begun: Eliminated, reduced: Sequence[str], extents: Mapping[str, int])
     return found
 
 
-def _without(known: Eliminated, index: str, extents: Mapping[str, int]) -> Eliminated:
+def _eliminate(known: Elimination, index: str, extents: Mapping[str, int]) -> Elimination:
     """The factors after one more index was eliminated."""
     bucket = [factor for factor in known.left if index in factor.indices]
     inside = frozenset[str]().union(*(factor.indices for factor in bucket))
@@ -78,7 +78,7 @@ def _without(known: Eliminated, index: str, extents: Mapping[str, int]) -> Elimi
     places = prod(extents[each] for each in inside if each != index)
     share = occupied(places, work) / places if places and any(factor.share < 1 for factor in bucket) else 1.0
     left = (*(factor for factor in known.left if index not in factor.indices), Factor(inside - {index}, share))
-    return Eliminated(known.work + work, (*known.order, index), left)
+    return Elimination(known.work + work, (*known.order, index), left)
 
 
 def _factor(e: ir.Expression, operands: Mapping[str, Operand], diagram: IdleDiagram) -> Factor:

@@ -72,7 +72,7 @@ class Estimate:
         return Estimate(self.work + other.work, self.time + other.time)
 
 
-def paying(bound: Elaborated, threads: int) -> set[Span]:
+def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
     """The loops of a serial program for which it may pay to start threads, by their places.
 
     At best they share the work of a loop evenly, and each time they start costs `start`.

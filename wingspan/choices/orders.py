@@ -141,7 +141,7 @@ def orders(
     width = _width(len(einsum.loops), len(einsum.accesses), budget)
     begun = [Beginning(0.0, (), estimate.reads(()))]
     for _ in einsum.loops:
-        longer = (each for beginning in begun for each in estimate.extended(beginning))
+        longer = (each for beginning in begun for each in estimate.extensions(beginning))
         begun = sorted((each for each in longer if each.work + estimate.least <= below), key=lambda each: each.work)
         del begun[width:]
     found = (estimate.ordered(each.loops, each.reads) for each in begun)
@@ -190,7 +190,7 @@ class Estimate:
             self._reads[number, order] = Read(operand, order, tuple(axes[k] for k in order))
         return self._reads[number, order]
 
-    def extended(self, begun: Beginning) -> Iterator[Beginning]:
+    def extensions(self, begun: Beginning) -> Iterator[Beginning]:
         """A beginning with each of the other loops inside."""
         times = self.iterations(begun.loops, begun.reads)
         inside = frozenset(begun.loops)

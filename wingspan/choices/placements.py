@@ -19,7 +19,7 @@ from typing import Any
 
 from wingspan.budget import Budget
 from wingspan.choices.counts import Counts
-from wingspan.choices.estimate import Estimate, estimate, paying
+from wingspan.choices.estimate import Estimate, estimate, profitable_loops
 from wingspan.dependence.changes import (
     Header,
     Layers,
@@ -146,7 +146,7 @@ def choices(
     """
     search = _Search(program, threads, inputs or {}, params or {}, test, budget or Budget(), progress)
     search.accept_serial()
-    loops = [loop for loop in headers(search.tree) if not quick or loop.node.span in search.paying]
+    loops = [loop for loop in headers(search.tree) if not quick or loop.node.span in search.profitable_loops]
     if quick:
         search.try_outermost(loops)
     search.tried((loop,) for loop in loops)
@@ -259,9 +259,9 @@ class _Search:
                         self.hopeless.add((loop.number, schedule.kind))
 
     @cached_property
-    def paying(self) -> set[Span]:
+    def profitable_loops(self) -> set[Span]:
         """The loops for which it may pay to start threads."""
-        return paying(self.data, self.threads)
+        return profitable_loops(self.data, self.threads)
 
     def schedules(self, loops: Sequence[Header]) -> Iterator[ir.ScheduleCall]:
         """Static; and dynamic, in chunks of which each thread takes about `CHUNKS` of the shortest loop."""

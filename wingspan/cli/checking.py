@@ -8,7 +8,7 @@ import click
 
 from wingspan import api, schemas
 from wingspan.cli.group import main
-from wingspan.cli.options import BUDGETED, on_program
+from wingspan.cli.options import BUDGET_OPTION, on_program
 from wingspan.console import show, show_json
 from wingspan.dependence import TESTS, Report, Test
 from wingspan.views import progress, sarif
@@ -27,7 +27,7 @@ from wingspan.views.view import CheckReport, Invocation
     "--format", "form", type=click.Choice(("text", "json", "sarif")),
     help="Text, one JSON object, or SARIF 2.1.0, which CI shows beside the code.",
 )  # fmt: skip
-@BUDGETED
+@BUDGET_OPTION
 def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget: int) -> None:
     """Run the level dependence test on the program in FILE.
 

@@ -221,7 +221,7 @@ MACHINE = click.option(
 )  # fmt: skip
 
 
-BUDGETED = click.option(
+BUDGET_OPTION = click.option(
     "--budget", type=click.IntRange(min=0), default=BUDGET, show_default=True, metavar="STEPS",
     help="Steps of work that the search may take, about fifteen microseconds each.",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from wingspan import api
 from wingspan.api.parallelizing import TESTS
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
-from wingspan.cli.options import BUDGETED, FILE, FORCE, on_program
+from wingspan.cli.options import BUDGET_OPTION, FILE, FORCE, on_program
 from wingspan.console import show, show_json
 from wingspan.dependence import Test
 from wingspan.views import json as data
@@ -49,7 +49,7 @@ def nested_devices(context: click.Context, option: click.Parameter, text: str | 
     "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
     help="The test that must accept a program; run and compile ask for repaired.",
 )  # fmt: skip
-@BUDGETED
+@BUDGET_OPTION
 @click.option("-o", "out", type=FILE, metavar="FILE", help="Write the best program to FILE.")
 @FORCE
 def parallelize(

@@ -59,12 +59,12 @@ def advice(told: CheckReport) -> str:
     else:
         below = [("fix", report.advice[0].change)] if report.advice else []
         below += [] if report.symbols else [("see", told.invocation.explore())]
-        none = HELPLESS if report.advice_complete else f"advice: none; {_ended(report)}"
+        none = HELPLESS if report.advice_complete else f"advice: none; {_why_incomplete(report)}"
         ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [none]
     return "\n".join([*notes(below), "", "\n\n".join([*ranked, _reach(report)])])
 
 
-def _ended(report: Report) -> str:
+def _why_incomplete(report: Report) -> str:
     """Why the search for advice was not complete, and what to do for more."""
     if report.advice_ended == "interrupted":
         return "the search was interrupted"
@@ -97,7 +97,7 @@ def _reach(report: Report) -> str:
     if report.alike:
         notes.append(("alike", f"{count(report.alike, 'more place')} of the program, each like four of those compared"))
     if not report.advice_complete and (report.advice or report.verdict == "safe"):
-        notes.append(("advice", _ended(report)))
+        notes.append(("advice", _why_incomplete(report)))
     if report.symbols:
         notes.append(("open", f"{', '.join(report.symbols)}; the verdict holds for all that they can be"))
     return "\n".join(aligned(notes))
