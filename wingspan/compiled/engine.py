@@ -115,7 +115,10 @@ class Engine:
         if fault is not None:
             failure = self._fault(lease, *fault)
             lease.abandon(fault[0])
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # else its traceback refers to itself, and keeps the memory of the run
         return Results(lease.arrays, *self._left(words))
 
     @cached_property
