@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -17,9 +18,11 @@ from wingspan import Tensor, api
 from wingspan.accesses import parse_log, races, read_log
 from wingspan.elaborate import Elaborated
 from wingspan.errors import InputError, WingspanError
+from wingspan.lang.algebra import double
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import show
 from wingspan.levels import Tower, resolve
+from wingspan.reference import show as shown
 from wingspan.tensors.files import read_file
 from wingspan.tensors.formats import parse_format
 from wingspan.trace.graph import Trace
@@ -142,15 +145,8 @@ def check_watch(data: bytes) -> None:
         run = api.run(api.parse(f"{WATCHED.replace('return v', '')}it = ({text})\n"), engine="semantics")
     except (*OURS, api.Unsafe):
         return None
-    assert value == _shown(run["it"]), (value, run["it"])
+    assert value == shown(run["it"]) or double(Fraction(value)) == run["it"], (value, run["it"])
     return None
-
-
-def _shown(value: Any) -> str:
-    """A number as expressions are shown."""
-    from wingspan.reference import show as shown
-
-    return shown(value)
 
 
 # -------------------------------------------------------------------------------------------------------------- formats
