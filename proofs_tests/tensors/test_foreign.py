@@ -333,3 +333,12 @@ def test_the_largest_index_of_a_narrow_type_is_within_bounds_or_refused(kind, bo
             else:
                 with pytest.raises(InputError, match="an index is out of bounds"):
                     Tensor.from_scipy(form, made, borrow=borrow)
+
+
+@pytest.mark.parametrize("offset", [-3, 5, 2**32 + 1, -(2**32), 2**63 - 1, -(2**63)])
+def test_a_diagonal_outside_of_a_matrix_has_no_elements(offset):
+    """Also where SciPy, which keeps offsets in 32 bits, would take it for another one."""
+    made = scipy.sparse.dia_array((2, 4))
+    made.data, made.offsets = np.array([[1.0, 2, 0, 0], [9, 9, 9, 9]]), np.array([0, offset])
+    expected = np.array([[1.0, 0, 0, 0], [0, 2, 0, 0]])
+    assert same(Tensor.from_scipy("SparseList(SparseList(Element(0.0)))", made), expected)
