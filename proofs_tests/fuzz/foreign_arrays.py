@@ -16,6 +16,7 @@ import sparse
 from proofs_tests.fuzz.target import in_order
 from wingspan import Tensor
 from wingspan.errors import InputError
+from wingspan.lang.algebra import apply, double, exact
 
 LARGEST = 64
 """The extents that are tried: more would only take time."""
@@ -80,9 +81,15 @@ def check(data: bytes) -> None:
             in_order(error)
             continue
         tensor.validate()
-        expected = np.zeros(tensor.shape, parts["data"].dtype)
+        expected = np.zeros(tensor.shape, tensor.tower.dtype)
+        sums: dict[tuple[int, ...], Any] = {}
         for at, value in _elements(described, parts):
-            expected[at] = expected[at] + value
+            number = value.item()
+            sums[at] = (
+                apply("+", sums.get(at, 0), exact(number)) if expected.dtype.kind != "b" else number or sums.get(at)
+            )
+        for at, total in sums.items():
+            expected[at] = double(total)
         floats = expected.dtype.kind == "f"
         assert np.array_equal(tensor.to_numpy(), expected, equal_nan=floats), (tensor.to_numpy(), expected)
 

@@ -304,3 +304,41 @@ def test_indices_and_pointers_of_scipy_may_be_unsigned(form):
             parts[0][0] = 2**64 - 1
             with pytest.raises(InputError, match="not a SciPy sparse array in order"):
                 Tensor.from_scipy("SparseList(SparseList(Element(0)))", made)
+
+
+@pytest.mark.parametrize("form", ["csc", "csr"])
+@pytest.mark.parametrize("types", [("int32", "int64"), ("int64", "int32"), ("uint8", "uint64"), ("uint8", "int32")])
+def test_duplicates_are_summed_exactly_whatever_the_types_of_indices_are(form, types):
+    """Beyond 2⁵³, by exact numbers, one after the other; and the last index of a type of 8 bits is 256 from 1."""
+    values, indices, pointers = np.array([2.0**62, 1, -(2.0**62)]), np.array([255, 255, 255]), np.array([0, 3])
+    made = getattr(scipy.sparse, f"{form}_array")((256, 1) if form == "csc" else (1, 256))
+    made.data, made.indices, made.indptr = values, indices.astype(types[0]), pointers.astype(types[1])
+    tensor = Tensor.from_scipy("SparseList(SparseList(Element(0.0)))", made)
+    assert list(tensor.entries()) == [((256, 1) if form == "csc" else (1, 256), 1)]
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("borrow", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_the_largest_index_of_a_narrow_type_is_within_bounds_or_refused(kind, borrow):
+    """Counted from 1, it does not fit the type."""
+    last = int(np.iinfo(kind).max)
+    for extent in (100, last, last + 1):
+        made = scipy.sparse.csc_array((extent, 1))
+        made.data, made.indptr, made.indices = np.array([1.0, 2.0]), np.array([0, 2]), np.array([0, last], dtype=kind)
+        for form in ("Dense(SparseList({}))", "SparseList(SparseList({}))", "Dense(Dense({}))"):
+            form = form.format("Element(0.0)")
+            if extent > last:
+                assert Tensor.from_scipy(form, made, borrow=borrow).to_numpy()[last, 0] == 2
+            else:
+                with pytest.raises(InputError, match="an index is out of bounds"):
+                    Tensor.from_scipy(form, made, borrow=borrow)
+
+
+@pytest.mark.parametrize("offset", [-3, 5, 2**32 + 1, -(2**32), 2**63 - 1, -(2**63)])
+def test_a_diagonal_outside_of_a_matrix_has_no_elements(offset):
+    """Also where SciPy, which keeps offsets in 32 bits, would take it for another one."""
+    made = scipy.sparse.dia_array((2, 4))
+    made.data, made.offsets = np.array([[1.0, 2, 0, 0], [9, 9, 9, 9]]), np.array([0, offset])
+    expected = np.array([[1.0, 0, 0, 0], [0, 2, 0, 0]])
+    assert same(Tensor.from_scipy("SparseList(SparseList(Element(0.0)))", made), expected)

@@ -53,6 +53,8 @@ FOUND = [
     ("arrow", written(".arrow", Tensor.from_numpy("Dense(Element(0.0))", [np.nan, 1]))[0]),
     ("compressed", b'{"form": "csr", "shape": [2, 4], "data": ["int64", [1, 2, 3]], "indices": ["int32", [0, 3, 2]],'
                    b' "indptr": ["uint64", [0, 2, 3]]}'),
+    ("compressed", b'{"form": "csr", "shape": [2, 4], "data": ["float64", [1, 2, 24611686018427387904]],'
+                   b' "indices": ["int32", [0, 3, 3]], "indptr": ["int64", [0, 3, 3]]}'),
     ("einsum", b"y[i] += A[i, j[i, j] * j[j]]"),
     ("format", b"9" * 30_000),
     ("watch", b"1 == b"),
@@ -60,7 +62,7 @@ FOUND = [
 """Inputs on which a target failed."""
 
 
-@pytest.mark.parametrize(("name", "data"), FOUND, ids=[name for name, _ in FOUND])
+@pytest.mark.parametrize(("name", "data"), FOUND, ids=[f"{name}-{k}" for k, (name, _) in enumerate(FOUND)])
 def test_what_fuzzing_found_is_fixed(name: str, data: bytes) -> None:
     TARGETS[name].check(data)
 

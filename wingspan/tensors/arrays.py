@@ -149,9 +149,9 @@ def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
 
 def sparse_entries(matrix: Any) -> list[Entry]:
     """The stored elements of a SciPy sparse array; duplicates are summed exactly, of booleans one is enough."""
-    coo = scipy.sparse.coo_array(in_order(matrix))
-    at = zip(*((axis + 1).tolist() for axis in coo.coords), strict=True)
-    entries: list[Entry] = list(zip(at, numbers(coo.data).tolist(), strict=True))
+    subscripts, _, values = _entries(in_order(matrix), 0)
+    at = zip(*((axis.astype(np.int64) + 1).tolist() for axis in subscripts), strict=True)
+    entries: list[Entry] = list(zip(at, numbers(values).tolist(), strict=True))
     return entries if len({at for at, _ in entries}) == len(entries) else _summed(entries)
 
 

@@ -263,7 +263,7 @@ def disorder(ptr: Stored, idx: Stored, children: int, fibers: int, extent: int) 
     if entries > len(indices) or entries > children:
         return f"its pointers announce {entries} entries, and there are {min(len(indices), children)}"
     indices = indices[:entries]
-    if entries and not (indices.min() + idx.shift >= 1 and indices.max() + idx.shift <= extent):
+    if entries and not 1 <= int(indices.min()) + idx.shift <= int(indices.max()) + idx.shift <= extent:
         return "an index is out of bounds"
     falls = indices[1:] <= indices[:-1]
     begins = pointers[1:-1] - first

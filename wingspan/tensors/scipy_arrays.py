@@ -42,7 +42,8 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
 def _signed(matrix: Any) -> Any:
     """The matrix with signed indices: unsigned ones of 64 bits, NumPy and SciPy turn into doubles, or refuse.
 
-    SciPy also warns of all unsigned ones in COO. What does not fit becomes negative, and is out of bounds.
+    SciPy also warns of all unsigned ones in COO. What does not fit becomes negative, and is out of bounds. Diagonals
+    outside of a matrix stay outside.
     """
     if matrix.format == "coo" and not all(axis.dtype in (np.int32, np.int64) for axis in matrix.coords):
         made = copy(matrix)
@@ -51,6 +52,10 @@ def _signed(matrix: Any) -> Any:
     if hasattr(matrix, "indptr") and np.uint64 in (matrix.indices.dtype, matrix.indptr.dtype):
         made = copy(matrix)
         made.indices, made.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        return made
+    if matrix.format == "dia" and any(not -matrix.shape[0] <= k <= matrix.shape[1] for k in matrix.offsets.tolist()):
+        made = copy(matrix)  # SciPy takes offsets modulo 2³²
+        made.offsets = np.clip(matrix.offsets, -matrix.shape[0], matrix.shape[1])
         return made
     return matrix
 

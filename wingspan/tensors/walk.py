@@ -213,7 +213,7 @@ class _Walk:
             if bad.any():
                 k = int(np.argmax(bad))
                 fiber = int(np.searchsorted(np.cumsum(children.sizes), k, side="right"))
-                return f"fiber {at.positions[fiber] + 1}, index {indices[k] + 1}: it {what}"
+                return f"fiber {at.positions[fiber] + 1}, index {int(indices[k]) + 1}: it {what}"
         return None
 
     def disorder(self, at: _Fibers) -> str | None:
