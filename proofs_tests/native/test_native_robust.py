@@ -249,7 +249,7 @@ def test_what_was_half_made_when_address_space_ran_out_is_not_used_by_the_next_r
         print(*tensors["c"].to_numpy())
     """)
     out, err = process.communicate(timeout=60)
-    told = "out of memory: the system has no address space left; reserve less for each buffer: --reserve"
+    told = "out of memory: the system has no address space left; raise the limit of the process: ulimit -v"
     assert (process.returncode, out) == (0, f"{told}\n1 1 1\n"), err
 
 

@@ -21,6 +21,11 @@ SPACE_OF_PROCESS = 2**46
 """Bytes of address space that buffers may have together: half of what 64-bit processors give a process."""
 
 
+RAISE = "raise the limit of the process: ulimit -v"
+MOST = 2**36
+"""Bytes of the largest reservation that is advised, which is the default."""
+
+
 def affordable(groups: Sequence[Group]) -> int:
     """A reservation for each buffer, a power of 2 in bytes, with which all have address space."""
     counts: dict[int, int] = {}
@@ -28,7 +33,7 @@ def affordable(groups: Sequence[Group]) -> int:
         counts[group.id] = 1 if group.parent is None else counts[group.parent] * max(group.keys, 1)
     buffers = [(counts[g.id], b.bound * DTYPES[b.width].itemsize) for g in groups for b in g.buffers if not b.hashed]
     limits = [n // 2 for n, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if n >= 0]
-    space, found = min([SPACE_OF_PROCESS, *limits]), 2**36
+    space, found = min([SPACE_OF_PROCESS, *limits]), MOST
     while found > 2**12 and 2 * sum(n * (min(size, found) if size else found) for n, size in buffers) > space:
         found //= 2  # address space is taken in pieces, each twice as large as the one before: half may stay unused
     return found
@@ -50,7 +55,7 @@ def limit(
     if kind == NO_CELL and buffer is not None and groups and not _shares(groups[buffer.group]):
         need = x * DTYPES[buffer.width].itemsize
         if 0 < need <= reservation:
-            fix = reserve if need <= less else "raise the limit of the process: ulimit -v"
+            fix = reserve if need <= less else RAISE
             return f"out of memory: the system has no address space left for {name} at cell {x}", fix
     messages = {
         NO_CELL: (
@@ -66,7 +71,7 @@ def limit(
         NO_CHILD: (f"there is no copy with number {x}", racy),
         THREADS: (f"the system cannot start {x} more thread{'s' * (x != 1)}", "use devices with fewer threads"),
         DEADLOCK: (f"deadlock: all tasks wait for locks, one of them for {name} of {x}", "see `wingspan explore`"),
-        SPACE: ("out of memory: the system has no address space left", reserve),
+        SPACE: ("out of memory: the system has no address space left", reserve if less < MOST else RAISE),
     }
     return messages[kind]
 
