@@ -18,7 +18,7 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.search import Options
 from wingspan.explorer.states import Progress as Exploring
-from wingspan.explorer.verdict import Verdict
+from wingspan.explorer.verdict import UNCOMPARED, Verdict
 from wingspan.outcome import Outcome
 from wingspan.paths import named
 from wingspan.reference import Undecided
@@ -27,7 +27,6 @@ from wingspan.written import check_output
 
 FAR = 20_000
 """Races and results are numbered among so many states."""
-UNCOMPARED = "the sequential result: no result was compared with it"
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,6 +13,8 @@ from wingspan.shown import Shown
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
+UNCOMPARED = "the sequential result: no result was compared with it"
+"""Left out where a search has no sequential result to compare with."""
 
 
 @dataclass(frozen=True)

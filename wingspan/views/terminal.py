@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
-from wingspan.api.exploring import UNCOMPARED
 from wingspan.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
-from wingspan.explorer.verdict import AccessReport, Race
+from wingspan.explorer.verdict import UNCOMPARED, AccessReport, Race
 from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
