@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import copyreg
+import io
 import json
 import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tblib.pickling_support import pickle_exception, pickle_traceback
 
 import wingspan
 from proofs_tests.places import EXAMPLES, ROOT
@@ -27,8 +31,23 @@ ENGINES = ["native", pytest.param("compiled", marks=pytest.mark.skipif(not build
 OUT_OF_RANGE = "c = Tensor(Dense(Element(0)), 2); c .= 0; for i = 1:2; c[i + 1] += 1; end"
 VARYING = "d = cpu(:d, nt); c = Tensor(Dense(Element(0)), 2); c .= 0; for i = parallel(1:2, d); c[i] += 1; end"
 
+
+def pickle_with_contexts(thing: Any) -> Any:
+    """Copy as `distributed` does, which has tblib pickle exceptions with their tracebacks and contexts."""
+    classes: list[type[BaseException]] = [BaseException]
+    for each in classes:
+        classes += each.__subclasses__()
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file)
+    tables = dict.fromkeys(classes, pickle_exception), {TracebackType: pickle_traceback}
+    pickler.dispatch_table = copyreg.dispatch_table | tables[0] | tables[1]
+    pickler.dump(thing)
+    return pickle.loads(file.getvalue())
+
+
 COPIES: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "pickle with contexts": pickle_with_contexts,
     "deepcopy": copy.deepcopy,
 }
 copied = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)

@@ -114,7 +114,7 @@ def test_what_a_tile_stands_for() -> None:
 def agree(text: str, inputs: dict[str, Any]) -> str:
     """C and the register machine compute the same bits, but for the sign of what is no number; the C."""
     kernels = [wingspan.compile(api.parse(text), engine=engine) for engine in ("compiled", "native")]
-    one, other = (np.asarray(kernel(**inputs)) for kernel in kernels)
+    one, other = (np.array(kernel(**inputs)) for kernel in kernels)
     one[np.isnan(one)] = other[np.isnan(other)] = np.nan
     assert one.shape == other.shape and one.tobytes() == other.tobytes()
     return kernels[0].source

@@ -34,12 +34,15 @@ def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] =
         token = error.token
         line, column = token.line or 1, token.column or 1
         span = Span(source, line, column, line, column + max(1, len(token.strip())))
-        raise ParseError(error.message, span, fix=error.fix) from None
+        mistake = ParseError(error.message, span, fix=error.fix)
     except UnexpectedInput as error:
-        raise explain(source, error) from None
-    if not tree.children:
-        raise ParseError("the program is empty", Span(source, 1, 1, 1, 1), fix="write a statement, such as x = 1")
-    return Builder(source, functions).program(tree)
+        mistake = explain(source, error)
+    else:
+        if not tree.children:
+            raise ParseError("the program is empty", Span(source, 1, 1, 1, 1), fix="write a statement, such as x = 1")
+        return Builder(source, functions).program(tree)
+    # Not raised above: as its context, Dask would pickle Lark's error, which cannot be.
+    raise mistake
 
 
 @Once
