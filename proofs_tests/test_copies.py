@@ -39,8 +39,8 @@ def pickle_with_contexts(thing: Any) -> Any:
         classes += each.__subclasses__()
     file = io.BytesIO()
     pickler = pickle.Pickler(file)
-    tables = dict.fromkeys(classes, pickle_exception), {TracebackType: pickle_traceback}
-    pickler.dispatch_table = copyreg.dispatch_table | tables[0] | tables[1]
+    by_class: dict[type, Any] = {TracebackType: pickle_traceback, **dict.fromkeys(classes, pickle_exception)}
+    pickler.dispatch_table = copyreg.dispatch_table | by_class
     pickler.dump(thing)
     return pickle.loads(file.getvalue())
 
